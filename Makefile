@@ -1,0 +1,40 @@
+# Two commands are enough: `make demo` shows it working, `make test` proves it. The rest is for who stays.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: test lint types contracts unit conform bench demo clean
+
+test: lint types contracts unit conform    ## everything that must hold, from a clean clone
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $(READY)
+
+lint: $(READY)       ## format and style
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY)      ## mypy --strict
+	$(BIN)/mypy
+
+contracts: $(READY)  ## which module may import which
+	$(BIN)/lint-imports
+
+unit: $(READY)       ## the tests, and every branch of the pure packages reached
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage report
+
+conform: $(READY)    ## the vectors computed by Kubernetes' own code
+	$(BIN)/python -m autoscaler conform tests/vectors
+
+bench: $(READY)      ## figures, each as a ratio to a yardstick of the same run
+	$(BIN)/python bench/decide.py
+
+demo: $(READY)       ## the main job, on this machine, without a cluster
+	$(BIN)/steadyscale demo
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage

@@ -1,0 +1,1 @@
+"""The autoscaler: what it is, what it thinks, what it does. Usable without the adapter."""
