@@ -1,0 +1,1 @@
+"""The loop: when to look at which autoscaler."""

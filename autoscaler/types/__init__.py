@@ -1,0 +1,1 @@
+"""Plain immutable data: what the user asked for, what is true, what was, what we conclude."""
