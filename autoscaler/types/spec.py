@@ -5,11 +5,21 @@ for validation to name it. ``None`` always means "not written by the user".
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final, TypeAlias
+
+from msgspec import Meta
 
 from autoscaler.quantity import Quantity
 from autoscaler.selector import LabelSelector
 from autoscaler.types.record import Record
+
+Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+"""A whole number as wide as the API's; a wider one does not decode."""
+
+Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
+"""A moment that knows its time zone; one without does not decode."""
 
 RESOURCE: Final = "Resource"
 CONTAINER_RESOURCE: Final = "ContainerResource"
@@ -58,7 +68,7 @@ class MetricTarget(Record):
     type: str = ""
     value: Quantity | None = None
     average_value: Quantity | None = None
-    average_utilization: int | None = None
+    average_utilization: Int32 | None = None
 
 
 class ResourceSource(Record):
@@ -94,10 +104,10 @@ class ObjectSource(Record):
 class Fallback(Record):
     """What an external metric proposes once it has been unreadable for a while (KEP-5679)."""
 
-    replicas: int | None = None
+    replicas: Int32 | None = None
     """The replica count to propose. Required; ``None`` only so that its absence can be reported."""
 
-    failure_duration_seconds: int | None = None
+    failure_duration_seconds: Int64 | None = None
     """How long reads must have been failing without a break. Default 180."""
 
     strategy: str | None = None
@@ -127,14 +137,14 @@ class Policy(Record):
     """At most ``value`` pods, or percent, may change within ``period_seconds``."""
 
     type: str = ""
-    value: int = 0
-    period_seconds: int = 0
+    value: Int32 = 0
+    period_seconds: Int32 = 0
 
 
 class ScalingRules(Record):
     """How one direction behaves."""
 
-    stabilization_window_seconds: int | None = None
+    stabilization_window_seconds: Int32 | None = None
     select_policy: str | None = None
     policies: tuple[Policy, ...] | None = None
     tolerance: Quantity | None = None
@@ -151,13 +161,13 @@ class Spec(Record):
     """What the user asked for."""
 
     scale_target_ref: ObjectReference = ObjectReference()
-    min_replicas: int | None = None
-    max_replicas: int = 0
+    min_replicas: Int32 | None = None
+    max_replicas: Int32 = 0
     metrics: tuple[Metric, ...] | None = None
     behavior: Behavior | None = None
 
     mode: str | None = None
     """``Active`` (default): decide and scale. ``DryRun``: decide, explain, never scale. ``Paused``: likewise, for a while."""
 
-    paused_until: datetime | None = None
+    paused_until: Time | None = None
     """With ``mode: Paused``: when to become active by itself. Absent: until someone edits the spec."""

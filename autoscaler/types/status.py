@@ -1,11 +1,10 @@
 """What an autoscaler says of itself: autoscaling/v2's status field for field, plus the state of each fallback."""
 
-from datetime import datetime
 from typing import Final
 
 from autoscaler.quantity import Quantity
 from autoscaler.types.record import Record
-from autoscaler.types.spec import MetricIdentifier, ObjectReference
+from autoscaler.types.spec import Int32, Int64, MetricIdentifier, ObjectReference, Time
 
 TRUE: Final = "True"
 FALSE: Final = "False"
@@ -20,7 +19,7 @@ class MetricValue(Record):
 
     value: Quantity | None = None
     average_value: Quantity | None = None
-    average_utilization: int | None = None
+    average_utilization: Int32 | None = None
 
 
 class ObjectMetricStatus(Record):
@@ -62,13 +61,13 @@ class ExternalMetricStatus(Record):
     fallback_status: str | None = None
     """``Normal`` or ``Fallback``. ``Normal`` with a ``first_failure_time``: the clock is running."""
 
-    first_failure_time: datetime | None = None
+    first_failure_time: Time | None = None
     """When the current run of failed reads began; absent while readable."""
 
-    fallback_replicas: int | None = None
+    fallback_replicas: Int32 | None = None
     """The proposal in use, while in fallback."""
 
-    captured_replicas: int | None = None
+    captured_replicas: Int32 | None = None
     """The target's size when fallback activated, kept until recovery so that the proposal does not feed on itself."""
 
 
@@ -91,7 +90,7 @@ class Condition(Record):
 
     type: str
     status: str
-    last_transition_time: datetime | None = None
+    last_transition_time: Time | None = None
     reason: str = ""
     message: str = ""
 
@@ -99,11 +98,11 @@ class Condition(Record):
 class Status(Record):
     """What the autoscaler last said of itself."""
 
-    desired_replicas: int = 0
+    desired_replicas: Int32 = 0
     current_metrics: tuple[MetricStatus, ...] | None = None
-    observed_generation: int | None = None
-    last_scale_time: datetime | None = None
-    current_replicas: int = 0
+    observed_generation: Int64 | None = None
+    last_scale_time: Time | None = None
+    current_replicas: Int32 = 0
     conditions: tuple[Condition, ...] = ()
 
     def condition(self, kind: str) -> Condition | None:
