@@ -1,0 +1,1 @@
+"""How this process speaks with the Kubernetes API; nothing else does."""

@@ -1,0 +1,143 @@
+"""List, then watch from there, for as long as the process lives.
+
+What a consumer sees is simple: a `Listing` replaces everything known before, a `Change` alters one object. Everything
+else (bookmarks, versions that expired, streams that end, servers that restart) is dealt with here. The stream's lines
+are understood by `Progress`, which has no socket and can be tested line by line.
+"""
+
+import asyncio
+import json
+import logging
+import random
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, Final, TypeAlias
+
+from autoscaler.kube.client import Json, KubeClient
+from autoscaler.kube.errors import Expired, Forbidden, KubeError, Unavailable, refusal
+
+log = logging.getLogger(__name__)
+
+_PAGE: Final = "500"
+_FIRST_PAUSE: Final = timedelta(milliseconds=800)
+_LONGEST_PAUSE: Final = timedelta(seconds=30)
+
+
+class Happened(StrEnum):
+    """What became of an object."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All objects there are, at one moment; whatever is not in it is gone."""
+
+    objects: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One object that was added, modified or deleted."""
+
+    happened: Happened
+    object: Json
+
+
+News: TypeAlias = Listing | Change
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Which objects: a collection's path, and a selection from it."""
+
+    path: str
+    field_selector: str = ""
+    label_selector: str = ""
+
+    def query(self) -> dict[str, str]:
+        """Give the parameters that make the selection."""
+        chosen = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
+        return {name: value for name, value in chosen.items() if value}
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a watch has come: the version to go on from."""
+
+    version: str
+
+    def feed(self, line: bytes) -> Change | None:
+        """Understand one line of the stream; None for what only moves the version."""
+        event: Any = _decode(line)
+        thing: Json = event["object"]
+        if event["type"] == "ERROR":
+            raise refusal(int(thing.get("code", 500)), json.dumps(thing).encode())
+        self.version = thing["metadata"]["resourceVersion"]
+        return None if event["type"] == "BOOKMARK" else Change(Happened(event["type"]), thing)
+
+
+async def follow(client: KubeClient, watched: Watched) -> AsyncGenerator[News]:
+    """Yield what is there and then everything that happens to it; never ends, never raises for the server's sake."""
+    progress: Progress | None = None
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            if progress is None:
+                listing, progress = await _list(client, watched)
+                yield listing
+            async with aclosing(_watch(client, watched, progress)) as changes:
+                async for change in changes:
+                    pause = _FIRST_PAUSE
+                    yield change
+        except Expired:
+            progress = None
+        except KubeError as error:
+            log.warning("watch interrupted", extra={"path": watched.path, "error": str(error)})
+            pause = _LONGEST_PAUSE if isinstance(error, Forbidden) else min(pause * 2, _LONGEST_PAUSE)
+            if not isinstance(error, Unavailable):
+                progress = None
+        await asyncio.sleep(_jittered(pause))
+
+
+async def _list(client: KubeClient, watched: Watched) -> tuple[Listing, Progress]:
+    query = {**watched.query(), "limit": _PAGE}
+    objects: list[Json] = []
+    while True:
+        page = await client.get(watched.path, query)
+        objects.extend(page.get("items") or ())
+        more = page["metadata"].get("continue")
+        if not more:
+            return Listing(tuple(objects)), Progress(page["metadata"]["resourceVersion"])
+        query["continue"] = more
+
+
+async def _watch(client: KubeClient, watched: Watched, progress: Progress) -> AsyncGenerator[Change]:
+    query = {
+        **watched.query(),
+        "watch": "1",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": progress.version,
+        # Not all of a fleet's watches should end, and begin again, in the same second.
+        "timeoutSeconds": str(random.randint(300, 600)),  # noqa: S311 - spreads load, guards nothing
+    }
+    async with aclosing(client.stream(watched.path, query)) as lines:
+        async for line in lines:
+            if line and (change := progress.feed(line)) is not None:
+                yield change
+
+
+def _decode(line: bytes) -> Any:  # noqa: ANN401 - JSON of a shape that only the server promises
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise Unavailable("a watch's line is not JSON") from error
+
+
+def _jittered(pause: timedelta) -> float:
+    return pause.total_seconds() * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, guards nothing
