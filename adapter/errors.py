@@ -1,9 +1,9 @@
-"""Everything the adapter refuses or fails at. Each error knows its HTTP code, its reason and a message that stays the same.
+"""Every way to be refused or to fail. Each error knows its HTTP code, its reason and a message that stays the same.
 
 ::
 
     AdapterError
-    ├── ConfigInvalid                    –    the file or a flag is wrong; never served, it stops the start
+    ├── ConfigInvalid                         the file or a flag is wrong; never served, it stops the start
     ├── RequestRefused
     │   ├── BadRequest                   400  a selector, limit or timeout that does not parse
     │   ├── Unauthenticated              401  credentials were shown and are no good
@@ -28,8 +28,8 @@
             ├── Ambiguous                503
             └── BackendTimedOut          504
 
-An HPA copies the message word for word into its condition and its event, and events are counted by their text. So a message
-names the metric, the hop and the class of failure, and never a time, an identifier or a number that changes.
+An HPA copies the message word for word into its condition and its event, and events are counted by their text. So a
+message names the metric, the hop and the class of failure, and never a time, an identifier or a number that changes.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """What a request asks leave for, in the words of a SubjectAccessReview.
 
-Read from the decoded path exactly as Kubernetes reads it, and only here: the handler takes namespace and metric from what
-was authorized, so that the two can never disagree.
+Read from the decoded path exactly as Kubernetes reads it, and only here: the handler takes namespace and metric from
+what was authorized, so that the two can never disagree.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 _NAME_FIELDS = ("metadata.name==", "metadata.name=")
 
 
-class ResourceAttributes(Record):
+class ResourceAttributes(Record, frozen=True):
     """A verb on a resource; on the wire, ``spec.resourceAttributes``."""
 
     verb: str
@@ -26,7 +26,7 @@ class ResourceAttributes(Record):
     subresource: str = ""
 
 
-class NonResourceAttributes(Record):
+class NonResourceAttributes(Record, frozen=True):
     """A verb on a plain path; on the wire, ``spec.nonResourceAttributes``."""
 
     verb: str

@@ -1,11 +1,11 @@
-"""Who is asking. Made by authentication, carried to authorization and to the access log; nothing else knows a header."""
+"""Who is asking. Made by authentication, carried to authorization and to the access log; the rest knows no header."""
 
 from collections.abc import Mapping
 
 from autoscaler.types.record import Record
 
 
-class Caller(Record):
+class Caller(Record, frozen=True):
     """One authenticated (or anonymous) identity, in the words of a review."""
 
     name: str

@@ -1,7 +1,7 @@
 """What the server needs at its door: someone to say who is calling, and someone to say whether they may.
 
-The server calls them in this order on every request but the three health roots. Either refuses by raising; neither returns
-a refusal, so a forgotten check cannot let anyone in.
+The server calls them in this order on every request but the three health roots. Either refuses by raising; neither
+returns a refusal, so a forgotten check cannot let anyone in.
 """
 
 from typing import Protocol
