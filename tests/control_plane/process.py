@@ -1,0 +1,53 @@
+"""One program of the control plane: started, waited for, stopped, its log kept."""
+
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+
+class Program:
+    """A program that can be stopped and started again as it was."""
+
+    def __init__(self, command: Sequence[str | Path], log: Path, is_ready: Callable[[], bool]) -> None:
+        self._command = [str(word) for word in command]
+        self._is_ready = is_ready
+        self._running: subprocess.Popen[bytes] | None = None
+        self.log = log
+
+    @property
+    def name(self) -> str:
+        return Path(self._command[0]).name
+
+    def start(self, *, within: float = 60) -> None:
+        """Start it, and return when it is ready."""
+        with self.log.open("ab") as log:
+            self._running = subprocess.Popen(self._command, stdout=log, stderr=log)  # noqa: S603 - our own words
+        deadline = time.monotonic() + within
+        while not self._is_ready():
+            if self._running.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise RuntimeError(f"{self.name} did not become ready:\n{self.tail()}")
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """Ask it to stop, wait until it did, insist if it does not."""
+        if self._running is None:
+            return
+        self._running.terminate()
+        try:
+            self._running.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._running.kill()
+            self._running.wait()
+        self._running = None
+
+    def kill(self) -> None:
+        """End it without asking."""
+        if self._running is not None:
+            self._running.kill()
+            self._running.wait()
+            self._running = None
+
+    def tail(self, lines: int = 20) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
