@@ -1,0 +1,85 @@
+"""May this caller do this: the cluster's own authorizer decides, and we remember its answer briefly.
+
+Whoever is in system:masters may do anything, without asking; Kubernetes' own servers do the same, and it keeps the API
+server's probes alive when reviews are not. In every other case no answer means no.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from adapter.auth.attributes import Attributes, NonResourceAttributes, ResourceAttributes
+from adapter.auth.caller import Caller
+from adapter.auth.memory import Memory
+from adapter.errors import Forbidden, ReviewUnavailable
+from autoscaler.kube.errors import KubeError
+from autoscaler.kube.reviews import Subject, Verdict
+
+MASTERS: Final = "system:masters"
+
+ALLOWED_FOR: Final = timedelta(seconds=30)
+"""How long a permission outlives its revocation. An HPA asks every 15 seconds; the usual 10 would never be of use."""
+
+DENIED_FOR: Final = timedelta(seconds=10)
+"""How long a new permission may take to be noticed."""
+
+_REMEMBERED: Final = 8192
+_TOO_LONG: Final = 10_000
+"""A question of this size is asked each time: whoever sends such names must not fill the memory with them."""
+
+Review = Callable[[Subject, dict[str, Any]], Awaitable[Verdict]]
+
+
+class Access:
+    """Asks, remembers, refuses."""
+
+    def __init__(self, review: Review) -> None:
+        self._review = review
+        self._memory: Memory[bytes, Verdict] = Memory(
+            _REMEMBERED, lambda verdict: ALLOWED_FOR if verdict.allowed else DENIED_FOR
+        )
+
+    async def authorize(self, caller: Caller, attributes: Attributes) -> None:
+        """Return if `caller` may; raise Forbidden if not, ReviewUnavailable if nobody could say."""
+        if MASTERS in caller.groups:
+            return
+        try:
+            verdict = await self._verdict(caller, attributes)
+        except KubeError as error:
+            raise ReviewUnavailable(f"access could not be reviewed: {error}") from error
+        if not verdict.allowed:
+            raise refused(caller, attributes)
+
+    async def _verdict(self, caller: Caller, attributes: Attributes) -> Verdict:
+        subject = Subject(caller.name, caller.uid, caller.groups, caller.extra)
+
+        async def ask() -> Verdict:
+            return await self._review(subject, _wanted(attributes))
+
+        question = msgspec.json.encode((caller, attributes), order="sorted")
+        return await (ask() if len(question) >= _TOO_LONG else self._memory.recall(question, ask))
+
+
+def refused(caller: Caller, attributes: Attributes) -> Forbidden:
+    """Say no in Kubernetes' own words, which people search for."""
+    who = f'User "{caller.name}" cannot {attributes.verb}'
+    match attributes:
+        case NonResourceAttributes(path=path):
+            return Forbidden(_escaped(f'forbidden: {who} path "{path}"'))
+        case ResourceAttributes(group=group, resource=resource, subresource=subresource, namespace=namespace):
+            whole = f"{resource}/{subresource}" if subresource else resource
+            named = f' "{attributes.name}"' if attributes.name else ""
+            where = f' in the namespace "{namespace}"' if namespace else " at the cluster scope"
+            message = f'{whole}.{group}{named} is forbidden: {who} resource "{whole}" in API group "{group}"{where}'
+            return Forbidden(_escaped(message), group=group, resource=resource)
+
+
+def _wanted(attributes: Attributes) -> dict[str, Any]:
+    kind = "nonResourceAttributes" if isinstance(attributes, NonResourceAttributes) else "resourceAttributes"
+    return {kind: msgspec.to_builtins(attributes)}
+
+
+def _escaped(message: str) -> str:
+    return message.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

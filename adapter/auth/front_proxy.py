@@ -1,0 +1,54 @@
+"""The API server's word for who is calling: X-Remote-* headers, believed from its own certificate and nobody else's."""
+
+from urllib.parse import unquote
+
+from aiohttp import web
+from multidict import CIMultiDictProxy
+
+from adapter.auth.caller import Caller
+from adapter.auth.peer import Peers
+from adapter.auth.trust import Trust, Trusted
+from adapter.errors import Unauthenticated
+
+
+class FrontProxy:
+    """Believes headers that a verified front proxy sends."""
+
+    def __init__(self, trusted: Trusted, peers: Peers) -> None:
+        self._trusted = trusted
+        self._peers = peers
+
+    async def authenticate(self, request: web.BaseRequest) -> Caller | None:
+        """Name the user that the front proxy speaks for; None if it names nobody, or there is no certificate."""
+        peer, trust = self._peers.of(request), self._trusted.current
+        if peer is None:
+            return None
+        if peer.not_a_proxy is not None:
+            raise Unauthenticated(f"not a front proxy: {peer.not_a_proxy}")
+        if trust.allowed_names and peer.common_name not in trust.allowed_names:
+            raise Unauthenticated(f"not a front proxy: the name {peer.common_name!r} is not allowed")
+        return _caller(trust, request.headers)
+
+
+def _caller(trust: Trust, headers: CIMultiDictProxy[str]) -> Caller | None:
+    user = _first(trust.user_headers, headers)
+    if not user:
+        return None
+    groups = (group for header in trust.group_headers for group in headers.getall(header, ()) if group)
+    return Caller(name=user, uid=_first(trust.uid_headers, headers), groups=tuple(groups), extra=_extra(trust, headers))
+
+
+def _first(listed: tuple[str, ...], headers: CIMultiDictProxy[str]) -> str:
+    """Give the first value of the first listed header that has one; a header's later values are never looked at."""
+    return next((value for name in listed if (value := headers.get(name, ""))), "")
+
+
+def _extra(trust: Trust, headers: CIMultiDictProxy[str]) -> dict[str, tuple[str, ...]]:
+    extra: dict[str, tuple[str, ...]] = {}
+    for name, value in headers.items():
+        for prefix in trust.extra_prefixes:
+            if name.lower().startswith(prefix.lower()):
+                key = unquote(name[len(prefix) :].lower())
+                extra[key] = (*extra.get(key, ()), value)
+                break
+    return extra
