@@ -1,0 +1,65 @@
+"""Runs quantity.json: parsing and printing, arithmetic, and the making of quantities from integers."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from autoscaler.conformance.result import Document, Result, compare
+from autoscaler.quantity import BINARY_SI, DECIMAL_SI, Quantity, QuantityError
+
+_INPUTS: Final = {"parse": ("s",), "arithmetic": ("a", "b"), "format": ("v",)}
+
+
+def sections(document: Document) -> tuple[str, ...]:
+    """Name the sections of a quantity document that are present; none in any other document."""
+    return tuple(section for section in _INPUTS if section in document)
+
+
+def run(document: Document) -> Iterator[Result]:
+    """Run every case: all that upstream answered must be what we answer, and nothing more."""
+    answers: dict[str, Callable[..., dict[str, Any]]] = {"parse": _parsed, "arithmetic": _computed, "format": _printed}
+    for section in sections(document):
+        inputs = _INPUTS[section]
+        for case in document[section]:
+            given = [case[key] for key in inputs]
+            expected = _comparable({key: value for key, value in case.items() if key not in inputs})
+            name = f"{section} {' '.join(map(repr, given))}"
+            yield Result(name, tuple(compare("", expected, answers[section](*given))))
+
+
+def _comparable(expected: Mapping[str, Any]) -> dict[str, Any]:
+    """Respell the float: any text that restores the same number is the same answer."""
+    return {key: repr(float(value)) if key == "float" else value for key, value in expected.items()}
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        quantity = Quantity.parse(text)
+    except QuantityError as error:
+        return {"ok": False, "error": str(error)}
+    printed, canonical = str(quantity), quantity.canonical()
+    return {
+        "ok": True,
+        "format": str(quantity.format),
+        "string": printed,
+        "canonical": None if canonical == printed else canonical,
+        "milliValue": quantity.milli(),
+        "value": quantity.value(),
+        "float": repr(quantity.to_float()),
+        "sign": quantity.sign(),
+        "isZero": quantity.is_zero(),
+        "asInt64": quantity.as_int64(),
+    }
+
+
+def _computed(one: str, other: str) -> dict[str, Any]:
+    a, b = Quantity.parse(one), Quantity.parse(other)
+    return {"add": str(a + b), "sub": str(a - b), "cmp": a.cmp(b), "equal": a == b, "negA": str(-a)}
+
+
+def _printed(number: int) -> dict[str, Any]:
+    return {
+        "milliDecimalSI": str(Quantity.from_milli(number, DECIMAL_SI)),
+        "milliBinarySI": str(Quantity.from_milli(number, BINARY_SI)),
+        "decimalSI": str(Quantity.from_int(number, DECIMAL_SI)),
+        "binarySI": str(Quantity.from_int(number, BINARY_SI)),
+    }
