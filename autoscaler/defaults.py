@@ -1,0 +1,81 @@
+"""What a spec means where it says nothing: Kubernetes' defaults, and those of the fallback.
+
+A ``mode`` that is not written stays so, because an absent mode already means Active everywhere.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from autoscaler.types.spec import (
+    PERCENT_POLICY,
+    PODS_POLICY,
+    RESOURCE,
+    SELECT_MAX,
+    STATIC,
+    UTILIZATION,
+    Behavior,
+    Fallback,
+    Metric,
+    MetricTarget,
+    Policy,
+    ResourceSource,
+    ScalingRules,
+    Spec,
+)
+
+MIN_REPLICAS: Final = 1
+FAILURE_DURATION_SECONDS: Final = 180
+
+CPU_AT_80_PERCENT: Final = Metric(
+    type=RESOURCE, resource=ResourceSource("cpu", MetricTarget(type=UTILIZATION, average_utilization=80))
+)
+
+SCALE_UP: Final = ScalingRules(
+    stabilization_window_seconds=0,
+    select_policy=SELECT_MAX,
+    policies=(Policy(PODS_POLICY, 4, 15), Policy(PERCENT_POLICY, 100, 15)),
+)
+
+SCALE_DOWN: Final = ScalingRules(
+    # No window: it is the operator's setting, which this spec does not know.
+    select_policy=SELECT_MAX,
+    policies=(Policy(PERCENT_POLICY, 100, 15),),
+)
+
+
+def with_defaults(spec: Spec) -> Spec:
+    """Fill in what the user left out; what was written, even an empty list of policies, stays."""
+    return replace(
+        spec,
+        min_replicas=MIN_REPLICAS if spec.min_replicas is None else spec.min_replicas,
+        metrics=tuple(map(_metric, spec.metrics)) if spec.metrics else (CPU_AT_80_PERCENT,),
+        behavior=spec.behavior and _behavior(spec.behavior),
+    )
+
+
+def _behavior(behavior: Behavior) -> Behavior:
+    return Behavior(scale_up=_rules(behavior.scale_up, SCALE_UP), scale_down=_rules(behavior.scale_down, SCALE_DOWN))
+
+
+def _rules(written: ScalingRules | None, template: ScalingRules) -> ScalingRules:
+    if written is None:
+        return template
+    said = {name: value for name in written.__struct_fields__ if (value := getattr(written, name)) is not None}
+    return replace(template, **said)
+
+
+def _metric(metric: Metric) -> Metric:
+    external = metric.external
+    if external is None or external.fallback is None:
+        return metric
+    return replace(metric, external=replace(external, fallback=_fallback(external.fallback)))
+
+
+def _fallback(fallback: Fallback) -> Fallback:
+    duration = fallback.failure_duration_seconds
+    return replace(
+        fallback,
+        failure_duration_seconds=FAILURE_DURATION_SECONDS if duration is None else duration,
+        strategy=STATIC if fallback.strategy is None else fallback.strategy,
+    )

@@ -1,0 +1,96 @@
+"""Types to JSON: an empty field is left out where Go's ``omitempty`` leaves it out, and only there."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from autoscaler.quantity import Quantity
+from autoscaler.selector import LabelSelectorRequirement
+from autoscaler.types import spec, status
+from autoscaler.types.spec import Spec
+from autoscaler.types.status import Status
+
+Json: TypeAlias = dict[str, Any]
+
+
+def encode_spec(value: Spec) -> Json:
+    """Print a spec as JSON-ready values."""
+    return _encode_struct(value)
+
+
+def encode_status(value: Status) -> Json:
+    """Print a status as JSON-ready values."""
+    return _encode_struct(value)
+
+
+def print_time(at: datetime) -> str:
+    """Print a time as Kubernetes does: UTC, whole seconds."""
+    return at.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+
+
+_ALWAYS: Final[Mapping[type[Struct], tuple[str, ...]]] = {
+    LabelSelectorRequirement: ("key", "operator"),
+    spec.ObjectReference: ("kind", "name"),
+    spec.MetricIdentifier: ("name",),
+    spec.MetricTarget: ("type",),
+    spec.ResourceSource: ("name", "target"),
+    spec.ContainerResourceSource: ("name", "target", "container"),
+    spec.PodsSource: ("metric", "target"),
+    spec.ObjectSource: ("described_object", "target", "metric"),
+    spec.ExternalSource: ("metric", "target"),
+    spec.Metric: ("type",),
+    spec.Policy: ("type", "value", "period_seconds"),
+    spec.Spec: ("scale_target_ref", "max_replicas"),
+    status.Condition: ("last_transition_time",),
+    status.Status: ("desired_replicas", "current_metrics"),
+}
+"""Fields without ``omitempty`` in Kubernetes' types, besides those that cannot be absent in ours."""
+
+
+class _Field(Struct, frozen=True):
+    name: str
+    key: str
+    default: object
+    always: bool
+
+
+@cache
+def _fields(kind: type[Struct]) -> tuple[_Field, ...]:
+    always = _ALWAYS.get(kind, ())
+    return tuple(
+        _Field(field.name, field.encode_name, field.default, always=field.required or field.name in always)
+        for field in msgspec.structs.fields(kind)
+    )
+
+
+def _encode_struct(value: Struct) -> Json:
+    printed: Json = {}
+    for field in _fields(type(value)):
+        item = getattr(value, field.name)
+        if field.always or not _is_empty(item, field.default):
+            printed[field.key] = _encode(item)
+    return printed
+
+
+def _is_empty(item: object, default: object) -> bool:
+    return item is None or item == default or (isinstance(item, tuple | Mapping) and not item)
+
+
+def _encode(item: object) -> object:
+    match item:
+        case Quantity():
+            return str(item)
+        case Struct():
+            return _encode_struct(item)
+        case tuple():
+            return [_encode(each) for each in item]
+        case datetime():
+            return print_time(item)
+        case Mapping():
+            return dict(item)
+        case _:
+            return item
