@@ -1,0 +1,1 @@
+"""The certificate we serve with, and whose certificates we ask for."""
