@@ -1,0 +1,112 @@
+"""GET .../namespaces/{namespace}/{metric}: parse, call the reader, encode."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache
+
+from aiohttp import web
+
+from adapter import errors
+from adapter.api import encode, protobuf
+from adapter.api.encode import Value
+from adapter.api.exchange import Exchange
+from adapter.api.group import GROUP
+from adapter.api.negotiate import JSON, PROTOBUF, YAML, Offer
+from adapter.api.table import table
+from adapter.auth.attributes import ResourceAttributes
+from adapter.reader import MetricReader
+from adapter.rules.rule import INDEX
+from autoscaler import selector
+from autoscaler.selector import Selector, SelectorError
+
+_OFFERS = (
+    JSON,
+    YAML,
+    PROTOBUF,
+    *(Offer(each.media, "Table", "meta.k8s.io", version) for each in (JSON, YAML) for version in ("v1", "v1beta1")),
+)
+_KNOWN_FIELDS = ("metadata.name", "metadata.namespace")
+_INCLUDES = frozenset({"None", "Metadata", "Object"})
+_LONGEST_REMEMBERED = 1024
+
+
+class ExternalMetrics:
+    """The values of a metric in a namespace, and the index of all of them."""
+
+    def __init__(self, reader: MetricReader, clock: Callable[[], datetime]) -> None:
+        self._reader = reader
+        self._clock = clock
+
+    async def read(self, exchange: Exchange) -> web.Response:
+        """Answer with the metric's values now, or say why there are none."""
+        asked = exchange.attributes
+        if not isinstance(asked, ResourceAttributes):
+            raise errors.PathNotFound
+        offer = exchange.wants(_OFFERS)
+        wanted = _wanted(exchange, asked)
+        try:
+            values = await self._values(asked, wanted)
+        except errors.AdapterError as error:
+            error.group, error.resource = GROUP, asked.resource
+            raise
+        return self._answer(exchange, offer, values, asked.namespace)
+
+    async def _values(self, asked: ResourceAttributes, wanted: Selector) -> list[Value]:
+        if asked.resource == INDEX:
+            return await self._index(asked.namespace, wanted)
+        return encode.values_of(asked.resource, await self._reader.read(asked.namespace, asked.resource, wanted))
+
+    async def _index(self, namespace: str, wanted: Selector) -> list[Value]:
+        """Read every metric of the namespace, one after the other; one that fails is left out and never in the way."""
+        values: list[Value] = []
+        for metric in self._reader.names(namespace):
+            try:
+                values += encode.values_of(metric, await self._reader.read(namespace, metric, wanted))
+            except errors.MetricUnavailable:
+                continue
+        return values
+
+    def _answer(self, exchange: Exchange, offer: Offer, values: list[Value], namespace: str) -> web.Response:
+        if offer == PROTOBUF:
+            return web.Response(body=protobuf.encode_list(values), content_type=offer.media)
+        if offer.kind:
+            include = exchange.query.get("includeObject") or "Metadata"
+            if include not in _INCLUDES:
+                raise errors.BadRequest(f"includeObject must be None, Metadata or Object, is {include!r}")
+            now = self._clock()
+            content = table(values, namespace=namespace, version=offer.version, include=include, now=now)
+        else:
+            content = encode.document(values)
+        body = encode.to_bytes(content, offer.media, pretty=exchange.pretty())
+        return web.Response(body=body, content_type=offer.media)
+
+
+def _wanted(exchange: Exchange, asked: ResourceAttributes) -> Selector:
+    """Check what the caller may add to the path, and return the selector."""
+    query = exchange.query
+    if asked.verb == "watch":
+        raise errors.MethodNotAllowed(
+            f'watch is not supported on resources of kind "{asked.resource}.{GROUP}"',
+            group=GROUP,
+            resource=asked.resource,
+        )
+    limit = query.get("limit", "")
+    if limit and not limit.removeprefix("-").isdecimal():
+        raise errors.BadRequest(f"limit must be a whole number, is {limit!r}")
+    for part in filter(None, query.get("fieldSelector", "").split(",")):
+        field = part.partition("=")[0].removesuffix("!")
+        if field not in _KNOWN_FIELDS:
+            raise errors.BadRequest(
+                f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+            )
+    text = query.get("labelSelector", "")
+    try:
+        return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else selector.parse(text)
+    except SelectorError as error:
+        raise errors.BadRequest(f"unable to parse the label selector: {error}") from error
+
+
+@lru_cache(maxsize=4096)
+def _remembered(text: str) -> Selector:
+    """Parse a selector; the same few arrive again every fifteen seconds."""
+    return selector.parse(text)

@@ -1,0 +1,73 @@
+"""The table of URLs."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from aiohttp import web
+
+from adapter import errors
+from adapter.api import about, discovery, openapi
+from adapter.api.exchange import Exchange
+from adapter.api.external_metrics import ExternalMetrics
+from adapter.api.group import GROUP, ROOT, VERSION
+from adapter.api.health import Health
+from adapter.auth.attributes import ResourceAttributes
+from adapter.telemetry import Telemetry
+
+Handler = Callable[[Exchange], Awaitable[web.Response]]
+_METRIC_SEGMENTS = 6  # apis, group, version, namespaces, the namespace, the metric
+_READ = "the server does not allow this method on the requested resource"
+
+
+class Route(NamedTuple):
+    """Who answers, what to call it in our own figures, and whether it counts against the limit."""
+
+    handler: Handler
+    endpoint: str
+    limited: bool = True
+
+
+class Routes:
+    """Finds who answers a request. One trailing slash is tolerated, nothing is redirected."""
+
+    def __init__(self, metrics: ExternalMetrics, health: Health, telemetry: Telemetry) -> None:
+        table = {
+            "/apis": Route(discovery.groups, "groups", limited=False),
+            f"/apis/{GROUP}": Route(discovery.group, "group", limited=False),
+            ROOT: Route(discovery.resources, "resources", limited=False),
+            "/openapi/v2": Route(openapi.v2, "openapi_v2"),
+            "/openapi/v3": Route(openapi.v3_index, "openapi_v3"),
+            openapi.V3_PATH: Route(openapi.v3, "openapi_v3_document"),
+            "/version": Route(about.version, "version"),
+            "/metrics": Route(about.metrics(telemetry), "metrics"),
+            "/healthz": Route(health.handler("healthz"), "healthz", limited=False),
+            "/livez": Route(health.handler("livez"), "livez", limited=False),
+            "/readyz": Route(health.handler("readyz"), "readyz", limited=False),
+        }
+        self._table = {**table, "": Route(about.paths(table), "paths")}
+        self._check = Route(health.one, "health_check", limited=False)
+        self._metric = Route(metrics.read, "metric")
+
+    def find(self, exchange: Exchange) -> Route:
+        """Return who answers; raise ``PathNotFound`` or, for what is there and not to be read, ``MethodNotAllowed``."""
+        route = self._table.get(exchange.path.removesuffix("/"))
+        if route is None and _is_metric(exchange):
+            route = self._metric
+        if route is None and exchange.path.startswith(("/healthz/", "/livez/", "/readyz/")):
+            route = self._check
+        if route is None:
+            raise errors.PathNotFound
+        if exchange.request.method != "GET":
+            raise errors.MethodNotAllowed(_READ)
+        return route
+
+
+def _is_metric(exchange: Exchange) -> bool:
+    asked = exchange.attributes
+    return (
+        isinstance(asked, ResourceAttributes)
+        and (asked.group, asked.version) == (GROUP, VERSION)
+        and asked.namespace != ""
+        and asked.resource not in {"", "namespaces"}
+        and len(exchange.path.strip("/").split("/")) == _METRIC_SEGMENTS
+    )

@@ -1,0 +1,138 @@
+"""The server: the walk of every request, and the order of starting and stopping."""
+
+import asyncio
+import re
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ssl import SSLContext
+
+from aiohttp import web
+
+from adapter import errors
+from adapter.api import access_log, limits, status
+from adapter.api.connection import Listener
+from adapter.api.exchange import Exchange
+from adapter.api.external_metrics import ExternalMetrics
+from adapter.api.health import OPEN, Check, Health, Lifecycle
+from adapter.api.limits import Turnstile
+from adapter.api.routes import Routes
+from adapter.auth.attributes import attributes_of
+from adapter.auth.gate import Authenticator, Authorizer
+from adapter.config import Limits
+from adapter.telemetry import Telemetry
+
+_MASTERS = "system:masters"
+_AUDIT_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Server:
+    """Serves the metrics API."""
+
+    def __init__(
+        self,
+        *,
+        metrics: ExternalMetrics,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        limits: Limits,
+        telemetry: Telemetry,
+        ready: dict[str, Check] | None = None,
+    ) -> None:
+        self.lifecycle = Lifecycle()
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._limits = limits
+        self._telemetry = telemetry
+        self._turnstile = Turnstile(limits.concurrent_requests, telemetry.in_flight)
+        health = Health(live={}, ready={**(ready or {}), "shutdown": self.lifecycle.is_staying})
+        self._routes = Routes(metrics, health, telemetry)
+
+    # --- the walk ----------------------------------------------------------------------------------------------------
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request. Whatever goes wrong below becomes a Status here, so this never raises."""
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        exchange = _exchange(request)
+        error: Exception | None = None
+        try:
+            response = await self._in_time(exchange)
+        except Exception as raised:  # noqa: BLE001  (a Status for everything; the unforeseen is logged there)
+            error = raised
+            response = status.answer(raised, pretty=exchange.pretty())
+        self._finish(exchange, response, error, loop.time() - started)
+        return response
+
+    async def _in_time(self, exchange: Exchange) -> web.Response:
+        limit = limits.time_for(exchange, self._limits.request_timeout).total_seconds()
+        deadline = asyncio.timeout(limit)
+        try:
+            async with deadline:
+                return await self._admit(exchange)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise errors.DeadlineExceeded(f"the answer was not ready within {limit:g}s") from None
+
+    async def _admit(self, exchange: Exchange) -> web.Response:
+        """Who is it, may they, is it there, is there room; in this order, so that a stranger learns nothing."""
+        if exchange.path not in OPEN:
+            exchange.caller = await self._authenticator.authenticate(exchange.request)
+            await self._authorizer.authorize(exchange.caller, exchange.attributes)
+        route = self._routes.find(exchange)
+        exchange.endpoint = route.endpoint
+        if not route.limited or (exchange.caller and _MASTERS in exchange.caller.groups):
+            return await route.handler(exchange)
+        with self._turnstile.one():
+            return await route.handler(exchange)
+
+    def _finish(self, exchange: Exchange, response: web.Response, error: Exception | None, seconds: float) -> None:
+        """Add what every answer carries, and count it."""
+        response.headers["Audit-Id"] = exchange.audit_id
+        response.headers["Server"] = "steadyscale"  # not the names and versions of what we are made of
+        response.headers.setdefault("Cache-Control", "no-cache, private")
+        if self.lifecycle.stopping:
+            response.force_close()  # so that the API server's pool goes to another replica
+        self._telemetry.requests.labels(exchange.endpoint, str(response.status)).inc()
+        self._telemetry.latency.labels(exchange.endpoint).observe(seconds)
+        if isinstance(error, errors.AdapterError) and error.failure is not None:
+            self._telemetry.failures.labels(error.failure.value).inc()
+        access_log.write(exchange, response, seconds, error)
+
+    # --- its life ----------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def serving(self, address: str, port: int, tls: SSLContext | None) -> AsyncIterator[int]:
+        """Listen while the block runs, and yield the port; on leaving, stop as gracefully as the limits allow."""
+        listener = Listener(self.answer, self._limits, self._telemetry)
+        handshake = None if tls is None else self._limits.header_timeout.total_seconds()
+        listening = await asyncio.get_running_loop().create_server(
+            listener, address, port, ssl=tls, ssl_handshake_timeout=handshake, backlog=1024
+        )
+        carer = asyncio.create_task(listener.look_after(), name="connections")
+        try:
+            yield listening.sockets[0].getsockname()[1]
+        finally:
+            carer.cancel()
+            listening.close()
+            await asyncio.sleep(0)  # let requests that have arrived already begin
+            listener.pre_shutdown()
+            await listener.shutdown(self._limits.drain.total_seconds())
+
+    async def leave(self) -> None:
+        """Say that we are going, and go on answering until nobody comes any more."""
+        self.lifecycle.stopping = True
+        await asyncio.sleep(self._limits.shutdown_delay.total_seconds())
+
+
+def _exchange(request: web.BaseRequest) -> Exchange:
+    path, query = request.path, request.query
+    audit_id = request.headers.get("Audit-Id", "")
+    return Exchange(
+        request=request,
+        path=path,
+        query=query,
+        attributes=attributes_of(request.method, path, query),
+        audit_id=audit_id if _AUDIT_ID.fullmatch(audit_id) else str(uuid.uuid4()),
+    )

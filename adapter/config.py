@@ -1,0 +1,159 @@
+"""Every setting, with its meaning, its unit and the reason for its default; and the only reader of files and flags."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+import yaml
+
+from adapter import strict
+from adapter.errors import ConfigInvalid
+from adapter.rules import rule as rules
+from adapter.rules.rule import Rule
+from autoscaler.types.record import Record
+
+
+class TlsFiles(Record, frozen=True):
+    """A serving certificate that someone else keeps, read again when it changes."""
+
+    cert_file: str
+    """PEM, the certificate first, then any intermediates. Its names must include ``<service>.<namespace>.svc``."""
+
+    key_file: str
+    """PEM, the certificate's private key."""
+
+
+class SelfManagedTls(Record, frozen=True):
+    """A certificate authority and a serving certificate that we make, keep in a Secret and rotate."""
+
+    namespace: str
+    """Where we run; the Secret and the Service are there."""
+
+    service: str = "steadyscale"
+    """The Service that the APIService names; the certificate is for ``<service>.<namespace>.svc``."""
+
+    secret: str = "steadyscale-serving-cert"  # noqa: S105  (the name of an object, not what is in it)
+    """The Secret that keeps them, shared by all replicas."""
+
+
+class Tls(Record, frozen=True):
+    """Where the serving certificate comes from: one of the two."""
+
+    files: TlsFiles | None = None
+    self_managed: SelfManagedTls | None = None
+
+
+class Serving(Record, frozen=True):
+    """Where we listen."""
+
+    address: str = "0.0.0.0"  # noqa: S104  (a server in a pod; the Service decides who reaches it)
+    """Address to listen on."""
+
+    port: int = 6443
+    """Port to listen on: above 1023, so that no privilege is needed. The Service maps 443 to it."""
+
+    tls: Tls = Tls()
+
+
+class Auth(Record, frozen=True):
+    """How callers are told apart, and how long we remember it."""
+
+    kubeconfig: str = ""
+    """The cluster to ask for reviews; empty: the one we run in."""
+
+    token_memory: timedelta = timedelta(seconds=10)
+    """How long a TokenReview is believed. Kubernetes' own servers use the same."""
+
+    allow_memory: timedelta = timedelta(seconds=30)
+    """How long a yes is believed. An HPA asks every 15 s, so Kubernetes' 10 s would never be of use."""
+
+    deny_memory: timedelta = timedelta(seconds=10)
+    """How long a no is believed: short, because someone is waiting for a role binding to work."""
+
+
+class Limits(Record, frozen=True):
+    """What one caller, or all of them together, can take."""
+
+    concurrent_requests: int = 200
+    """Requests answered at once; beyond that 429. Health, discovery and the API server's own probes are not counted."""
+
+    connections: int = 2000
+    """Connections open at once; beyond that a new one is closed."""
+
+    request_timeout: timedelta = timedelta(seconds=10)
+    """How long an answer may take. The API server waits 60 s, an HPA comes again after 15 s."""
+
+    header_timeout: timedelta = timedelta(seconds=10)
+    """How long a client may take over its handshake and over its first request."""
+
+    idle_timeout: timedelta = timedelta(seconds=120)
+    """How long a connection may lie idle: longer than the 90 s of the API server's pool, so that it closes first."""
+
+    header_count: int = 4096
+    """Headers in a request. Each group of a caller is one, and some have hundreds."""
+
+    header_bytes: int = 65536
+    """Length of one header, and of the request line with its selector."""
+
+    shutdown_delay: timedelta = timedelta(seconds=10)
+    """How long we go on answering after being told to stop, until no API server sends us anything more."""
+
+    drain: timedelta = timedelta(seconds=15)
+    """How long requests in flight may then take to finish."""
+
+
+class Log(Record, frozen=True):
+    """What is written to standard error."""
+
+    format: Literal["json", "text"] = "json"
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class Config(Record, frozen=True):
+    """The whole configuration file."""
+
+    serving: Serving = Serving()
+    auth: Auth = Auth()
+    limits: Limits = Limits()
+    log: Log = Log()
+    rules: tuple[Rule, ...] = ()
+
+
+def load(path: Path) -> Config:
+    """Read a configuration file; raise ``ConfigInvalid`` with its problems."""
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigInvalid([f"{path}: {error.strerror}"]) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigInvalid([f"{path}: not YAML: {' '.join(str(error).split())}"]) from error
+    return decode({} if document is None else document)
+
+
+def decode(document: object) -> Config:
+    """Make a configuration of a document; raise ``ConfigInvalid`` with its problems, each with its path."""
+    config = strict.decode(document, Config)
+    if found := [*_serving_problems(config), *_limit_problems(config.limits), *rules.problems(config.rules)]:
+        raise ConfigInvalid(found)
+    return config
+
+
+def _serving_problems(config: Config) -> list[str]:
+    serving = config.serving
+    found = []
+    if not 0 <= serving.port <= 65535:
+        found.append(f"serving.port: must be between 0 and 65535, is {serving.port}")
+    if serving.tls.files is not None and serving.tls.self_managed is not None:
+        found.append("serving.tls: files and selfManaged exclude each other")
+    return found
+
+
+def _limit_problems(limits: Limits) -> list[str]:
+    numbers = ("concurrent_requests", "connections", "header_count", "header_bytes")
+    times = ("request_timeout", "header_timeout", "idle_timeout")
+    names = dict(zip(limits.__struct_fields__, limits.__struct_encode_fields__, strict=True))
+    return [
+        f"limits.{names[each]}: must be more than nothing, is {getattr(limits, each)}"
+        for each in (*numbers, *times)
+        if getattr(limits, each) <= type(getattr(limits, each))()
+    ]

@@ -1,0 +1,1 @@
+"""What a metric name means. Pure: no clock, no network."""

@@ -1,0 +1,84 @@
+"""From a document to a record, strictly: an unknown key is an error that names its path and the nearest right key."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from adapter.duration import parse_duration
+from adapter.errors import ConfigInvalid
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def decode(document: object, shape: type[T]) -> T:
+    """Make a record of a document; raise ``ConfigInvalid`` with every unknown key, or else the first wrong value."""
+    found = list(_unknown(document, shape, ""))
+    if found:
+        raise ConfigInvalid(found)
+    try:
+        return msgspec.convert(_with_durations(document, shape, ""), shape)
+    except msgspec.ValidationError as error:
+        raise ConfigInvalid([_message(error)]) from None
+
+
+def _fields(shape: type[msgspec.Struct]) -> dict[str, Any]:
+    return {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
+
+
+def _unknown(value: object, shape: object, at: str) -> Iterator[str]:
+    record, item = _record(shape), _item(shape)
+    if record is not None and isinstance(value, Mapping):
+        fields = _fields(record)
+        for key, inner in value.items():
+            path = f"{at}.{key}" if at else str(key)
+            if key in fields:
+                yield from _unknown(inner, fields[key], path)
+            else:
+                yield f"{path}: unknown key{_nearest(str(key), fields)}"
+    elif item is not None and isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _unknown(inner, item, f"{at}[{number}]")
+
+
+def _nearest(key: str, fields: Mapping[str, object]) -> str:
+    alike = difflib.get_close_matches(key, fields, 1, 0.5)
+    return f"; did you mean {alike[0]!r}?" if alike else f"; known here: {', '.join(sorted(fields))}"
+
+
+def _with_durations(value: object, shape: object, at: str) -> object:
+    """Return the document with every duration made one, so that files say ``10s`` and records hold a timedelta."""
+    record, item = _record(shape), _item(shape)
+    if shape is timedelta:
+        return _duration(value, at)
+    if record is not None and isinstance(value, Mapping):
+        fields = _fields(record)
+        return {key: _with_durations(inner, fields[key], f"{at}.{key}" if at else key) for key, inner in value.items()}
+    if item is not None and isinstance(value, list):
+        return [_with_durations(inner, item, f"{at}[{number}]") for number, inner in enumerate(value)]
+    return value
+
+
+def _duration(value: object, at: str) -> timedelta:
+    try:
+        return parse_duration(str(value))
+    except ValueError as error:
+        raise ConfigInvalid([f"{at}: {error}"]) from None
+
+
+def _record(shape: object) -> type[msgspec.Struct] | None:
+    options = get_args(shape) if get_origin(shape) in {Union, UnionType} else (shape,)
+    return next((each for each in options if isinstance(each, type) and issubclass(each, msgspec.Struct)), None)
+
+
+def _item(shape: object) -> object:
+    return get_args(shape)[0] if get_origin(shape) is tuple else None
+
+
+def _message(error: msgspec.ValidationError) -> str:
+    """Put the path first, as our own messages have it."""
+    text, _, path = str(error).partition(" - at `$")
+    return f"{path.strip('`.') or 'the file'}: {text[0].lower()}{text[1:]}"
