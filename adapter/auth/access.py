@@ -35,10 +35,12 @@ Review = Callable[[Subject, dict[str, Any]], Awaitable[Verdict]]
 class Access:
     """Asks, remembers, refuses."""
 
-    def __init__(self, review: Review) -> None:
+    def __init__(
+        self, review: Review, *, allowed_for: timedelta = ALLOWED_FOR, denied_for: timedelta = DENIED_FOR
+    ) -> None:
         self._review = review
         self._memory: Memory[bytes, Verdict] = Memory(
-            _REMEMBERED, lambda verdict: ALLOWED_FOR if verdict.allowed else DENIED_FOR
+            _REMEMBERED, lambda verdict: allowed_for if verdict.allowed else denied_for
         )
 
     async def authorize(self, caller: Caller, attributes: Attributes) -> None:

@@ -27,11 +27,17 @@ _REMEMBERED: Final = 8192
 class Tokens:
     """Believes tokens that the API server knows."""
 
-    def __init__(self, review: Callable[[str], Awaitable[Subject | None]]) -> None:
+    def __init__(
+        self,
+        review: Callable[[str], Awaitable[Subject | None]],
+        *,
+        known_for: timedelta = KNOWN_FOR,
+        unknown_for: timedelta = UNKNOWN_FOR,
+    ) -> None:
         self._review = review
         self._key = secrets.token_bytes(32)
         self._memory: Memory[bytes, Subject | None] = Memory(
-            _REMEMBERED, lambda subject: UNKNOWN_FOR if subject is None else KNOWN_FOR
+            _REMEMBERED, lambda subject: unknown_for if subject is None else known_for
         )
 
     async def authenticate(self, request: web.BaseRequest) -> Caller | None:

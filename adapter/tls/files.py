@@ -1,8 +1,8 @@
 """A serving certificate out of files, used anew when the files change.
 
 They are read again at intervals and compared by content. A mounted Secret is replaced by turning a link over, which a
-watch on the file would miss; and both files never change in the same instant, so a pair that does not match is looked at
-again later, while the old one goes on serving.
+watch on the file would miss; and both files never change in the same instant, so a pair that does not match is looked
+at again later, while the old one goes on serving.
 """
 
 import asyncio
