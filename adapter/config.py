@@ -1,5 +1,6 @@
 """Every setting, with its meaning, its unit and the reason for its default; and the only reader of files and flags."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -32,6 +33,9 @@ class SelfManagedTls(Record, frozen=True):
     service: str = "steadyscale"
     """The Service that the APIService names; the certificate is for ``<service>.<namespace>.svc``."""
 
+    cluster_domain: str = "cluster.local"
+    """The cluster's DNS suffix, for who calls us by the Service's full name."""
+
     secret: str = "steadyscale-serving-cert"  # noqa: S105  (the name of an object, not what is in it)
     """The Secret that keeps them, shared by all replicas."""
 
@@ -56,13 +60,13 @@ class Serving(Record, frozen=True):
 
 
 class Auth(Record, frozen=True):
-    """How callers are told apart, and how long we remember it."""
+    """How callers are told apart: by the word of a cluster's API server, remembered for a while."""
 
     kubeconfig: str = ""
     """The cluster to ask for reviews; empty: the one we run in."""
 
     token_memory: timedelta = timedelta(seconds=10)
-    """How long a TokenReview is believed. Kubernetes' own servers use the same."""
+    """How long a token's review is believed. Kubernetes' own servers use the same."""
 
     allow_memory: timedelta = timedelta(seconds=30)
     """How long a yes is believed. An HPA asks every 15 s, so Kubernetes' 10 s would never be of use."""
@@ -119,15 +123,15 @@ class Config(Record, frozen=True):
     rules: tuple[Rule, ...] = ()
 
 
-def load(path: Path) -> Config:
-    """Read a configuration file; raise ``ConfigInvalid`` with its problems."""
+def load(path: Path, flags: Mapping[str, Mapping[str, object]]) -> Config:
+    """Read a configuration file and lay the command line's flags over it; raise ``ConfigInvalid`` with its problems."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigInvalid([f"{path}: {error.strerror}"]) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigInvalid([f"{path}: not YAML: {' '.join(str(error).split())}"]) from error
-    return decode({} if document is None else document)
+    return decode(_overlaid({} if document is None else document, flags))
 
 
 def decode(document: object) -> Config:
@@ -136,6 +140,15 @@ def decode(document: object) -> Config:
     if found := [*_serving_problems(config), *_limit_problems(config.limits), *rules.problems(config.rules)]:
         raise ConfigInvalid(found)
     return config
+
+
+def _overlaid(document: object, flags: Mapping[str, Mapping[str, object]]) -> object:
+    """Return the document with each flag that was given in its place; one that was not is None."""
+    if not isinstance(document, dict):
+        return document
+    given = {part: {key: flag for key, flag in each.items() if flag is not None} for part, each in flags.items()}
+    merged = {part: {**(document.get(part) or {}), **each} for part, each in given.items() if each}
+    return {**document, **merged}
 
 
 def _serving_problems(config: Config) -> list[str]:

@@ -30,8 +30,8 @@ class Telemetry:
         )
         self.authentications = Counter(
             "steadyscale_authentications",
-            "Callers told apart, by method and result.",
-            ["method", "result"],
+            "Callers told apart, by result.",
+            ["result"],
             registry=self.registry,
         )
         self.authorizations = Counter(
@@ -39,8 +39,8 @@ class Telemetry:
         )
         self.reviews = Counter(
             "steadyscale_reviews",
-            "Reviews needed, by kind and whether one was remembered.",
-            ["kind", "cache"],
+            "Reviews sent to the API server, by kind; every other caller was remembered.",
+            ["kind"],
             registry=self.registry,
         )
 

@@ -1,7 +1,6 @@
 """Connections: how many, how long they may keep us waiting, and what is said to a client that does not speak HTTP."""
 
 import asyncio
-from typing import Any
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
@@ -22,8 +21,17 @@ class Connection(web.RequestHandler):
 
     __slots__ = ("listener", "stuck", "waiting")
 
-    def __init__(self, listener: "Listener", **settings: Any) -> None:
-        super().__init__(listener, loop=asyncio.get_running_loop(), **settings)
+    def __init__(self, listener: "Listener") -> None:
+        super().__init__(
+            listener,
+            loop=asyncio.get_running_loop(),
+            access_log=None,  # type: ignore[arg-type]  # we write our own; the library takes None for none
+            keepalive_timeout=listener.limits.idle_timeout.total_seconds(),
+            lingering_time=0.0,
+            max_headers=listener.limits.header_count,
+            max_line_size=listener.limits.header_bytes,
+            max_field_size=listener.limits.header_bytes,
+        )
         self.listener = listener
         self.waiting: float | None = self._loop.time()
         """Since when no request has come; None once one has."""
@@ -58,15 +66,7 @@ class Listener(web.Server):
 
     def __call__(self) -> Connection:
         """Make the protocol of a new connection."""
-        return Connection(
-            self,
-            keepalive_timeout=self.limits.idle_timeout.total_seconds(),
-            lingering_time=0.0,
-            access_log=None,
-            max_headers=self.limits.header_count,
-            max_line_size=self.limits.header_bytes,
-            max_field_size=self.limits.header_bytes,
-        )
+        return Connection(self)
 
     def refuse(self, message: str | None) -> web.Response:
         """Say that this was not a request."""

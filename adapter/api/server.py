@@ -3,11 +3,12 @@
 import asyncio
 import re
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from ssl import SSLContext
 
 from aiohttp import web
+from prometheus_client import Counter
 
 from adapter import errors
 from adapter.api import access_log, limits, status
@@ -18,6 +19,7 @@ from adapter.api.health import OPEN, Check, Health, Lifecycle
 from adapter.api.limits import Turnstile
 from adapter.api.routes import Routes
 from adapter.auth.attributes import attributes_of
+from adapter.auth.caller import Caller
 from adapter.auth.gate import Authenticator, Authorizer
 from adapter.config import Limits
 from adapter.telemetry import Telemetry
@@ -78,14 +80,22 @@ class Server:
     async def _admit(self, exchange: Exchange) -> web.Response:
         """Who is it, may they, is it there, is there room; in this order, so that a stranger learns nothing."""
         if exchange.path not in OPEN:
-            exchange.caller = await self._authenticator.authenticate(exchange.request)
-            await self._authorizer.authorize(exchange.caller, exchange.attributes)
+            exchange.caller = await self._known(exchange)
+            await self._allowed(exchange.caller, exchange)
         route = self._routes.find(exchange)
         exchange.endpoint = route.endpoint
         if not route.limited or (exchange.caller and _MASTERS in exchange.caller.groups):
             return await route.handler(exchange)
         with self._turnstile.one():
             return await route.handler(exchange)
+
+    async def _known(self, exchange: Exchange) -> Caller:
+        with _counted(self._telemetry.authentications, errors.Unauthenticated):
+            return await self._authenticator.authenticate(exchange.request)
+
+    async def _allowed(self, caller: Caller, exchange: Exchange) -> None:
+        with _counted(self._telemetry.authorizations, errors.Forbidden):
+            await self._authorizer.authorize(caller, exchange.attributes)
 
     def _finish(self, exchange: Exchange, response: web.Response, error: Exception | None, seconds: float) -> None:
         """Add what every answer carries, and count it."""
@@ -124,6 +134,20 @@ class Server:
         """Say that we are going, and go on answering until nobody comes any more."""
         self.lifecycle.stopping = True
         await asyncio.sleep(self._limits.shutdown_delay.total_seconds())
+
+
+@contextmanager
+def _counted(counter: Counter, refusal: type[errors.RequestRefused]) -> Iterator[None]:
+    """Count how one step at the door ended: passed, refused or failed."""
+    result = "failed"
+    try:
+        yield
+        result = "passed"
+    except refusal:
+        result = "refused"
+        raise
+    finally:
+        counter.labels(result).inc()
 
 
 def _exchange(request: web.BaseRequest) -> Exchange:

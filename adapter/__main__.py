@@ -1,0 +1,49 @@
+"""``steadyscale``: parse the command line, load the configuration, run."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from adapter import app, config, log
+from adapter.errors import ConfigInvalid
+from autoscaler.kube.errors import KubeError
+
+_BAD_CONFIG = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    parser = argparse.ArgumentParser(prog="steadyscale", description="External metrics for Kubernetes.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    serve = commands.add_parser("serve", help="serve external.metrics.k8s.io")
+    serve.add_argument("--config", type=Path, required=True, metavar="FILE", help="the configuration, YAML")
+    serve.add_argument("--port", type=int, help="listen on this port instead of serving.port")
+    serve.add_argument("--address", help="listen on this address instead of serving.address")
+    serve.add_argument("--kubeconfig", help="ask this cluster instead of auth.kubeconfig")
+    commands.add_parser("demo", help="see it working, without a cluster")
+    options = parser.parse_args(arguments)
+    if options.command == "demo":
+        print("The demonstration is not part of this version yet.")  # noqa: T201
+        return 0
+    return _serve(options)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    flags = {"serving": {"port": options.port, "address": options.address}, "auth": {"kubeconfig": options.kubeconfig}}
+    try:
+        settings = config.load(options.config, flags)
+        log.configure(settings.log.format, settings.log.level)
+        asyncio.run(app.serve(settings))
+    except ConfigInvalid as error:
+        print(*error.problems, sep="\n", file=sys.stderr)  # noqa: T201
+        return _BAD_CONFIG
+    except KubeError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
