@@ -14,9 +14,11 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
-from cryptography.x509.verification import ExtensionPolicy, PolicyBuilder, Store, VerificationError
+from cryptography.x509.verification import Criticality, ExtensionPolicy, PolicyBuilder, Store, VerificationError
 
 _CLIENT_USES = frozenset({ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE})
+
+_AUTHORITY: Final = ExtensionPolicy.permit_all().require_present(x509.BasicConstraints, Criticality.AGNOSTIC, None)
 
 
 class NotOurs(Exception):
@@ -44,7 +46,7 @@ class Authorities:
             .store(Store(list(self.certificates)))
             .time(now.astimezone(UTC))
             # The ready-made policy is a browser's: it wants a subjectAltName, which Kubernetes' clients do not have.
-            .extension_policies(ca_policy=ExtensionPolicy.permit_all(), ee_policy=ExtensionPolicy.permit_all())
+            .extension_policies(ca_policy=_AUTHORITY, ee_policy=ExtensionPolicy.permit_all())
             .build_client_verifier()
         )
         try:

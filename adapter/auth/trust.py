@@ -44,6 +44,11 @@ class Trust:
     extra_prefixes: tuple[str, ...] = ()
 
     @property
+    def authorities(self) -> str:
+        """Every authority whose certificates the handshake should let through, as PEM."""
+        return "\n".join(filter(None, (self.clients.pem, self.front_proxies.pem)))
+
+    @property
     def is_ambiguous(self) -> bool:
         """Say whether any user could pass for a front proxy: one authority for both, and no names tell them apart."""
         return not self.allowed_names and self.front_proxies.shares_with(self.clients)

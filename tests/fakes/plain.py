@@ -1,0 +1,19 @@
+"""A connection to something on loopback that asks for no credentials and no TLS."""
+
+import ssl
+from collections.abc import Mapping
+
+from autoscaler.kube.connection import Connection
+
+
+def plain_connection(port: int) -> Connection:
+    async def nobody() -> Mapping[str, str]:
+        return {}
+
+    return Connection(
+        server=f"http://127.0.0.1:{port}",
+        tls=ssl.create_default_context(),
+        server_name=None,
+        proxy=None,
+        credentials=nobody,
+    )
