@@ -17,6 +17,7 @@ from adapter.reader import RuleReader
 from adapter.rules.rule import RuleSet
 from adapter.telemetry import Telemetry
 from adapter.tls.api_service import ApiService
+from adapter.tls.authority import Lifetimes
 from adapter.tls.context import PairInvalid, ServingContext
 from adapter.tls.files import ServingFiles
 from adapter.tls.secret import KeySecret
@@ -92,6 +93,8 @@ def _source(config: Config, kube: KubeClient) -> ServingFiles | SelfManaged:
         registration=ApiService(kube, ours.namespace, ours.service),
         names=_names(ours),
         clock=clock,
+        lifetimes=Lifetimes(ours.authority_lifetime, ours.certificate_lifetime, ours.overlap),
+        every=ours.look_every,
     )
 
 

@@ -39,6 +39,18 @@ class SelfManagedTls(Record, frozen=True):
     secret: str = "steadyscale-serving-cert"  # noqa: S105  (the name of an object, not what is in it)
     """The Secret that keeps them, shared by all replicas."""
 
+    authority_lifetime: timedelta = timedelta(days=3650)
+    """How long our certificate authority lives; it is replaced, with overlap, when two thirds of that are over."""
+
+    certificate_lifetime: timedelta = timedelta(days=90)
+    """How long a serving certificate lives; it is replaced when two thirds of that are over."""
+
+    overlap: timedelta = timedelta(minutes=10)
+    """How long an authority is trusted before it signs and after it stopped: time for every API server to hear of it."""
+
+    look_every: timedelta = timedelta(seconds=30)
+    """How often a replica looks whether something is to be done; much more often than the overlap is long."""
+
 
 class Tls(Record, frozen=True):
     """Where the serving certificate comes from: one of the two."""
