@@ -1,5 +1,7 @@
 """GET .../namespaces/{namespace}/{metric}: parse, call the reader, encode."""
 
+import asyncio
+import logging
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
@@ -28,6 +30,8 @@ _OFFERS = (
 _KNOWN_FIELDS = ("metadata.name", "metadata.namespace")
 _INCLUDES = frozenset({"None", "Metadata", "Object"})
 _LONGEST_REMEMBERED = 1024
+_INDEX_PATIENCE = 1.0
+_log = logging.getLogger(__name__)
 
 
 class ExternalMetrics:
@@ -57,14 +61,25 @@ class ExternalMetrics:
         return encode.values_of(asked.resource, await self._reader.read(asked.namespace, asked.resource, wanted))
 
     async def _index(self, namespace: str, wanted: Selector) -> list[Value]:
-        """Read every metric of the namespace, one after the other; one that fails is left out and never in the way."""
-        values: list[Value] = []
-        for metric in self._reader.names(namespace):
-            try:
-                values += encode.values_of(metric, await self._reader.read(namespace, metric, wanted))
-            except errors.MetricUnavailable:
-                continue
-        return values
+        """Read every metric of the namespace; one that fails or is slow is left out, and never in another's way."""
+        reads = [asyncio.create_task(self._one(namespace, metric, wanted)) for metric in self._reader.names(namespace)]
+        if not reads:
+            return []
+        try:
+            await asyncio.wait(reads, timeout=_INDEX_PATIENCE)
+            return [value for read in reads if read.done() for value in read.result()]
+        finally:
+            for read in reads:
+                read.cancel()
+
+    async def _one(self, namespace: str, metric: str, wanted: Selector) -> list[Value]:
+        try:
+            return encode.values_of(metric, await self._reader.read(namespace, metric, wanted))
+        except errors.AdapterError:
+            return []
+        except Exception:  # noqa: BLE001
+            _log.exception("a metric failed in a way nobody foresaw", extra={"namespace": namespace, "metric": metric})
+            return []
 
     def _answer(self, exchange: Exchange, offer: Offer, values: list[Value], namespace: str) -> web.Response:
         if offer == PROTOBUF:
