@@ -46,7 +46,7 @@ class SelfManagedTls(Record, frozen=True):
     """How long a serving certificate lives; it is replaced when two thirds of that are over."""
 
     overlap: timedelta = timedelta(minutes=10)
-    """How long an authority is trusted before it signs and after it stopped: time for every API server to hear of it."""
+    """How long an authority is trusted before it signs and after it stopped: time for all API servers to hear of it."""
 
     look_every: timedelta = timedelta(seconds=30)
     """How often a replica looks whether something is to be done; much more often than the overlap is long."""
