@@ -6,8 +6,10 @@ import signal
 from datetime import UTC, datetime
 from pathlib import Path
 
+from adapter import log
+from adapter.api.access_log import AccessLog
 from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.server import Server
+from adapter.api.server import Journal, Server
 from adapter.auth.guard import Guard, Memories, guard
 from adapter.auth.trust import Trust
 from adapter.backends.static import StaticBackend
@@ -64,7 +66,7 @@ def _server(config: Config, door: Guard, tls: ServingContext) -> Server:
         authenticator=door.authenticator,
         authorizer=door.authorizer,
         limits=config.limits,
-        telemetry=Telemetry(),
+        journal=Journal(Telemetry(), AccessLog(log.writer(config.log.format), clock)),
         ready={"trust": lambda: door.trusted.is_known, "serving-certificate": lambda: tls.has_certificate},
     )
 

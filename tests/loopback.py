@@ -15,8 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from adapter import log
+from adapter.api.access_log import AccessLog
 from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.server import Server
+from adapter.api.server import Journal, Server
 from adapter.app import clock
 from adapter.auth.access import Access
 from adapter.auth.authentication import Authentication
@@ -135,7 +137,7 @@ class _Thread(threading.Thread):
     async def _serve(self) -> None:
         told, loop = asyncio.Event(), asyncio.get_running_loop()
         self.stop = partial(loop.call_soon_threadsafe, told.set)
-        server, tls, reviews = _assemble(self._folder, self._limits)
+        server, tls, reviews = assemble(self._folder, self._limits)
         async with server.serving("127.0.0.1", 0, tls.listener) as port:
             self.started.set_result(Loopback(port, self._folder, reviews, server))
             await told.wait()
@@ -153,7 +155,8 @@ def loopback(folder: Path, limits: Limits | None = None) -> Iterator[Loopback]:
         thread.join(30)
 
 
-def _assemble(folder: Path, limits: Limits) -> tuple[Server, ServingContext, Reviews]:
+def assemble(folder: Path, limits: Limits) -> tuple[Server, ServingContext, Reviews]:
+    """Put a server together, with certificates for callers of every kind in the folder."""
     clients, proxies, strangers, serving = (Authority.new(name) for name in ("client", "proxy", "stranger", "serving"))
     clients.client("alice", ["dev"]).save(folder, "alice")
     clients.client("root", ["system:masters"]).save(folder, "admin")
@@ -184,6 +187,6 @@ def _assemble(folder: Path, limits: Limits) -> tuple[Server, ServingContext, Rev
         authenticator=Authentication((FrontProxy(trusted, peers), ClientCertificates(peers), Tokens(reviews.token))),
         authorizer=Access(reviews.access),
         limits=limits,
-        telemetry=Telemetry(),
+        journal=Journal(Telemetry(), AccessLog(log.writer("json"), clock)),
     )
     return server, tls, reviews

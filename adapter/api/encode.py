@@ -1,43 +1,68 @@
-"""Samples as an ExternalMetricValueList: JSON, YAML or a Table; always in the same order, so the same bytes."""
+"""Samples as an ExternalMetricValueList: JSON or YAML, always in one order, so that the same answer is the same bytes."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
 
 import msgspec
 import yaml
 
-from adapter.api import negotiate
 from adapter.api.group import GROUP_VERSION, LIST_KIND
+from adapter.api.negotiate import YAML
 from adapter.sample import Sample
 from autoscaler.types.record import Record
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Value(Record, frozen=True, omit_defaults=False):
-    """One item of the list, in its wire form but for the time."""
+class Named(NamedTuple):
+    """A sample, and the name that its metric was asked for by."""
+
+    metric: str
+    sample: Sample
+
+
+class ExternalMetricValue(Record, frozen=True):
+    """One item of the list, as it is on the wire."""
 
     metric_name: str
     metric_labels: Mapping[str, str]
-    at: datetime
-    value: str
+    timestamp: str
     window: int | None = None
+    value: str = msgspec.field(default_factory=str)  # a factory's default is never left out
 
 
-def values_of(metric: str, samples: Iterable[Sample]) -> list[Value]:
-    """Say each sample as an item, ordered by labels."""
-    values = [
-        Value(
-            metric_name=metric,
-            metric_labels=dict(sorted(sample.labels.items())),
-            at=sample.at,
-            value=quantity(sample.milli),
-            window=None if sample.window is None else round(sample.window.total_seconds()),
-        )
-        for sample in samples
-    ]
-    return sorted(values, key=lambda value: tuple(value.metric_labels.items())) if len(values) > 1 else values
+class ExternalMetricValueList(Record, frozen=True, omit_defaults=False):
+    """The list, as it is on the wire."""
+
+    kind: str = LIST_KIND
+    api_version: str = GROUP_VERSION
+    metadata: Mapping[str, str] = {}
+    items: tuple[ExternalMetricValue, ...] = ()
+
+
+def in_order(metric: str, samples: Sequence[Sample]) -> list[Named]:
+    """Name the samples of one metric and order them by their labels."""
+    if len(samples) > 1:
+        samples = sorted(samples, key=lambda sample: sorted(sample.labels.items()))
+    return [Named(metric, sample) for sample in samples]
+
+
+def document(values: Sequence[Named]) -> ExternalMetricValueList:
+    """Say the list in its wire form."""
+    return ExternalMetricValueList(items=tuple(item(value) for value in values))
+
+
+def item(value: Named) -> ExternalMetricValue:
+    """Say one value in its wire form."""
+    sample = value.sample
+    return ExternalMetricValue(
+        metric_name=value.metric,
+        metric_labels=sample.labels if len(sample.labels) < 2 else dict(sorted(sample.labels.items())),
+        timestamp=timestamp(sample.at),
+        window=window(sample),
+        value=quantity(sample.milli),
+    )
 
 
 def quantity(milli: int) -> str:
@@ -49,26 +74,19 @@ def quantity(milli: int) -> str:
     return f"{milli}m" if rest else str(whole)
 
 
-def document(values: Sequence[Value]) -> dict[str, Any]:
-    """Say the list as a plain document."""
-    return {"kind": LIST_KIND, "apiVersion": GROUP_VERSION, "metadata": {}, "items": [item(value) for value in values]}
+def timestamp(at: datetime) -> str:
+    """Write a time as Kubernetes does: UTC, whole seconds."""
+    return at.astimezone(UTC).isoformat()[:19] + "Z"
 
 
-def item(value: Value) -> dict[str, Any]:
-    """Say one value as a plain document."""
-    window = {} if value.window is None else {"window": value.window}
-    return {
-        "metricName": value.metric_name,
-        "metricLabels": value.metric_labels,
-        "timestamp": f"{value.at:%Y-%m-%dT%H:%M:%SZ}",
-        **window,
-        "value": value.value,
-    }
+def window(sample: Sample) -> int | None:
+    """Say what a sample is an average over, in seconds; None if it is of one moment."""
+    return None if sample.window is None else round(sample.window.total_seconds())
 
 
 def to_bytes(content: object, media: str, *, pretty: bool = False) -> bytes:
-    """Write a plain document in a media type, JSON unless it is YAML."""
-    if media == negotiate.YAML.media:
-        return yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode()
+    """Write a document in a media type, JSON unless it is YAML."""
+    if media == YAML.media:
+        return yaml.safe_dump(msgspec.to_builtins(content), sort_keys=False, allow_unicode=True).encode()
     text = _encode(content)
     return msgspec.json.format(text, indent=2) + b"\n" if pretty else text + b"\n"

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from adapter import errors
 from adapter.api import encode, protobuf
-from adapter.api.encode import Value
+from adapter.api.encode import Named
 from adapter.api.exchange import Exchange
 from adapter.api.group import GROUP
 from adapter.api.negotiate import JSON, PROTOBUF, YAML, Offer
@@ -55,12 +55,12 @@ class ExternalMetrics:
             raise
         return self._answer(exchange, offer, values, asked.namespace)
 
-    async def _values(self, asked: ResourceAttributes, wanted: Selector) -> list[Value]:
+    async def _values(self, asked: ResourceAttributes, wanted: Selector) -> list[Named]:
         if asked.resource == INDEX:
             return await self._index(asked.namespace, wanted)
-        return encode.values_of(asked.resource, await self._reader.read(asked.namespace, asked.resource, wanted))
+        return encode.in_order(asked.resource, await self._reader.read(asked.namespace, asked.resource, wanted))
 
-    async def _index(self, namespace: str, wanted: Selector) -> list[Value]:
+    async def _index(self, namespace: str, wanted: Selector) -> list[Named]:
         """Read every metric of the namespace; one that fails or is slow is left out, and never in another's way."""
         reads = [asyncio.create_task(self._one(namespace, metric, wanted)) for metric in self._reader.names(namespace)]
         if not reads:
@@ -72,16 +72,16 @@ class ExternalMetrics:
             for read in reads:
                 read.cancel()
 
-    async def _one(self, namespace: str, metric: str, wanted: Selector) -> list[Value]:
+    async def _one(self, namespace: str, metric: str, wanted: Selector) -> list[Named]:
         try:
-            return encode.values_of(metric, await self._reader.read(namespace, metric, wanted))
+            return encode.in_order(metric, await self._reader.read(namespace, metric, wanted))
         except errors.AdapterError:
             return []
         except Exception:  # noqa: BLE001
             _log.exception("a metric failed in a way nobody foresaw", extra={"namespace": namespace, "metric": metric})
             return []
 
-    def _answer(self, exchange: Exchange, offer: Offer, values: list[Value], namespace: str) -> web.Response:
+    def _answer(self, exchange: Exchange, offer: Offer, values: list[Named], namespace: str) -> web.Response:
         if offer == PROTOBUF:
             return web.Response(body=protobuf.encode_list(values), content_type=offer.media)
         if offer.kind:
@@ -89,7 +89,7 @@ class ExternalMetrics:
             if include not in _INCLUDES:
                 raise errors.BadRequest(f"includeObject must be None, Metadata or Object, is {include!r}")
             now = self._clock()
-            content = table(values, namespace=namespace, version=offer.version, include=include, now=now)
+            content: object = table(values, namespace=namespace, version=offer.version, include=include, now=now)
         else:
             content = encode.document(values)
         body = encode.to_bytes(content, offer.media, pretty=exchange.pretty())

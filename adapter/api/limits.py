@@ -1,7 +1,5 @@
 """How much at once, and for how long."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 
 from prometheus_client import Gauge
@@ -16,21 +14,16 @@ class Turnstile:
 
     def __init__(self, most: int, gauge: Gauge) -> None:
         self._most = most
-        self._gauge = gauge
         self._inside = 0
+        gauge.set_function(lambda: self._inside)
 
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        """Count one request while it is answered; raise ``TooManyRequests`` if there is no room."""
+    def __enter__(self) -> None:
         if self._inside >= self._most:
             raise TooManyRequests
         self._inside += 1
-        self._gauge.set(self._inside)
-        try:
-            yield
-        finally:
-            self._inside -= 1
-            self._gauge.set(self._inside)
+
+    def __exit__(self, *_: object) -> None:
+        self._inside -= 1
 
 
 def time_for(exchange: Exchange, most: timedelta) -> timedelta:

@@ -6,7 +6,7 @@ bytes. Around them Kubernetes puts four magic bytes and an envelope (runtime.Unk
 
 from collections.abc import Sequence
 
-from adapter.api.encode import Value
+from adapter.api.encode import Named, quantity, window
 from adapter.api.group import GROUP_VERSION, LIST_KIND
 
 _MAGIC = b"k8s\x00"
@@ -39,19 +39,21 @@ _NO_LIST_META = _bytes(1, _text(1, "") + _text(2, "") + _text(3, ""))
 _NO_ENCODING = _text(3, "") + _text(4, "")
 
 
-def encode_list(values: Sequence[Value]) -> bytes:
+def encode_list(values: Sequence[Named]) -> bytes:
     """Write the list in its envelope, byte for byte as Kubernetes' own servers do."""
     raw = _NO_LIST_META + b"".join(_bytes(2, _value(value)) for value in values)
     return _MAGIC + _TYPE_META + _bytes(2, raw) + _NO_ENCODING
 
 
-def _value(value: Value) -> bytes:
+def _value(value: Named) -> bytes:
+    sample = value.sample
+    seconds = window(sample)
     return b"".join(
         (
-            _text(1, value.metric_name),
-            *(_bytes(2, _text(1, key) + _text(2, label)) for key, label in value.metric_labels.items()),
-            _bytes(3, _number(1, int(value.at.timestamp())) + _number(2, 0)),
-            _number(4, value.window) if value.window is not None else b"",
-            _bytes(5, _text(1, value.value)),
+            _text(1, value.metric),
+            *(_bytes(2, _text(1, key) + _text(2, label)) for key, label in sorted(sample.labels.items())),
+            _bytes(3, _number(1, int(sample.at.timestamp())) + _number(2, 0)),
+            b"" if seconds is None else _number(4, seconds),
+            _bytes(5, _text(1, quantity(sample.milli))),
         )
     )

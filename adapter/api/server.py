@@ -2,16 +2,17 @@
 
 import asyncio
 import re
-import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from ssl import SSLContext
+from typing import NamedTuple
 
 from aiohttp import web
-from prometheus_client import Counter
 
 from adapter import errors
-from adapter.api import access_log, limits, status
+from adapter.api import limits, status
+from adapter.api.access_log import AccessLog
 from adapter.api.connection import Listener
 from adapter.api.exchange import Exchange
 from adapter.api.external_metrics import ExternalMetrics
@@ -19,13 +20,20 @@ from adapter.api.health import OPEN, Check, Health, Lifecycle
 from adapter.api.limits import Turnstile
 from adapter.api.routes import Routes
 from adapter.auth.attributes import attributes_of
-from adapter.auth.caller import Caller
+from adapter.auth.caller import ANONYMOUS, Caller
 from adapter.auth.gate import Authenticator, Authorizer
 from adapter.config import Limits
 from adapter.telemetry import Telemetry
 
 _MASTERS = "system:masters"
 _AUDIT_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Journal(NamedTuple):
+    """Where the server keeps account of itself: figures, and a line for each request."""
+
+    telemetry: Telemetry
+    log: AccessLog
 
 
 class Server:
@@ -38,17 +46,17 @@ class Server:
         authenticator: Authenticator,
         authorizer: Authorizer,
         limits: Limits,
-        telemetry: Telemetry,
+        journal: Journal,
         ready: dict[str, Check] | None = None,
     ) -> None:
         self.lifecycle = Lifecycle()
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._limits = limits
-        self._telemetry = telemetry
-        self._turnstile = Turnstile(limits.concurrent_requests, telemetry.in_flight)
+        self._telemetry, self._log = journal.telemetry, journal.log
+        self._turnstile = Turnstile(limits.concurrent_requests, self._telemetry.in_flight)
         health = Health(live={}, ready={**(ready or {}), "shutdown": self.lifecycle.is_staying})
-        self._routes = Routes(metrics, health, telemetry)
+        self._routes = Routes(metrics, health, self._telemetry)
 
     # --- the walk ----------------------------------------------------------------------------------------------------
 
@@ -86,16 +94,31 @@ class Server:
         exchange.endpoint = route.endpoint
         if not route.limited or (exchange.caller and _MASTERS in exchange.caller.groups):
             return await route.handler(exchange)
-        with self._turnstile.one():
+        with self._turnstile:
             return await route.handler(exchange)
 
     async def _known(self, exchange: Exchange) -> Caller:
-        with _counted(self._telemetry.authentications, errors.Unauthenticated):
-            return await self._authenticator.authenticate(exchange.request)
+        result = "failed"
+        try:
+            caller = await self._authenticator.authenticate(exchange.request)
+            result = "anonymous" if caller == ANONYMOUS else "passed"
+        except errors.Unauthenticated:
+            result = "refused"
+            raise
+        finally:
+            self._telemetry.authenticated(result)
+        return caller
 
     async def _allowed(self, caller: Caller, exchange: Exchange) -> None:
-        with _counted(self._telemetry.authorizations, errors.Forbidden):
+        result = "failed"
+        try:
             await self._authorizer.authorize(caller, exchange.attributes)
+            result = "passed"
+        except errors.Forbidden:
+            result = "refused"
+            raise
+        finally:
+            self._telemetry.authorized(result)
 
     def _finish(self, exchange: Exchange, response: web.Response, error: Exception | None, seconds: float) -> None:
         """Add what every answer carries, and count it."""
@@ -104,11 +127,10 @@ class Server:
         response.headers.setdefault("Cache-Control", "no-cache, private")
         if self.lifecycle.stopping:
             response.force_close()  # so that the API server's pool goes to another replica
-        self._telemetry.requests.labels(exchange.endpoint, str(response.status)).inc()
-        self._telemetry.latency.labels(exchange.endpoint).observe(seconds)
+        self._telemetry.answered(exchange.endpoint, response.status, seconds)
         if isinstance(error, errors.AdapterError) and error.failure is not None:
             self._telemetry.failures.labels(error.failure.value).inc()
-        access_log.write(exchange, response, seconds, error)
+        self._log.add(exchange, response, seconds, error)
 
     # --- its life ----------------------------------------------------------------------------------------------------
 
@@ -136,20 +158,6 @@ class Server:
         await asyncio.sleep(self._limits.shutdown_delay.total_seconds())
 
 
-@contextmanager
-def _counted(counter: Counter, refusal: type[errors.RequestRefused]) -> Iterator[None]:
-    """Count how one step at the door ended: passed, refused or failed."""
-    result = "failed"
-    try:
-        yield
-        result = "passed"
-    except refusal:
-        result = "refused"
-        raise
-    finally:
-        counter.labels(result).inc()
-
-
 def _exchange(request: web.BaseRequest) -> Exchange:
     path, query = request.path, request.query
     audit_id = request.headers.get("Audit-Id", "")
@@ -158,5 +166,5 @@ def _exchange(request: web.BaseRequest) -> Exchange:
         path=path,
         query=query,
         attributes=attributes_of(request.method, path, query),
-        audit_id=audit_id if _AUDIT_ID.fullmatch(audit_id) else str(uuid.uuid4()),
+        audit_id=audit_id if _AUDIT_ID.fullmatch(audit_id) else secrets.token_hex(16),
     )

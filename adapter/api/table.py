@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapter.api.encode import Value, item
+from adapter.api.encode import Named, item, quantity
 
 _COLUMNS = (
     ("Metric", "name", "Name of the metric, as an HPA asks for it.", 0),
@@ -14,7 +14,7 @@ _COLUMNS = (
 )
 
 
-def table(values: Sequence[Value], *, namespace: str, version: str, include: str, now: datetime) -> dict[str, Any]:
+def table(values: Sequence[Named], *, namespace: str, version: str, include: str, now: datetime) -> dict[str, Any]:
     """Say the list as a Table; ``include`` is None, Metadata or Object, as kubectl asks."""
     return {
         "kind": "Table",
@@ -28,12 +28,13 @@ def table(values: Sequence[Value], *, namespace: str, version: str, include: str
     }
 
 
-def _cells(value: Value, now: datetime) -> list[str]:
-    labels = ",".join(f"{key}={label}" for key, label in sorted(value.metric_labels.items()))
-    return [value.metric_name, value.value, labels or "<none>", _age(now - value.at)]
+def _cells(value: Named, now: datetime) -> list[str]:
+    sample = value.sample
+    labels = ",".join(f"{key}={label}" for key, label in sorted(sample.labels.items()))
+    return [value.metric, quantity(sample.milli), labels or "<none>", _age(now - sample.at)]
 
 
-def _object(value: Value, namespace: str, include: str) -> dict[str, Any] | None:
+def _object(value: Named, namespace: str, include: str) -> object:
     if include == "None":
         return None
     if include == "Object":
@@ -41,7 +42,7 @@ def _object(value: Value, namespace: str, include: str) -> dict[str, Any] | None
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
-        "metadata": {"name": value.metric_name, "namespace": namespace},
+        "metadata": {"name": value.metric, "namespace": namespace},
     }
 
 

@@ -5,6 +5,7 @@ what was authorized, so that the two can never disagree.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 from autoscaler.types.record import Record
@@ -38,18 +39,23 @@ Attributes: TypeAlias = ResourceAttributes | NonResourceAttributes
 
 def attributes_of(method: str, path: str, query: Mapping[str, str]) -> Attributes:
     """Read a request the way the API server's own authorizer does."""
+    return _attributes(method, path, query.get("watch"), query.get("fieldSelector", ""))
+
+
+@lru_cache(maxsize=4096)  # an HPA asks the same every fifteen seconds
+def _attributes(method: str, path: str, watch: str | None, field: str) -> Attributes:
     parts = path.strip("/").split("/")
     if parts[0] != "apis" or len(parts) < 4:
         return NonResourceAttributes(verb=method.lower(), path=path)
     _, group, version, *rest = parts
     namespace, (resource, name, subresource) = _resource(rest)
     return ResourceAttributes(
-        verb=_verb(method, query, named=bool(name)),
+        verb=_verb(method, watch, named=bool(name)),
         group=group,
         version=version,
         namespace=namespace,
         resource=resource,
-        name=name or _name_field(query),
+        name=name or _name_in(field),
         subresource=subresource,
     )
 
@@ -65,7 +71,7 @@ def _resource(rest: list[str]) -> tuple[str, tuple[str, str, str]]:
     return namespace, (resource, name, subresource)
 
 
-def _verb(method: str, query: Mapping[str, str], *, named: bool) -> str:
+def _verb(method: str, watch: str | None, *, named: bool) -> str:
     verb = _VERBS.get(method, "")
     if named:
         return verb
@@ -73,7 +79,7 @@ def _verb(method: str, query: Mapping[str, str], *, named: bool) -> str:
         return "deletecollection"
     if verb != "get":
         return verb
-    return "watch" if is_true(query.get("watch")) else "list"
+    return "watch" if is_true(watch) else "list"
 
 
 def is_true(value: str | None) -> bool:
@@ -81,6 +87,5 @@ def is_true(value: str | None) -> bool:
     return value is not None and value.lower() not in {"false", "0"}
 
 
-def _name_field(query: Mapping[str, str]) -> str:
-    field = query.get("fieldSelector", "")
+def _name_in(field: str) -> str:
     return next((field.removeprefix(prefix) for prefix in _NAME_FIELDS if field.startswith(prefix)), "")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 
 from adapter import errors
 from adapter.rules.rule import Rule, Series
@@ -23,9 +24,12 @@ class StaticBackend:
         return tuple(_sample(rule, series, now) for series in rule.static if selector.matches(series.labels))
 
 
+_milli = lru_cache(maxsize=4096)(milli_of)  # the same few numbers, again and again
+
+
 def _sample(rule: Rule, series: Series, now: datetime) -> Sample:
     try:
-        milli = milli_of(series.value)
+        milli = _milli(series.value)
     except NotFiniteError:
         raise errors.NotANumber(f"metric {rule.name!r}: static: not a number") from None
     except RangeError as error:
