@@ -1,0 +1,164 @@
+"""Whatever is sent, the answer is HTTP, a Status or a document, never a failure of our making and never a traceback."""
+
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from urllib.parse import quote_plus
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.conformance_http.client import Answer, Target, send
+from tests.conformance_http.conftest import masters
+from tests.loopback import loopback
+
+ROOT = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default"
+OURS = {500, 501, 502}  # 503 and 504 are a metric's; there is none here that has them
+KNOWN = [
+    "/",
+    "/apis",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/version",
+    "/metrics",
+    "/readyz",
+    "/livez/ping",
+    f"{ROOT}/my-metric",
+]
+MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+segments = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="#?"), max_size=20)
+words = st.sampled_from(
+    ["apis", "external.metrics.k8s.io", "v1beta1", "namespaces", "default", "status", "..", "%2F", ""]
+)
+paths = st.lists(segments | words, max_size=9).map(lambda parts: "/" + "/".join(parts)) | st.sampled_from(KNOWN)
+keys = st.sampled_from(
+    [
+        "labelSelector",
+        "fieldSelector",
+        "limit",
+        "watch",
+        "timeout",
+        "pretty",
+        "exclude",
+        "verbose",
+        "hash",
+        "includeObject",
+    ]
+)
+printable = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="#"), max_size=40)
+queries = st.lists(st.tuples(keys | printable, printable), max_size=4).map(
+    lambda pairs: "&".join(f"{key}={value}" for key, value in pairs)
+)
+selectors = st.text(st.sampled_from("abz09-_./=!<>(), in\t\u00e9\U0001f600"), max_size=60) | st.text(max_size=40)
+header_names = st.sampled_from(
+    [
+        "Accept",
+        "If-None-Match",
+        "User-Agent",
+        "Audit-Id",
+        "X-Remote-User",
+        "X-Remote-Group",
+        "Authorization",
+        "X-Remote-Extra-A%zz",
+    ]
+)
+header_values = st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"), max_size=60)
+accepts = st.lists(
+    st.sampled_from(
+        ["application/json", "*/*", "text/*", "as=Table", "v=v1", "g=meta.k8s.io", "q=0.3", "q=x", ";", ",", "=", '"']
+    )
+    | printable,
+    max_size=8,
+).map(";".join)
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    with loopback(tmp_path_factory.mktemp("fuzz")) as running:
+        yield masters(running)
+
+
+@pytest.fixture(scope="module")
+def connection(target: Target) -> Iterator[list]:
+    kept = [target.connect()]
+    yield kept
+    kept[0].close()
+
+
+def ask(target: Target, kept: list, path: str, *headers: tuple[str, str], method: str = "GET") -> Answer:
+    """Send on the connection that is kept, a new one if the server hung up."""
+    answer = send(kept[0], path, target.headers + headers, method)
+    if answer.headers.get("Connection") == "close":
+        kept[0].close()
+        kept[0] = target.connect()
+    return answer
+
+
+def assert_decent(answer: Answer) -> None:
+    assert answer.status not in OURS
+    assert "Retry-After" not in answer.headers
+    assert b"Traceback" not in answer.body
+    assert b'File "' not in answer.body
+    if answer.status >= 400 and answer.body:
+        assert answer.media == "application/json"
+        status = json.loads(answer.body)
+        assert (status["kind"], status["code"]) == ("Status", answer.status)
+
+
+@MANY
+@given(
+    path=paths,
+    query=queries,
+    method=st.sampled_from(["GET", "GET", "GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]),
+)
+def test_any_path_query_and_method(target: Target, connection: list, path: str, query: str, method: str):
+    assert_decent(ask(target, connection, f"{path}?{query}" if query else path, method=method))
+
+
+@MANY
+@given(selector=selectors)
+def test_any_selector(target: Target, connection: list, selector: str):
+    text = quote_plus(selector, errors="surrogatepass")
+    answer = ask(target, connection, f"{ROOT}/my-metric?labelSelector={text}")
+
+    assert answer.status in {200, 400, 503}
+    if answer.status == 503:
+        assert answer.json["details"]["causes"][0]["reason"] == "NoSeries"
+    else:
+        assert_decent(answer)
+
+
+@MANY
+@given(headers=st.lists(st.tuples(header_names, header_values), max_size=5), path=st.sampled_from(KNOWN))
+def test_any_header(target: Target, connection: list, headers: list[tuple[str, str]], path: str):
+    assert_decent(ask(target, connection, path, *headers))
+
+
+@MANY
+@given(accept=accepts, path=st.sampled_from(KNOWN))
+def test_any_accept(target: Target, connection: list, accept: str, path: str):
+    assert_decent(ask(target, connection, path, ("Accept", accept)))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(noise=st.binary(min_size=1, max_size=300))
+def test_any_bytes_at_all(target: Target, noise: bytes):
+    host, port = target.url.removeprefix("https://").split(":")
+    with (
+        socket.create_connection((host, int(port)), 5) as plain,
+        target.tls().wrap_socket(plain, server_hostname=host) as tls,
+    ):
+        tls.sendall(noise + b"\r\n\r\n")
+        tls.settimeout(0.2)
+        heard = b""
+        try:
+            while chunk := tls.recv(65536):
+                heard += chunk
+        except (TimeoutError, ssl.SSLError, ConnectionError):
+            pass
+
+    assert heard == b"" or heard.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4", b"HTTP/1.1 200", b"HTTP/1.0 200"))
+    assert b"Traceback" not in heard
