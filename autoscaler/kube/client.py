@@ -7,6 +7,7 @@ replaced a moment ago. All other patience belongs to who asked, who knows whethe
 
 import json
 import logging
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -27,8 +28,9 @@ FIELD_MANAGER: Final = "steadyscale"
 _PLAIN: Final = "application/json"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 _DEADLINE: Final = timedelta(seconds=10)
-_SILENCE: Final = timedelta(seconds=90)
-"""Bookmarks come about once a minute; a stream silent for longer than this is a dead connection."""
+_PROBES: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
+"""A watch of something that never changes is silent for minutes. So the kernel asks whether the other end is still
+there, and a connection that leads nowhere is known after a minute. Named, because not every system has all of them."""
 
 
 class KubeClient:
@@ -42,7 +44,9 @@ class KubeClient:
     @asynccontextmanager
     async def open(cls, connection: Connection) -> AsyncIterator[Self]:
         """Open a session that is closed with the block."""
-        connector = aiohttp.TCPConnector(ssl=connection.tls, limit=100, keepalive_timeout=60)
+        connector = aiohttp.TCPConnector(
+            ssl=connection.tls, limit=100, keepalive_timeout=60, socket_factory=_probed_socket
+        )
         headers = {"Accept": _PLAIN, "User-Agent": FIELD_MANAGER}
         async with aiohttp.ClientSession(connector=connector, headers=headers, trust_env=False) as session:
             yield cls(connection, session)
@@ -80,10 +84,10 @@ class KubeClient:
         except Unauthorized:
             return await self._answer(sent)
 
-    async def stream(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[bytes]:
-        """Yield the lines of an answer that does not end, however long each is."""
-        silence = aiohttp.ClientTimeout(total=None, connect=_seconds(_DEADLINE), sock_read=_seconds(_SILENCE))
-        async with self._response(_Sent("GET", path, dict(query), None, _PLAIN, silence)) as response:
+    async def stream(self, path: str, query: Mapping[str, str], length: timedelta) -> AsyncGenerator[bytes]:
+        """Yield the lines of an answer that goes on for up to `length`, however long each line is."""
+        patience = aiohttp.ClientTimeout(total=_seconds(length), connect=_seconds(_DEADLINE))
+        async with self._response(_Sent("GET", path, dict(query), None, _PLAIN, patience)) as response:
             rest = b""
             async for chunk in response.content.iter_any():
                 *lines, rest = (rest + chunk).split(b"\n")
@@ -152,6 +156,17 @@ class _Sent:
 
 def _query(method: str, query: Mapping[str, str] | None) -> dict[str, str]:
     return dict(query or {}) if method == "GET" else {"fieldManager": FIELD_MANAGER, **(query or {})}
+
+
+def _probed_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setblocking(False)  # noqa: FBT003 - the standard library's own signature
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _PROBES.items():
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made
 
 
 def _seconds(duration: timedelta) -> float:

@@ -32,23 +32,23 @@ class KubeError(Exception):
         self.retry_after = retry_after
 
 
-class BadRequest(KubeError):  # noqa: N818 - named as Kubernetes names the reason
+class BadRequest(KubeError):
     """What we sent is wrong, and will be wrong again."""
 
 
-class Unauthorized(KubeError):  # noqa: N818
+class Unauthorized(KubeError):
     """Our credentials are not known, or no longer."""
 
 
-class Forbidden(KubeError):  # noqa: N818
+class Forbidden(KubeError):
     """Our credentials are known, and not enough."""
 
 
-class NotFound(KubeError):  # noqa: N818
+class NotFound(KubeError):
     """There is no such object, or no such kind."""
 
 
-class Conflict(KubeError):  # noqa: N818
+class Conflict(KubeError):
     """The object changed since we read it."""
 
 
@@ -56,15 +56,15 @@ class AlreadyExists(Conflict):
     """The object was created by someone else, or by us before."""
 
 
-class Expired(KubeError):  # noqa: N818
+class Expired(KubeError):
     """The resourceVersion we named is no longer kept; only a new list helps."""
 
 
-class TooManyRequests(KubeError):  # noqa: N818
+class TooManyRequests(KubeError):
     """The server is busy and asks for patience."""
 
 
-class Unavailable(KubeError):  # noqa: N818
+class Unavailable(KubeError):
     """The server could not answer, could not be reached, or was too slow."""
 
 

@@ -5,6 +5,7 @@ Both are questions put as creations: the answer comes in the status of the objec
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final
 
 from autoscaler.kube.client import Json, KubeClient
@@ -12,6 +13,9 @@ from autoscaler.kube.errors import Unavailable
 
 _TOKENS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 _ACCESS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+_PATIENCE: Final = timedelta(seconds=4)
+"""How long one review may take. Whoever waits behind it, an HPA for instance, comes again after 15 seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +38,8 @@ class Verdict:
 
 async def review_token(client: KubeClient, token: str) -> Subject | None:
     """Say whose token this is; None if nobody's."""
-    spec = {"token": token}
-    answer = await client.create(
-        _TOKENS, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec}
-    )
-    status = _status(answer)
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+    status = await _ask(client, _TOKENS, body)
     if status.get("authenticated") is not True:
         return None
     user: Json = status.get("user") or {}
@@ -63,12 +64,17 @@ async def review_access(client: KubeClient, subject: Subject, wanted: Json) -> V
         **wanted,
     }
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-    status = _status(await client.create(_ACCESS, body))
+    status = await _ask(client, _ACCESS, body)
     allowed = status.get("allowed") is True and status.get("denied") is not True
     return Verdict(allowed, str(status.get("reason") or status.get("evaluationError") or ""))
 
 
-def _status(answer: Json) -> Json:
+async def _ask(client: KubeClient, path: str, body: Json) -> Json:
+    """Ask, and once more if there was no answer: a question does no harm, and a restarted server drops connections."""
+    try:
+        answer = await client.request("POST", path, body=body, deadline=_PATIENCE)
+    except Unavailable:
+        answer = await client.request("POST", path, body=body, deadline=_PATIENCE)
     status = answer.get("status")
     if not isinstance(status, dict):
         raise Unavailable("the API server answered a review without a verdict")

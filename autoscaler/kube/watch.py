@@ -17,13 +17,15 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.errors import Expired, Forbidden, KubeError, Unavailable, refusal
+from autoscaler.kube.errors import Expired, KubeError, Unavailable, refusal
 
 log = logging.getLogger(__name__)
 
 _PAGE: Final = "500"
 _FIRST_PAUSE: Final = timedelta(milliseconds=800)
 _LONGEST_PAUSE: Final = timedelta(seconds=30)
+_GRACE: Final = timedelta(seconds=30)
+"""The server ends a watch when its time is over; if it has not by then, it is not there."""
 
 
 class Happened(StrEnum):
@@ -82,10 +84,15 @@ class Progress:
         return None if event["type"] == "BOOKMARK" else Change(Happened(event["type"]), thing)
 
 
-async def follow(client: KubeClient, watched: Watched) -> AsyncGenerator[News]:
-    """Yield what is there and then everything that happens to it; never ends, never raises for the server's sake."""
+async def follow(
+    client: KubeClient, watched: Watched, *, first_pause: timedelta = _FIRST_PAUSE
+) -> AsyncGenerator[News]:
+    """Yield what is there and then everything that happens to it; never ends, never raises for the server's sake.
+
+    `first_pause` comes before the first attempt to go on; each further one in vain doubles it.
+    """
     progress: Progress | None = None
-    pause = _FIRST_PAUSE
+    pause = first_pause
     while True:
         try:
             if progress is None:
@@ -93,13 +100,13 @@ async def follow(client: KubeClient, watched: Watched) -> AsyncGenerator[News]:
                 yield listing
             async with aclosing(_watch(client, watched, progress)) as changes:
                 async for change in changes:
-                    pause = _FIRST_PAUSE
+                    pause = first_pause
                     yield change
         except Expired:
             progress = None
         except KubeError as error:
             log.warning("watch interrupted", extra={"path": watched.path, "error": str(error)})
-            pause = _LONGEST_PAUSE if isinstance(error, Forbidden) else min(pause * 2, _LONGEST_PAUSE)
+            pause = min(pause * 2, _LONGEST_PAUSE)
             if not isinstance(error, Unavailable):
                 progress = None
         await asyncio.sleep(_jittered(pause))
@@ -118,15 +125,16 @@ async def _list(client: KubeClient, watched: Watched) -> tuple[Listing, Progress
 
 
 async def _watch(client: KubeClient, watched: Watched, progress: Progress) -> AsyncGenerator[Change]:
+    # Not all of a fleet's watches should end, and begin again, in the same second.
+    length = timedelta(seconds=random.randint(300, 600))  # noqa: S311 - spreads load, guards nothing
     query = {
         **watched.query(),
         "watch": "1",
         "allowWatchBookmarks": "true",
         "resourceVersion": progress.version,
-        # Not all of a fleet's watches should end, and begin again, in the same second.
-        "timeoutSeconds": str(random.randint(300, 600)),  # noqa: S311 - spreads load, guards nothing
+        "timeoutSeconds": str(length.seconds),
     }
-    async with aclosing(client.stream(watched.path, query)) as lines:
+    async with aclosing(client.stream(watched.path, query, length + _GRACE)) as lines:
         async for line in lines:
             if line and (change := progress.feed(line)) is not None:
                 yield change

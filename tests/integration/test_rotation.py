@@ -74,7 +74,8 @@ async def poll_straight_at_the_port(hasty: Service, log: Log) -> None:
 
 
 async def _shake_hands(port: int, trusting: ssl.SSLContext, log: Log) -> None:
-    asked = f"GET {METRIC} HTTP/1.1\r\nHost: it\r\nConnection: close\r\nX-Remote-User: z\r\nX-Remote-Group: system:masters\r\n\r\n"
+    headers = ("Host: it", "Connection: close", "X-Remote-User: z", "X-Remote-Group: system:masters")
+    asked = "\r\n".join((f"GET {METRIC} HTTP/1.1", *headers, "", ""))
     try:
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", port, ssl=trusting, server_hostname="steadyscale.steadyscale.svc"
