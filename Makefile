@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: test lint types contracts unit conform bench demo clean
+.PHONY: test lint types contracts unit conform control-plane integration bench demo clean
 
 test: lint types contracts unit conform    ## everything that must hold, from a clean clone
 
@@ -24,11 +24,17 @@ contracts: $(READY)  ## which module may import which
 	$(BIN)/lint-imports
 
 unit: $(READY)       ## the tests, and every branch of the pure packages reached
-	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage run -m pytest -m 'not apiserver'
 	$(BIN)/coverage report
 
 conform: $(READY)    ## the vectors computed by Kubernetes' own code
 	$(BIN)/python -m autoscaler conform tests/vectors
+
+control-plane:       ## the API server and what belongs to it, built from source once; etcd is the package etcd-server
+	tests/control_plane/programs/install
+
+integration: $(READY) ## our process beside a real API server, with a verified certificate, HPA and all; some five minutes
+	$(BIN)/python -m pytest -m apiserver --durations=5
 
 bench: $(READY)      ## figures, each as a ratio to a yardstick of the same run
 	$(BIN)/python bench/decide.py
