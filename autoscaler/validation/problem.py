@@ -88,7 +88,7 @@ def _shown(value: Value) -> str:
             return quoted(value)
         case Quantity():
             return f'"{value}"'
-        case int():
+        case _:
             return str(value)
 
 
