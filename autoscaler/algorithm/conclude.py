@@ -27,7 +27,6 @@ from autoscaler.types.working import (
     Limited,
     OutOfBounds,
     SelectorRefused,
-    Stabilized,
     SwitchedOff,
     TargetNotSeen,
     Woken,
@@ -111,7 +110,7 @@ def computed(
     steady = steadied.step
     description, reason = _describe(draft, verdicts, combined)
     draft.find(conditions.metrics_valid(description))
-    draft.find(_stability(steady))
+    draft.find(conditions.stability(steady))
     draft.find(conditions.LIMITED[limited.limit])
     draft.working += (combined, steady, limited)
     draft.past = replace(draft.past, recommendations=steadied.remembered)
@@ -144,12 +143,6 @@ def _describe(draft: Draft, verdicts: Sequence[Verdict], combined: Combined) -> 
     if combined.replicas > combined.current:
         return description, f"{description} above target"
     return description, "All metrics below target" if combined.replicas < combined.current else ""
-
-
-def _stability(steady: Stabilized) -> Finding:
-    if steady.replicas == steady.wanted:
-        return conditions.STEADY
-    return conditions.HELD_DOWN if steady.held_down else conditions.HELD_UP
 
 
 def _carried_out(draft: Draft, replicas: int, slots: tuple[MetricStatus, ...] | None, ending: Ending) -> Decision:

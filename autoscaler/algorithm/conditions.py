@@ -7,7 +7,7 @@ from typing import Final
 from autoscaler.types.decision import Event
 from autoscaler.types.record import Record
 from autoscaler.types.status import FALSE, TRUE, UNKNOWN
-from autoscaler.types.working import Limit
+from autoscaler.types.working import Limit, Stabilized
 
 ABLE_TO_SCALE: Final = "AbleToScale"
 SCALING_ACTIVE: Final = "ScalingActive"
@@ -136,6 +136,13 @@ def metrics_valid(description: str) -> Finding:
 def metric_failed(reason: str, error: str) -> Finding:
     """Say which metric stands in the way."""
     return Finding(SCALING_ACTIVE, FALSE, reason, f"the HPA was unable to compute the replica count: {error}")
+
+
+def stability(stabilized: Stabilized) -> Finding:
+    """Say whether the window made a difference, and which way."""
+    if stabilized.replicas == stabilized.wanted:
+        return STEADY
+    return HELD_DOWN if stabilized.held_down else HELD_UP
 
 
 def selector_refused(reason: str, message: str) -> Finding:

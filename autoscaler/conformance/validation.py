@@ -1,11 +1,12 @@
 """Runs validation vectors: a spec gets the defaults, and an object the complaints, that Kubernetes gives it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from autoscaler.conformance.result import Difference, Document, Result, compare
+from autoscaler.conformance.result import Case, Difference, Document, compare
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
@@ -18,13 +19,17 @@ def sections(document: Document) -> tuple[str, ...]:
     return tuple(name for name in ("validation", "defaulting") if name in document)
 
 
-def run(document: Document) -> Iterator[Result]:
-    """Run every case."""
+def cases(document: Document) -> Iterator[Case]:
+    """Give every case."""
     for case in document.get("validation", ()):
-        yield Result(case["id"], tuple(_validation_differences(case)))
+        yield Case(case["id"], partial(_validation_differences, case))
     for index, case in enumerate(document.get("defaulting", ())):
-        got = encode_spec(with_defaults(decode_spec(case["input"])))
-        yield Result(f"defaulting/{index:03}", tuple(compare("output", case["output"], got)))
+        yield Case(f"defaulting/{index:03}", partial(_defaulting_differences, case))
+
+
+def _defaulting_differences(case: Mapping[str, Any]) -> Iterator[Difference]:
+    got = encode_spec(with_defaults(decode_spec(case["input"])))
+    yield from compare("output", case["output"], got)
 
 
 def _validation_differences(case: Mapping[str, Any]) -> Iterator[Difference]:
