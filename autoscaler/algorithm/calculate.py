@@ -1,8 +1,8 @@
 """From a metric's numbers and the pods to a replica count.
 
-Order of operations is upstream's: ratios are floats of two integers, a ratio is multiplied before it is rounded, averages
-and percentages are truncated first. Exact arithmetic would give other answers (25 pods at 110 % of a target of 50 % want
-56, not 55).
+Order of operations is upstream's: ratios are floats of two integers, a ratio is multiplied before it is rounded,
+averages and percentages are truncated first. Exact arithmetic would give other answers (25 pods at 110 % of a target
+of 50 % want 56, not 55).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Every condition and event of an autoscaler, in Kubernetes' words. All reason strings are here or beside their metric."""
+"""Every condition and event of an autoscaler, in Kubernetes' words; a metric's own reasons stand beside the metric."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

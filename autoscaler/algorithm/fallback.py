@@ -1,7 +1,7 @@
 """The replicas to hold when an external metric stays unreadable (KEP-5679): one clock for each metric, kept in status.
 
-A clock starts with the first failed read, is removed by the first good one, and is carried through every pass that reads
-nothing. It belongs to a metric's name and selector, not to its place in the list.
+A clock starts with the first failed read, is removed by the first good one, and is carried through every pass that
+reads nothing. It belongs to a metric's name and selector, not to its place in the list.
 """
 
 from collections.abc import Mapping, Sequence

@@ -36,7 +36,7 @@ def _consider_fallback(
     told: set[Identity],
     draft: Draft,
 ) -> Verdict:
-    """Let the metric's clock have a word. Two entries that are one metric share a clock, and its events are told once."""
+    """Let the metric's clock have a word. Two entries of one metric share a clock, and its events are told once."""
     identity = identity_of(source.metric)
     if not scene.gates.HPAExternalMetricFallback:
         verdict = untouched(verdict, draft.clocks.get(identity))

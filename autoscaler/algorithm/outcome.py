@@ -11,7 +11,7 @@ from autoscaler.types.working import Concluded, WriteFailed
 
 
 def after_failed_rescale(decision: Decision, autoscaler: Autoscaler, past: History, error: str) -> Decision:
-    """Say what the pass concludes if the scale could not be written: the recommendation stands, the rescale does not."""
+    """Say what follows if the scale could not be written: the recommendation stands, the rescale does not."""
     replicas = decision.replicas
     before, scale = autoscaler.status, autoscaler.spec.scale_target_ref
     status = replace(

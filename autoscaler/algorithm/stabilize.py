@@ -1,8 +1,8 @@
 """Chooses within the recent recommendations, so that a short dip or spike moves nothing.
 
-There are two paths because upstream has two. Without ``behavior`` the highest recommendation of the window wins, even if
-that is more than the current size; with it the current size moves no further than the window's extremes. They also differ
-at the edge: without, a recommendation exactly as old as the window still counts; with, it does not.
+There are two paths because upstream has two. Without ``behavior`` the highest recommendation of the window wins, even
+if that is more than the current size; with it the current size moves no further than the window's extremes. They also
+differ at the edge: without, a recommendation exactly as old as the window still counts; with, it does not.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
 """Which autoscaler to look at next, and when: keys with due times, where the same key twice is one visit.
 
-Two stages, as upstream's work queue has them. A key waits until it is due, and an earlier due time wins over a later one;
-then it is ready, at most once. A key that becomes ready while it is being visited is visited once more afterwards. Time
-is an argument, so the same queue runs in the controller and in virtual time.
+Two stages, as upstream's work queue has them. A key waits until it is due, and an earlier due time wins over a later
+one; then it is ready, at most once. A key that becomes ready while it is being visited is visited once more afterwards.
+Time is an argument, so the same queue runs in the controller and in virtual time.
 """
 
 from collections import deque

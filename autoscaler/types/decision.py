@@ -57,5 +57,5 @@ class Decision(Record):
 
     @property
     def may_change_at(self) -> datetime | None:
-        """When the answer may change by itself, with the metrics as they are; None: only when something else changes."""
+        """When the answer may change by itself, the metrics being as they are; None: when something else changes."""
         return next_change(self.working, self.at)

@@ -1,4 +1,4 @@
-"""What is true now: everything one pass has seen of the world. What could not be seen is a value in it, not an exception."""
+"""What is true now: all that one pass has seen of the world. What could not be seen is a value in it, no exception."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

@@ -114,7 +114,7 @@ class Status(Record):
         return None
 
     def says_the_same_as(self, other: "Status") -> bool:
-        """Tell whether writing one over the other would change nothing: quantities by value, no list like an empty one."""
+        """Tell whether writing one over the other would change nothing; quantities count by value, no list as empty."""
         return (
             self.desired_replicas == other.desired_replicas
             and self.current_replicas == other.current_replicas
