@@ -37,12 +37,14 @@ def _consider_fallback(
     draft: Draft,
 ) -> Verdict:
     """Let the metric's clock have a word. Two entries of one metric share a clock, and its events are told once."""
-    identity = identity_of(source.metric)
+    is_calm = isinstance(verdict, Proposal) and not draft.clocks  # nearly always; then nobody asks for the identity
+    identity = ("", "") if is_calm else identity_of(source.metric)
+    clock = draft.clocks.get(identity)
     if not scene.gates.HPAExternalMetricFallback:
-        verdict = untouched(verdict, draft.clocks.get(identity))
+        verdict = untouched(verdict, clock)
         _note(metric, verdict, scene, draft)
         return verdict
-    judged = judge(source, verdict, draft.clocks.get(identity), scene)
+    judged = judge(source, verdict, clock, scene)
     if identity not in told:
         draft.events.extend(judged.events)
         told.add(identity)

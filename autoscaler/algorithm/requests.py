@@ -16,7 +16,7 @@ def requests_of(
     """Give every pod's request in milli, whatever state the pod is in; one without a request fails them all."""
     requests: dict[str, int] = {}
     for pod in pods:
-        if pod_level and not container and _sets_pod_level_requests(pod):
+        if pod.requests and pod_level and not container and any(map(_is_pod_level_resource, pod.requests)):
             request = _pod_level_request(pod, resource)
         else:
             request = _container_requests(pod, resource, container)
@@ -26,18 +26,16 @@ def requests_of(
     return requests
 
 
-def _sets_pod_level_requests(pod: Pod) -> bool:
-    return any(_is_pod_level_resource(resource) for resource in pod.requests or ())
-
-
 def _is_pod_level_resource(resource: str) -> bool:
     return resource in ("cpu", "memory") or resource.startswith("hugepages-")
 
 
 def _container_requests(pod: Pod, resource: str, container: str) -> int | Incalculable:
     """Sum the containers and sidecars, or take the one that is named."""
-    total = 0
-    for candidate in (*pod.containers, *(init for init in pod.init_containers if init.restart_policy == _SIDECAR)):
+    total, containers = 0, pod.containers
+    if pod.init_containers:
+        containers = (*containers, *(init for init in pod.init_containers if init.restart_policy == _SIDECAR))
+    for candidate in containers:
         if container and candidate.name != container:
             continue
         request = candidate.requests.get(resource)

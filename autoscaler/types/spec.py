@@ -167,7 +167,7 @@ class Spec(Record):
     behavior: Behavior | None = None
 
     mode: str | None = None
-    """``Active`` (default): decide and scale. ``DryRun``: decide and tell, never scale. ``Paused``: likewise, a while."""
+    """``Active`` (default): decide and scale. ``DryRun``: decide, tell, never scale. ``Paused``: likewise, a while."""
 
     paused_until: Time | None = None
     """With ``mode: Paused``: when to become active by itself. Absent: until someone edits the spec."""
