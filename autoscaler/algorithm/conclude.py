@@ -59,7 +59,8 @@ def without_target(draft: Draft, lost: TargetUnreadable) -> Decision:
     draft.working.append(TargetNotSeen(lost.message))
     _settle_fallback(draft, (), conditions.FALLBACK_UNKNOWN_TARGET)
     previous = draft.autoscaler.status
-    status = replace(previous, conditions=draft.conditions())
+    shown = fallback.kept(previous, draft.clocks)
+    status = replace(previous, current_metrics=shown, conditions=draft.conditions())
     error = _LOST[lost.hop].format(lost.message, reference=draft.reference)
     ending = Ending(error=error, failed=True, blames_spec=lost.hop is Hop.REFERENCE)
     return _decision(draft, status, previous.desired_replicas, ending)

@@ -110,6 +110,11 @@ def carried(spec: Spec, clocks: Clocks) -> tuple[MetricStatus, ...] | None:
     return tuple(clock.shown() for identity, clock in clocks.items() if identity in wanted) or None
 
 
+def kept(status: Status, clocks: Clocks) -> tuple[MetricStatus, ...] | None:
+    """Leave what status shows of the metrics as it is, unless it holds clocks that are no longer gone by."""
+    return status.current_metrics if clocks or not clocks_of(status) else None
+
+
 def untouched(verdict: Verdict, clock: Clock | None) -> Verdict:
     """With the feature off: leave what stands in status as it is, and evaluate nothing."""
     if clock is None:

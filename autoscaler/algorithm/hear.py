@@ -45,7 +45,7 @@ def _consider_fallback(
         _note(metric, verdict, scene, draft)
         return verdict
     judged = judge(source, verdict, clock, scene)
-    if identity not in told:
+    if judged.events and identity not in told:
         draft.events.extend(judged.events)
         told.add(identity)
     if judged.step is not None:
