@@ -18,7 +18,7 @@ MOST_DIGITS: Final = 4000
 
 _POWERS: Final[tuple[int, ...]] = tuple(10**places for places in range(19))
 _WRAPPING_SHIFTS: Final = frozenset({1, 2, 3, 6, 9})
-_INTEGER: Final = re.compile(r"([+-]?)0*([0-9]*)")
+_INTEGER: Final = re.compile(r"([+-]?+)0*+([0-9]*+)")
 
 
 class AmountTooLongError(ValueError):
@@ -98,6 +98,8 @@ def narrow_at(mantissa: int, exponent: int, scale: int) -> int:
 def wide_at(mantissa: int, exponent: int, scale: int) -> int:
     """Count a wide amount in units of ten to the scale, with upstream's rounding: up, and of negatives one too many."""
     places = scale - exponent
+    if mantissa == 0:
+        return 0
     if places <= 0:
         # Upstream takes the power of ten through a float; beyond int64 amd64 converts that to the least integer.
         power = _POWERS[-places] if -places < len(_POWERS) else MIN_INT64
@@ -135,7 +137,7 @@ def to_float(mantissa: int, exponent: int) -> float:
     try:
         base = float(mantissa)
     except OverflowError:
-        base = math.copysign(math.inf, mantissa)
+        base = math.inf if mantissa > 0 else -math.inf
     return base if exponent == 0 else base * _float_power(exponent)
 
 

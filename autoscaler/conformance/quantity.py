@@ -1,9 +1,10 @@
 """Runs quantity.json: parsing and printing, arithmetic, and the making of quantities from integers."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
-from autoscaler.conformance.result import Document, Result, compare
+from autoscaler.conformance.result import Case, Difference, Document, compare
 from autoscaler.quantity import BINARY_SI, DECIMAL_SI, Quantity, QuantityError
 
 _INPUTS: Final = {"parse": ("s",), "arithmetic": ("a", "b"), "format": ("v",)}
@@ -14,16 +15,21 @@ def sections(document: Document) -> tuple[str, ...]:
     return tuple(section for section in _INPUTS if section in document)
 
 
-def run(document: Document) -> Iterator[Result]:
-    """Run every case: all that upstream answered must be what we answer, and nothing more."""
+def cases(document: Document) -> Iterator[Case]:
+    """Give every case: all that upstream answered must be what we answer, and nothing more."""
     answers: dict[str, Callable[..., dict[str, Any]]] = {"parse": _parsed, "arithmetic": _computed, "format": _printed}
     for section in sections(document):
         inputs = _INPUTS[section]
         for case in document[section]:
-            given = [case[key] for key in inputs]
-            expected = _comparable({key: value for key, value in case.items() if key not in inputs})
-            name = f"{section} {' '.join(map(repr, given))}"
-            yield Result(name, tuple(compare("", expected, answers[section](*given))))
+            name = f"{section} {' '.join(repr(case[key]) for key in inputs)}"
+            yield Case(name, partial(_differences, case, inputs, answers[section]))
+
+
+def _differences(
+    case: Mapping[str, Any], inputs: tuple[str, ...], answer: Callable[..., dict[str, Any]]
+) -> Iterator[Difference]:
+    expected = _comparable({key: value for key, value in case.items() if key not in inputs})
+    yield from compare("", expected, answer(*(case[key] for key in inputs)))
 
 
 def _comparable(expected: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What running one case of a vector file gives: agreement, or the places where the two differ."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -17,11 +17,26 @@ class Difference(Struct, frozen=True):
     got: object
 
 
+class Case(NamedTuple):
+    """One case, ready to be run."""
+
+    name: str
+    differences: Callable[[], Iterable[Difference]]
+
+
 class Result(Struct, frozen=True):
     """One case, run. No differences means it passed."""
 
     case: str
     differences: tuple[Difference, ...] = ()
+
+
+def run_case(case: Case) -> Result:
+    """Run one case; if it crashes, that is its failure, and not the end of the others."""
+    try:
+        return Result(case.name, tuple(case.differences()))
+    except Exception as error:  # noqa: BLE001 - whatever it was, the report names it
+        return Result(case.name, (Difference("it crashed", "an answer", f"{type(error).__name__}: {error}"),))
 
 
 class Runner(Protocol):
@@ -31,8 +46,8 @@ class Runner(Protocol):
         """Name the keys of the document whose cases this runner runs; empty if it is not this runner's kind."""
         ...
 
-    def run(self, document: Document) -> Iterator[Result]:
-        """Run every case of those sections, one result each."""
+    def cases(self, document: Document) -> Iterator[Case]:
+        """Give every case of those sections, ready to be run."""
         ...
 
 

@@ -1,11 +1,12 @@
 """Runs selector.json: selectors as text and as objects, what they print and which labels they match."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import convert
 
-from autoscaler.conformance.result import Document, Result, compare
+from autoscaler.conformance.result import Case, Difference, Document, compare
 from autoscaler.selector import (
     LabelSelector,
     Selector,
@@ -22,14 +23,20 @@ def sections(document: Document) -> tuple[str, ...]:
     return tuple(name for name in ("strings", "objects") if name in document and "labelSets" in document)
 
 
-def run(document: Document) -> Iterator[Result]:
-    """Run every case: all that upstream answered must be what we answer, and nothing more."""
+def cases(document: Document) -> Iterator[Case]:
+    """Give every case: all that upstream answered must be what we answer, and nothing more."""
     answers = {"strings": ("s", _text_answer), "objects": ("selector", _object_answer)}
     for section in sections(document):
         key, answer = answers[section]
         for case in document[section]:
-            got = answer(case[key], document["labelSets"])
-            yield Result(f"{section} {case[key]!r}", tuple(compare("", _expected(case, key, got), got)))
+            yield Case(f"{section} {case[key]!r}", partial(_differences, case, key, answer, document["labelSets"]))
+
+
+def _differences(
+    case: Mapping[str, Any], key: str, answer: Callable[..., dict[str, Any]], label_sets: list[dict[str, str]]
+) -> Iterator[Difference]:
+    got = answer(case[key], label_sets)
+    yield from compare("", _expected(case, key, got), got)
 
 
 def _expected(case: Mapping[str, Any], given: str, got: Mapping[str, Any]) -> dict[str, Any]:

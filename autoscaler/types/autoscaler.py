@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from autoscaler.types.record import Record
-from autoscaler.types.spec import Int64, Spec
+from autoscaler.types.spec import Spec
 from autoscaler.types.status import Status
 
 
@@ -13,7 +13,7 @@ class Metadata(Record):
     name: str = ""
     namespace: str = ""
     generate_name: str = ""
-    generation: Int64 = 0
+    generation: int = 0
     resource_version: str = ""
     uid: str = ""
     labels: Mapping[str, str] | None = None

@@ -1,7 +1,7 @@
 """What was: past recommendations and past rescales, as far as windows and policies still need them.
 
-Slots are reused as upstream reuses them (the last outdated one is overwritten, others stay), because that is what decides
-which memory a pass leaves behind.
+Slots are reused as upstream reuses them (the last outdated one is overwritten, others stay), because that is what
+decides which memory a pass leaves behind.
 """
 
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What is true now: everything one pass has seen of the world. What could not be seen is a value in it, not an exception."""
+"""What is true now: all that one pass has seen of the world. What could not be seen is a value in it, no exception."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -113,13 +113,23 @@ class ScaleTarget(Record):
     selector: str
     """Its pods, as the text of a label selector; empty if it has none."""
 
+    selector_error: str | None = None
+    """Why that text does not parse, where it does not; whoever looked for the pods had to find out."""
+
+
+class Hop(StrEnum):
+    """Where the way to the target's scale ended."""
+
+    REFERENCE = "the reference cannot be read"
+    MAPPING = "no resource is known for the kind"
+    SCALE = "the scale was not given"
+
 
 class TargetUnreadable(Record):
     """The scale could not be read."""
 
     message: str
-    unmapped: bool = False
-    """No resource is known for the target's kind, as opposed to a failed read of it."""
+    hop: Hop = Hop.SCALE
 
 
 class Observation(Record):

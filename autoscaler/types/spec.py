@@ -1,7 +1,7 @@
 """What the user asked for: autoscaling/v2's HorizontalPodAutoscalerSpec field for field, plus what this project adds.
 
-Strings that Kubernetes restricts to a few words are plain strings here, because a spec must be able to hold a wrong word
-for validation to name it. ``None`` always means "not written by the user".
+Strings that Kubernetes restricts to a few words are plain strings here, because a spec must be able to hold a wrong
+word for validation to name it. ``None`` always means "not written by the user".
 """
 
 from datetime import datetime
@@ -167,7 +167,7 @@ class Spec(Record):
     behavior: Behavior | None = None
 
     mode: str | None = None
-    """``Active`` (default): decide and scale. ``DryRun``: decide, explain, never scale. ``Paused``: likewise, for a while."""
+    """``Active`` (default): decide and scale. ``DryRun``: decide, tell, never scale. ``Paused``: likewise, a while."""
 
     paused_until: Time | None = None
     """With ``mode: Paused``: when to become active by itself. Absent: until someone edits the spec."""

@@ -1,10 +1,11 @@
 """What an autoscaler says of itself: autoscaling/v2's status field for field, plus the state of each fallback."""
 
+from datetime import datetime
 from typing import Final
 
 from autoscaler.quantity import Quantity
 from autoscaler.types.record import Record
-from autoscaler.types.spec import Int32, Int64, MetricIdentifier, ObjectReference, Time
+from autoscaler.types.spec import MetricIdentifier, ObjectReference
 
 TRUE: Final = "True"
 FALSE: Final = "False"
@@ -19,7 +20,7 @@ class MetricValue(Record):
 
     value: Quantity | None = None
     average_value: Quantity | None = None
-    average_utilization: Int32 | None = None
+    average_utilization: int | None = None
 
 
 class ObjectMetricStatus(Record):
@@ -61,13 +62,13 @@ class ExternalMetricStatus(Record):
     fallback_status: str | None = None
     """``Normal`` or ``Fallback``. ``Normal`` with a ``first_failure_time``: the clock is running."""
 
-    first_failure_time: Time | None = None
+    first_failure_time: datetime | None = None
     """When the current run of failed reads began; absent while readable."""
 
-    fallback_replicas: Int32 | None = None
+    fallback_replicas: int | None = None
     """The proposal in use, while in fallback."""
 
-    captured_replicas: Int32 | None = None
+    captured_replicas: int | None = None
     """The target's size when fallback activated, kept until recovery so that the proposal does not feed on itself."""
 
 
@@ -90,7 +91,7 @@ class Condition(Record):
 
     type: str
     status: str
-    last_transition_time: Time | None = None
+    last_transition_time: datetime | None = None
     reason: str = ""
     message: str = ""
 
@@ -98,11 +99,11 @@ class Condition(Record):
 class Status(Record):
     """What the autoscaler last said of itself."""
 
-    desired_replicas: Int32 = 0
+    desired_replicas: int = 0
     current_metrics: tuple[MetricStatus, ...] | None = None
-    observed_generation: Int64 | None = None
-    last_scale_time: Time | None = None
-    current_replicas: Int32 = 0
+    observed_generation: int | None = None
+    last_scale_time: datetime | None = None
+    current_replicas: int = 0
     conditions: tuple[Condition, ...] = ()
 
     def condition(self, kind: str) -> Condition | None:
@@ -113,7 +114,7 @@ class Status(Record):
         return None
 
     def says_the_same_as(self, other: "Status") -> bool:
-        """Tell whether writing one over the other would change nothing: quantities by value, no list like an empty one."""
+        """Tell whether writing one over the other would change nothing; quantities count by value, no list as empty."""
         return (
             self.desired_replicas == other.desired_replicas
             and self.current_replicas == other.current_replicas

@@ -74,8 +74,14 @@ class Proposal(Record):
 
     replicas: int
     status: MetricStatus
-    calculation: Calculation | None = None
-    """None while in fallback: a replica count has no ratio."""
+    calculation: Calculation
+
+
+class Substitute(Record):
+    """The replicas that a fallback asks for in the place of its metric; there is no ratio, so no tolerance."""
+
+    replicas: int
+    status: MetricStatus
 
 
 class Trouble(StrEnum):
@@ -103,4 +109,4 @@ class Unavailable(Record):
     status: MetricStatus = UNREAD
 
 
-Verdict: TypeAlias = Proposal | Unavailable
+Verdict: TypeAlias = Proposal | Substitute | Unavailable

@@ -1,0 +1,66 @@
+"""Hears every metric of a pass in the order of the spec, its fallback included, and writes down what each said."""
+
+from collections.abc import Sequence
+
+from autoscaler.algorithm import conditions
+from autoscaler.algorithm.draft import Draft
+from autoscaler.algorithm.fallback import Identity, identity_of, judge, untouched
+from autoscaler.algorithm.propose import name_of, propose
+from autoscaler.algorithm.scene import Scene
+from autoscaler.types.observation import Reading
+from autoscaler.types.spec import EXTERNAL, ExternalSource, Metric
+from autoscaler.types.verdict import Proposal, Unavailable, Verdict
+from autoscaler.types.working import MetricAnswered, MetricFailed
+
+
+def hear(metrics: Sequence[Metric], readings: Sequence[Reading], scene: Scene, draft: Draft) -> list[Verdict]:
+    """Ask each metric, also after another has failed."""
+    verdicts: list[Verdict] = []
+    told: set[Identity] = set()
+    for metric, reading in zip(metrics, readings, strict=True):
+        verdict = propose(metric, reading, scene)
+        source = metric.external
+        if source is None or source.fallback is None or metric.type != EXTERNAL:
+            _note(metric, verdict, scene, draft)
+        else:
+            verdict = _consider_fallback(metric, source, verdict, scene, told, draft)
+        verdicts.append(verdict)
+    return verdicts
+
+
+def _consider_fallback(
+    metric: Metric,
+    source: ExternalSource,
+    verdict: Verdict,
+    scene: Scene,
+    told: set[Identity],
+    draft: Draft,
+) -> Verdict:
+    """Let the metric's clock have a word. Two entries of one metric share a clock, and its events are told once."""
+    is_calm = isinstance(verdict, Proposal) and not draft.clocks  # nearly always; then nobody asks for the identity
+    identity = ("", "") if is_calm else identity_of(source.metric)
+    clock = draft.clocks.get(identity)
+    if not scene.gates.HPAExternalMetricFallback:
+        verdict = untouched(verdict, clock)
+        _note(metric, verdict, scene, draft)
+        return verdict
+    judged = judge(source, verdict, clock, scene)
+    if judged.events and identity not in told:
+        draft.events.extend(judged.events)
+        told.add(identity)
+    if judged.step is not None:
+        draft.working.append(judged.step)
+    else:
+        _note(metric, judged.verdict, scene, draft)
+    return judged.verdict
+
+
+def _note(metric: Metric, verdict: Verdict, scene: Scene, draft: Draft) -> None:
+    """Write down an ordinary answer; each failure is told at once, in every pass, as upstream does."""
+    name = name_of(metric)
+    if isinstance(verdict, Proposal):
+        replicas, calculation = verdict.replicas, verdict.calculation
+        draft.working.append(MetricAnswered(name, replicas, scene.target.replicas, scene.tolerance, calculation))
+    elif isinstance(verdict, Unavailable):
+        draft.events.append(conditions.warning(verdict.reason, verdict.message))
+        draft.working.append(MetricFailed(name, verdict.message, verdict.trouble, verdict.failure))

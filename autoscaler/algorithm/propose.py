@@ -1,0 +1,61 @@
+"""One metric and its reading become a verdict: the replicas it asks for, or why it has no say."""
+
+from autoscaler.algorithm.pod_metrics import propose_container_resource, propose_pods, propose_resource
+from autoscaler.algorithm.scene import Scene
+from autoscaler.algorithm.workload_metrics import propose_external, propose_object
+from autoscaler.selector import go_syntax
+from autoscaler.types.observation import Reading
+from autoscaler.types.spec import CONTAINER_RESOURCE, EXTERNAL, OBJECT, PODS, RESOURCE, VALUE, Metric, MetricTarget
+from autoscaler.types.verdict import Trouble, Unavailable, Verdict
+
+UNKNOWN_SOURCE = "InvalidMetricSourceType"
+
+
+def propose(metric: Metric, reading: Reading, scene: Scene) -> Verdict:
+    """Ask one metric how many replicas it wants."""
+    kind = metric.type
+    if kind == EXTERNAL and metric.external is not None:
+        return propose_external(metric.external, reading, scene)
+    if kind == RESOURCE and metric.resource is not None:
+        return propose_resource(metric.resource, reading, scene)
+    if kind == CONTAINER_RESOURCE and metric.container_resource is not None:
+        return propose_container_resource(metric.container_resource, reading, scene)
+    if kind == PODS and metric.pods is not None:
+        return propose_pods(metric.pods, reading, scene)
+    if kind == OBJECT and metric.object is not None:
+        return propose_object(metric.object, reading, scene)
+    message = f'unknown metric source type "{kind}"'
+    return Unavailable(UNKNOWN_SOURCE, message, message, Trouble.SPEC)
+
+
+def describe(metric: Metric) -> str:
+    """Name a metric as Kubernetes' conditions and events do. An Object's average really is called external there."""
+    kind = metric.type
+    if kind == EXTERNAL and metric.external is not None:
+        return f"external metric {metric.external.metric.name}({go_syntax(metric.external.metric.selector)})"
+    if kind == RESOURCE and metric.resource is not None:
+        return _describe_resource(metric.resource.name, metric.resource.target, "")
+    if kind == CONTAINER_RESOURCE and metric.container_resource is not None:
+        return _describe_resource(metric.container_resource.name, metric.container_resource.target, "container ")
+    if kind == PODS and metric.pods is not None:
+        return f"pods metric {metric.pods.metric.name}"
+    if kind == OBJECT and metric.object is not None:
+        if metric.object.target.type == VALUE:
+            return f"{metric.object.described_object.kind} metric {metric.object.metric.name}"
+        return f"external metric {metric.object.metric.name}({go_syntax(metric.object.metric.selector)})"
+    return f"metric of unknown type {kind}"
+
+
+def _describe_resource(name: str, target: MetricTarget, container: str) -> str:
+    if target.average_value is not None:
+        return f"{name} resource"
+    return f"{name} {container}resource utilization (percentage of request)"
+
+
+def name_of(metric: Metric) -> str:
+    """Give the short name that people call a metric by."""
+    named = metric.external or metric.pods or metric.object
+    if named is not None:
+        return named.metric.name
+    resource = metric.resource or metric.container_resource
+    return metric.type if resource is None else resource.name

@@ -1,0 +1,90 @@
+"""What each pod requests of a resource: the denominator of utilization."""
+
+from collections.abc import Mapping, Sequence
+
+from autoscaler.arithmetic import wrap64
+from autoscaler.quantity import Quantity
+from autoscaler.types.observation import Pod
+from autoscaler.types.verdict import Incalculable
+
+_SIDECAR = "Always"
+
+
+def requests_of(
+    pods: Sequence[Pod], resource: str, container: str, *, pod_level: bool
+) -> dict[str, int] | Incalculable:
+    """Give every pod's request in milli, whatever state the pod is in; one without a request fails them all."""
+    requests: dict[str, int] = {}
+    for pod in pods:
+        if pod.requests and pod_level and not container and any(map(_is_pod_level_resource, pod.requests)):
+            request = _pod_level_request(pod, resource)
+        else:
+            request = _container_requests(pod, resource, container)
+        if isinstance(request, Incalculable):
+            return request
+        requests[pod.name] = request
+    return requests
+
+
+def _is_pod_level_resource(resource: str) -> bool:
+    return resource in ("cpu", "memory") or resource.startswith("hugepages-")
+
+
+def _container_requests(pod: Pod, resource: str, container: str) -> int | Incalculable:
+    """Sum the containers and sidecars, or take the one that is named."""
+    total, containers = 0, pod.containers
+    if pod.init_containers:
+        containers = (*containers, *(init for init in pod.init_containers if init.restart_policy == _SIDECAR))
+    for candidate in containers:
+        if container and candidate.name != container:
+            continue
+        request = candidate.requests.get(resource)
+        if request is None:
+            return Incalculable(f"missing request for {resource} in container {candidate.name} of Pod {pod.name}")
+        total += request.milli()
+        if container:
+            return total
+    if container:
+        return Incalculable(f"container {container} not found in Pod {pod.name}")
+    return wrap64(total)
+
+
+def _pod_level_request(pod: Pod, resource: str) -> int | Incalculable:
+    """Take what the pod as a whole requests, with its overhead, which the sum of containers leaves out."""
+    request = _aggregate(pod, resource)
+    if pod.requests is not None and resource in pod.requests and _is_pod_level_resource(resource):
+        request = pod.requests[resource]
+    request = _plus(request, pod.overhead or {}, resource)
+    if request is None:
+        return Incalculable(f"missing pod-level request for {resource} in Pod {pod.name}")
+    return request.milli()
+
+
+def _aggregate(pod: Pod, resource: str) -> Quantity | None:
+    """Sum what runs together; an ordinary init container counts only if it alone needs more than all of that."""
+    running: Quantity | None = None
+    for container in pod.containers:
+        running = _plus(running, container.requests, resource)
+    sidecars: Quantity | None = None
+    peak: Quantity | None = None
+    for init in pod.init_containers:
+        if init.restart_policy == _SIDECAR:
+            running = _plus(running, init.requests, resource)
+            sidecars = _plus(sidecars, init.requests, resource)
+            peak = _larger(peak, sidecars)
+        else:
+            peak = _larger(peak, _plus(sidecars, init.requests, resource))
+    return _larger(running, peak)
+
+
+def _plus(total: Quantity | None, requests: Mapping[str, Quantity], resource: str) -> Quantity | None:
+    request = requests.get(resource)
+    if request is None:
+        return total
+    return request if total is None else total + request
+
+
+def _larger(one: Quantity | None, other: Quantity | None) -> Quantity | None:
+    if one is None or (other is not None and other > one):
+        return other
+    return one

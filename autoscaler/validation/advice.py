@@ -1,0 +1,114 @@
+"""What is allowed and yet hardly meant: things that Kubernetes accepts and that will disappoint at run time."""
+
+from collections.abc import Iterator
+
+from autoscaler.defaults import with_defaults
+from autoscaler.selector import SelectorError, from_label_selector
+from autoscaler.types.autoscaler import Autoscaler
+from autoscaler.types.record import Record
+from autoscaler.types.spec import (
+    AVERAGE_VALUE,
+    OBJECT,
+    PERCENT_POLICY,
+    SELECT_MAX,
+    SELECT_MIN,
+    UTILIZATION,
+    VALUE,
+    Metric,
+    MetricIdentifier,
+    MetricTarget,
+    Spec,
+)
+
+
+class Advice(Record):
+    """Something to think about, and where."""
+
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.text}"
+
+
+def warnings(autoscaler: Autoscaler) -> tuple[Advice, ...]:
+    """List what to think about; empty for an autoscaler that will do what it says."""
+    spec = with_defaults(autoscaler.spec)
+    return (*_metrics_advice(spec), *_waking_advice(spec))
+
+
+def _metrics_advice(spec: Spec) -> Iterator[Advice]:
+    for index, metric in enumerate(spec.metrics or ()):
+        path = f"spec.metrics[{index}]"
+        yield from _fallback_advice(metric, f"{path}.external.fallback", spec)
+        for field, target in _targets(metric):
+            yield from _target_advice(metric, target, f"{path}.{field}.target")
+        for field, identifier in _identifiers(metric):
+            yield from _selector_advice(identifier, f"{path}.{field}.metric.selector")
+
+
+def _fallback_advice(metric: Metric, path: str, spec: Spec) -> Iterator[Advice]:
+    if metric.external is None or metric.external.fallback is None or metric.external.fallback.replicas is None:
+        return
+    replicas, fewest, most = metric.external.fallback.replicas, spec.min_replicas or 0, spec.max_replicas
+    if replicas > most:
+        yield Advice(f"{path}.replicas", f"{replicas} is more than maxReplicas, so {most} will be used")
+    elif replicas < fewest:
+        yield Advice(f"{path}.replicas", f"{replicas} is less than minReplicas, so {fewest} will be used")
+
+
+def _target_advice(metric: Metric, target: MetricTarget, path: str) -> Iterator[Advice]:
+    values = {
+        UTILIZATION: ("averageUtilization", target.average_utilization),
+        VALUE: ("value", target.value),
+        AVERAGE_VALUE: ("averageValue", target.average_value),
+    }
+    named, named_value = values.get(target.type, ("", ""))
+    if named_value is not None:
+        return
+    present = next((field for field, value in values.values() if value is not None), None)
+    if present is None:
+        return
+    if metric.type == OBJECT:
+        yield Advice(path, f"type {target.type} needs {named}, which is not set: this metric will not be readable")
+    else:
+        yield Advice(path, f"type is {target.type}, but {present} is set and {named} is not: {present} is what counts")
+
+
+def _selector_advice(identifier: MetricIdentifier, path: str) -> Iterator[Advice]:
+    try:
+        from_label_selector(identifier.selector)
+    except SelectorError as error:
+        yield Advice(path, f"does not parse, so this metric will not be readable: {error}")
+
+
+def _waking_advice(spec: Spec) -> Iterator[Advice]:
+    """Look for a scale-up that multiplies only: however often zero is doubled, it stays zero."""
+    rules = spec.behavior and spec.behavior.scale_up
+    if spec.min_replicas != 0 or not rules or not rules.policies:
+        return
+    percent = [policy.type == PERCENT_POLICY for policy in rules.policies]
+    if (rules.select_policy == SELECT_MAX and all(percent)) or (rules.select_policy == SELECT_MIN and any(percent)):
+        yield Advice(
+            "spec.behavior.scaleUp.policies",
+            "a percentage of zero replicas is zero, so with minReplicas 0 the target cannot leave zero; add a policy"
+            " of type Pods and let selectPolicy be Max",
+        )
+
+
+def _targets(metric: Metric) -> Iterator[tuple[str, MetricTarget]]:
+    for field, source in (
+        ("object", metric.object),
+        ("external", metric.external),
+        ("pods", metric.pods),
+        ("resource", metric.resource),
+        ("containerResource", metric.container_resource),
+    ):
+        if source is not None:
+            yield field, source.target
+
+
+def _identifiers(metric: Metric) -> Iterator[tuple[str, MetricIdentifier]]:
+    for field, source in (("object", metric.object), ("external", metric.external), ("pods", metric.pods)):
+        if source is not None:
+            yield field, source.metric

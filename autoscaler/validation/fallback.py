@@ -1,0 +1,25 @@
+"""What is wrong with a fallback: no replicas, too short a patience, an unknown strategy.
+
+Whether its replicas lie within the autoscaler's bounds is no problem but advice, because bounds apply to it anyway.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from autoscaler.types.spec import STATIC, USE_MAX, USE_MIN, Fallback
+from autoscaler.validation.problem import Problem, invalid, not_supported, required
+
+_STRATEGIES: Final = (STATIC, USE_MAX, USE_MIN)
+
+
+def fallback_problems(fallback: Fallback, path: str, floor_seconds: int) -> Iterator[Problem]:
+    """Yield what is wrong with a fallback; what is left out and has a default is not wrong."""
+    seconds = fallback.failure_duration_seconds
+    if seconds is not None and seconds < floor_seconds:
+        yield invalid(f"{path}.failureDurationSeconds", seconds, f"must be greater than or equal to {floor_seconds}")
+    if fallback.replicas is None:
+        yield required(f"{path}.replicas", "must specify the replicas to propose while the metric cannot be read")
+    elif fallback.replicas < 1:
+        yield invalid(f"{path}.replicas", fallback.replicas, "must be greater than or equal to 1")
+    if fallback.strategy is not None and fallback.strategy not in _STRATEGIES:
+        yield not_supported(f"{path}.strategy", fallback.strategy, _STRATEGIES)

@@ -1,0 +1,102 @@
+"""What is wrong with an object's metadata: its names, labels and annotations, and what an update may not change."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from autoscaler.names import (
+    annotation_key_problems,
+    dns_label_problems,
+    dns_subdomain_problems,
+    label_key_problems,
+    label_value_problems,
+    mask_trailing_dash,
+    path_segment_prefix_problems,
+    path_segment_problems,
+)
+from autoscaler.types.autoscaler import Metadata
+from autoscaler.validation.problem import Problem, Word, invalid, required, too_long
+
+MOST_ANNOTATION_BYTES: Final = 256 * 1024
+
+_Rule: TypeAlias = Callable[[str], list[str]]
+
+
+def created_metadata_problems(metadata: Metadata) -> Iterator[Problem]:
+    """Yield what is wrong with the metadata of a new autoscaler, whose name must be a DNS subdomain."""
+    return _standalone(
+        metadata, dns_subdomain_problems, lambda prefix: dns_subdomain_problems(mask_trailing_dash(prefix))
+    )
+
+
+def stored_metadata_problems(metadata: Metadata) -> Iterator[Problem]:
+    """Yield what the API server finds in the metadata of any object on update, whatever its kind."""
+    return _standalone(metadata, path_segment_problems, path_segment_prefix_problems)
+
+
+def updated_metadata_problems(metadata: Metadata, old: Metadata) -> Iterator[Problem]:
+    """Yield what an update may not do to the metadata."""
+    if not metadata.resource_version:
+        yield invalid("metadata.resourceVersion", "", "must be specified for an update")
+    yield from _negative_generation(metadata)
+    if metadata.generation < old.generation:
+        yield invalid("metadata.generation", metadata.generation, "must not be decremented")
+    if metadata.name != old.name:
+        yield invalid("metadata.name", metadata.name, "field is immutable")
+    if metadata.namespace != old.namespace:
+        yield invalid("metadata.namespace", metadata.namespace, "field is immutable")
+    if metadata.uid != old.uid:
+        yield invalid("metadata.uid", Word(metadata.uid), "field is immutable")
+    yield from _label_and_annotation_problems(metadata)
+
+
+def _standalone(metadata: Metadata, name_rule: _Rule, prefix_rule: _Rule) -> Iterator[Problem]:
+    if metadata.generate_name:
+        for detail in prefix_rule(metadata.generate_name):
+            yield invalid("metadata.generateName", metadata.generate_name, detail)
+    yield from _name_problems(metadata.name, name_rule)
+    yield from _namespace_problems(metadata.namespace)
+    yield from _negative_generation(metadata)
+    yield from _label_and_annotation_problems(metadata)
+
+
+def _name_problems(name: str, rule: _Rule) -> Iterator[Problem]:
+    if not name:
+        yield required("metadata.name", "name or generateName is required")
+        return
+    for detail in rule(name):
+        yield invalid("metadata.name", name, detail)
+
+
+def _namespace_problems(namespace: str) -> Iterator[Problem]:
+    if not namespace:
+        yield required("metadata.namespace")
+        return
+    for detail in dns_label_problems(namespace):
+        yield invalid("metadata.namespace", namespace, detail)
+
+
+def _negative_generation(metadata: Metadata) -> Iterator[Problem]:
+    if metadata.generation < 0:
+        yield invalid("metadata.generation", metadata.generation, "must be greater than or equal to 0")
+
+
+def _label_and_annotation_problems(metadata: Metadata) -> Iterator[Problem]:
+    # Upstream goes through these in no order, so ours is the one that reads best and never changes: by text.
+    yield from sorted(_label_problems(metadata.labels or {}), key=str)
+    yield from sorted(_annotation_problems(metadata.annotations or {}), key=str)
+
+
+def _label_problems(labels: Mapping[str, str]) -> Iterator[Problem]:
+    for key, value in labels.items():
+        for detail in label_key_problems(key):
+            yield invalid("metadata.labels", key, detail)
+        for detail in label_value_problems(value):
+            yield invalid("metadata.labels", value, detail)
+
+
+def _annotation_problems(annotations: Mapping[str, str]) -> Iterator[Problem]:
+    for key in annotations:
+        for detail in annotation_key_problems(key):
+            yield invalid("metadata.annotations", key, detail)
+    if sum(len(text.encode()) for entry in annotations.items() for text in entry) > MOST_ANNOTATION_BYTES:
+        yield too_long("metadata.annotations", MOST_ANNOTATION_BYTES)

@@ -1,0 +1,61 @@
+"""What the API server does to an autoscaler before it looks at it: fields of disabled features go, unless in use."""
+
+from msgspec.structs import replace
+
+from autoscaler.settings import FeatureGates
+from autoscaler.types.autoscaler import Autoscaler, Metadata
+from autoscaler.types.spec import Behavior, Metric, ScalingRules, Spec
+from autoscaler.types.status import Status
+
+
+def prepared(autoscaler: Autoscaler, *, gates: FeatureGates, old: Autoscaler | None = None) -> Autoscaler:
+    """Make of what a client sent what will be validated and stored: on an update, ``old`` is what is stored now."""
+    spec = without_disabled_fields(autoscaler.spec, gates=gates, old=old.spec if old else None)
+    if old is None:
+        generation = 1 if gates.HPAGeneration else autoscaler.metadata.generation
+        return Autoscaler(replace(autoscaler.metadata, generation=generation), spec, Status())
+    return Autoscaler(_kept(autoscaler.metadata, old, spec, gates), spec, old.status)
+
+
+def without_disabled_fields(spec: Spec, *, gates: FeatureGates, old: Spec | None = None) -> Spec:
+    """Drop what belongs to a disabled feature, unless the stored object uses that feature already."""
+    if not gates.HPAConfigurableTolerance and not (old and _uses_tolerance(old)):
+        spec = replace(spec, behavior=spec.behavior and _without_tolerance(spec.behavior))
+    if not gates.HPAExternalMetricFallback and not (old and _uses_fallback(old)):
+        spec = replace(spec, metrics=spec.metrics and tuple(map(_without_fallback, spec.metrics)))
+    return spec
+
+
+def _kept(metadata: Metadata, old: Autoscaler, spec: Spec, gates: FeatureGates) -> Metadata:
+    """Keep what a client does not decide: the generation counts changes of the spec, the uid may be left out."""
+    generation = old.metadata.generation
+    if gates.HPAGeneration and not _mean_the_same(spec, old.spec):
+        generation += 1
+    return replace(metadata, generation=generation, uid=metadata.uid or old.metadata.uid)
+
+
+def _mean_the_same(one: Spec, other: Spec) -> bool:
+    return replace(one, metrics=one.metrics or ()) == replace(other, metrics=other.metrics or ())
+
+
+def _uses_tolerance(spec: Spec) -> bool:
+    return spec.behavior is not None and any(
+        rules is not None and rules.tolerance is not None
+        for rules in (spec.behavior.scale_up, spec.behavior.scale_down)
+    )
+
+
+def _without_tolerance(behavior: Behavior) -> Behavior:
+    return Behavior(_rules_without_tolerance(behavior.scale_up), _rules_without_tolerance(behavior.scale_down))
+
+
+def _rules_without_tolerance(rules: ScalingRules | None) -> ScalingRules | None:
+    return rules and replace(rules, tolerance=None)
+
+
+def _uses_fallback(spec: Spec) -> bool:
+    return any(metric.external is not None and metric.external.fallback is not None for metric in spec.metrics or ())
+
+
+def _without_fallback(metric: Metric) -> Metric:
+    return replace(metric, external=metric.external and replace(metric.external, fallback=None))

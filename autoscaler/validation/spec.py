@@ -1,0 +1,84 @@
+"""What is wrong with a spec: bounds, target, metrics, behavior and mode, in the order in which Kubernetes complains."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from autoscaler.settings import FeatureGates, Settings
+from autoscaler.types.record import Record
+from autoscaler.types.spec import ACTIVE, DRY_RUN, OBJECT, PAUSED, Spec
+from autoscaler.validation.behavior import behavior_problems
+from autoscaler.validation.metrics import MetricRules, metrics_problems
+from autoscaler.validation.problem import Problem, forbidden, invalid, not_supported, required
+from autoscaler.validation.reference import ApiVersionRule, api_version_complaint, reference_problems
+
+_MODES: Final = (ACTIVE, DRY_RUN, PAUSED)
+_CORE_ALLOWED: Final = ApiVersionRule(may_be_core=True)
+_UNCHECKED: Final = ApiVersionRule(unchecked=True)
+
+
+class Rules(Record):
+    """What validation of a spec depends on besides the spec."""
+
+    fewest_replicas: int
+    scale_target: ApiVersionRule
+    metrics: MetricRules
+
+
+def rules_for(spec: Spec, *, gates: FeatureGates, settings: Settings, old: Spec | None) -> Rules:
+    """Say how strict to be: an update may keep what was accepted before."""
+    return Rules(
+        fewest_replicas=fewest_replicas(gates, old),
+        scale_target=_scale_target_rule(spec, old),
+        metrics=MetricRules(_described_object_rule(old), int(settings.fallback_floor.total_seconds())),
+    )
+
+
+def fewest_replicas(gates: FeatureGates, old: Spec | None) -> int:
+    """Say how few replicas an autoscaler may ask for at least."""
+    return 0 if gates.HPAScaleToZero or (old is not None and old.min_replicas == 0) else 1
+
+
+def spec_problems(spec: Spec, rules: Rules) -> Iterator[Problem]:
+    """Yield what is wrong with a spec."""
+    yield from _bounds_problems(spec, rules.fewest_replicas)
+    yield from reference_problems(spec.scale_target_ref, "spec.scaleTargetRef", rules.scale_target)
+    yield from metrics_problems(spec.metrics or (), "spec.metrics", min_replicas=spec.min_replicas, rules=rules.metrics)
+    yield from behavior_problems(spec.behavior, "spec.behavior")
+    yield from _mode_problems(spec)
+
+
+def _bounds_problems(spec: Spec, fewest: int) -> Iterator[Problem]:
+    if spec.min_replicas is not None and spec.min_replicas < fewest:
+        yield invalid("spec.minReplicas", spec.min_replicas, f"must be greater than or equal to {fewest}")
+    if spec.max_replicas == 0:
+        yield required("spec.maxReplicas", "must be set and greater than 0")
+    elif spec.max_replicas < 0:
+        yield invalid("spec.maxReplicas", spec.max_replicas, "must be greater than or equal to 1")
+    if spec.min_replicas is not None and spec.max_replicas < spec.min_replicas:
+        yield invalid("spec.maxReplicas", spec.max_replicas, "must be greater than or equal to `minReplicas`")
+
+
+def _mode_problems(spec: Spec) -> Iterator[Problem]:
+    if spec.mode is not None and spec.mode not in _MODES:
+        yield not_supported("spec.mode", spec.mode, _MODES)
+    if spec.paused_until is not None and spec.mode != PAUSED:
+        yield forbidden("spec.pausedUntil", "may only be set together with `mode: Paused`; set that, or remove this")
+
+
+def _scale_target_rule(spec: Spec, old: Spec | None) -> ApiVersionRule:
+    target = spec.scale_target_ref
+    if old is not None:
+        before = old.scale_target_ref
+        if (before.api_version, before.kind) == (target.api_version, target.kind):
+            return _UNCHECKED
+    # The one scalable kind of the core API, which has no group.
+    return ApiVersionRule(may_be_core=target.kind == "ReplicationController")
+
+
+def _described_object_rule(old: Spec | None) -> ApiVersionRule:
+    described = (
+        metric.object.described_object
+        for metric in (old and old.metrics) or ()
+        if metric.type == OBJECT and metric.object is not None
+    )
+    return _UNCHECKED if any(api_version_complaint(ref, _CORE_ALLOWED) for ref in described) else _CORE_ALLOWED
