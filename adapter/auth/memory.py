@@ -34,8 +34,13 @@ class Memory(Generic[Key, Answer]):
         if asking is None:
             asking = asyncio.create_task(self._ask(key, ask))
             self._asking[key] = asking
-            asking.add_done_callback(lambda _: self._asking.pop(key, None))
+            asking.add_done_callback(lambda asked: self._done(key, asked))
         return await asyncio.shield(asking)  # one impatient caller must not spoil it for the others
+
+    def _done(self, key: Key, asked: asyncio.Task[Answer]) -> None:
+        del self._asking[key]
+        if not asked.cancelled():
+            asked.exception()  # seen, even if everyone who waited for it has left
 
     async def _ask(self, key: Key, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         answer = await ask()

@@ -31,8 +31,6 @@ class Service:
     plane: ControlPlane
     port: int
     program: Program
-    available_since: float
-    """By the monotonic clock."""
 
     def ask(
         self,
@@ -66,20 +64,24 @@ class Service:
 @contextmanager
 def service(plane: ControlPlane, port: int, **tls: str) -> Iterator[Service]:
     """Run our process for the length of the block, registered and available."""
-    folder = plane.folder
-    config = folder / "service.yaml"
-    config.write_text(json.dumps(_config(port, tls)))
-    token = plane.kubectl("create", "token", "steadyscale", "--namespace=steadyscale", "--duration=1h").strip()
-    kubeconfig = plane.kubeconfig_with_token("service", token)
-    command = [sys.executable, "-m", "adapter", "serve", f"--config={config}", f"--kubeconfig={kubeconfig}"]
-    program = Program(command, folder / "service.log", lambda: _is_ready(port))
+    program = process(plane, port, **tls)
     program.start()
     try:
-        running = Service(plane, port, program, time.monotonic())
+        running = Service(plane, port, program)
         until(running.is_available, "the APIService is available", within=40)
-        yield Service(plane, port, program, time.monotonic())
+        yield running
     finally:
         program.stop()
+
+
+def process(plane: ControlPlane, port: int, **tls: str) -> Program:
+    """Make ready to run our process on a port, with its service account's token and nothing else."""
+    config, log = plane.folder / f"service-{port}.yaml", plane.folder / f"service-{port}.log"
+    config.write_text(json.dumps(_config(port, tls)))
+    token = plane.kubectl("create", "token", "steadyscale", "--namespace=steadyscale", "--duration=1h").strip()
+    kubeconfig = plane.kubeconfig_with_token(f"service-{port}", token)
+    command = [sys.executable, "-m", "adapter", "serve", f"--config={config}", f"--kubeconfig={kubeconfig}"]
+    return Program(command, log, lambda: _is_ready(port))
 
 
 def apply_manifests(plane: ControlPlane, port: int) -> None:

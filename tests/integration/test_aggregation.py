@@ -10,7 +10,7 @@ import pytest
 
 from tests.control_plane.certificates import DAY, TODAY, Authority
 from tests.control_plane.cluster import ControlPlane
-from tests.integration.service import APISERVICE, GROUP, METRIC, Service, condition, until
+from tests.integration.service import APISERVICE, GROUP, METRIC, Service, apply_manifests, condition, until
 
 pytestmark = pytest.mark.apiserver
 
@@ -22,6 +22,12 @@ def test_the_api_server_finds_it_available_by_a_verified_certificate(running: Se
     assert condition(registration, "Available") == "True"
     assert registration["spec"]["caBundle"]
     assert not registration["spec"].get("insecureSkipTLSVerify")
+
+
+def test_applying_the_manifests_again_changes_nothing(running: Service, port: int) -> None:
+    before = running.plane.get(APISERVICE)["spec"]
+    apply_manifests(running.plane, port)
+    assert running.plane.get(APISERVICE)["spec"] == before
 
 
 def test_kubectl_reads_a_metric(running: Service) -> None:

@@ -5,14 +5,16 @@ import ssl
 import time
 from base64 import b64decode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Final
 
 import aiohttp
 import pytest
 
-from tests.control_plane.cluster import ControlPlane
-from tests.integration.service import APISERVICE, METRIC, Service, service, until
+from tests.control_plane.cluster import ControlPlane, free_port
+from tests.integration.service import APISERVICE, METRIC, Service, process, service, until
 
 pytestmark = pytest.mark.apiserver
 
@@ -101,6 +103,20 @@ async def _poll(session: aiohttp.ClientSession, url: str, log: Log) -> None:
         if answer.status != 200:
             log.lost.append(f"after {now - begin:.1f}s {answer.status}: {body[:200]}")
         await asyncio.sleep(max(0.0, PACE - (time.monotonic() - now)))
+
+
+def test_three_that_start_at_once_agree_on_one_certificate(plane: ControlPlane, hasty: Service) -> None:
+    hasty.program.stop()
+    plane.kubectl("delete", "secret", "steadyscale-serving-cert", "--namespace=steadyscale")
+    ports = [free_port() for _ in range(3)]
+    with ExitStack() as stack, ThreadPoolExecutor() as threads:
+        programs = [process(plane, port) for port in ports]
+        for program in programs:
+            stack.callback(program.stop)
+        list(threads.map(lambda program: program.start(), programs))
+        shown = {ssl.get_server_certificate(("127.0.0.1", port)) for port in ports}
+    assert len(shown) == 1
+    hasty.program.start()
 
 
 def test_afterwards_it_is_still_available(hasty: Service) -> None:
