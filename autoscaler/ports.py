@@ -1,0 +1,44 @@
+"""What the controller needs from outside and does not care who gives: external metrics, and the time.
+
+The adapter's reader fits (the two halves in one process, no request between them), and so does whichever server the
+cluster has registered for external metrics. Neither needs to import this; it is enough to have the shape.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+from autoscaler.selector import Selector
+from autoscaler.types.observation import ExternalReading, Unreadable
+from autoscaler.types.record import Record
+
+Clock: TypeAlias = Callable[[], datetime]
+"""Tells the time, in UTC. A pass looks once."""
+
+
+class MetricChange(Record):
+    """A metric may read differently from now on: it was read anew, it failed, it recovered, its rule was edited."""
+
+    metric: str
+    namespace: str | None = None
+    """Where; None: in every namespace."""
+
+
+Unsubscribe: TypeAlias = Callable[[], None]
+
+
+class ExternalMetrics(Protocol):
+    """Reads metrics that belong to no Kubernetes object."""
+
+    async def read(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | Unreadable:
+        """Say what the metric is now, or why that cannot be told; never raise for the metric system's sake.
+
+        Who has the answer in memory gives it without waiting. How long an answer may take is the caller's business:
+        a call that takes too long is cancelled.
+        """
+
+    def subscribe(self, changed: Callable[[MetricChange], None]) -> Unsubscribe:
+        """Call ``changed`` on this event loop whenever a metric may read differently, until unsubscribed.
+
+        It returns at once. Who cannot know of changes never calls; the controller comes back every period anyway.
+        """
