@@ -11,6 +11,10 @@ from adapter.errors import ConfigInvalid
 from autoscaler.kube.errors import KubeError
 
 _BAD_CONFIG = 2
+_DEMO = """steadyscale demo: not here yet. What works today:
+  steadyscale serve --config FILE               serves external.metrics.k8s.io to a cluster, from fixed numbers
+  python -m autoscaler conform tests/vectors    runs the decision core against cases computed by Kubernetes' own code
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("demo", help="see it working, without a cluster")
     options = parser.parse_args(arguments)
     if options.command == "demo":
-        print("The demonstration is not part of this version yet.")  # noqa: T201
+        sys.stdout.write(_DEMO)
         return 0
     return _serve(options)
 
@@ -37,10 +41,10 @@ def _serve(options: argparse.Namespace) -> int:
         log.configure(settings.log.format, settings.log.level)
         asyncio.run(app.serve(settings))
     except ConfigInvalid as error:
-        print(*error.problems, sep="\n", file=sys.stderr)  # noqa: T201
+        sys.stderr.writelines(f"{problem}\n" for problem in error.problems)
         return _BAD_CONFIG
     except KubeError as error:
-        print(error, file=sys.stderr)  # noqa: T201
+        sys.stderr.write(f"{error}\n")
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""Samples as an ExternalMetricValueList: JSON or YAML, always in one order, so that the same answer is the same bytes."""
+"""Samples as an ExternalMetricValueList: JSON or YAML, always in one order, so that the same is the same bytes."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

@@ -50,6 +50,9 @@ class Server:
         ready: dict[str, Check] | None = None,
     ) -> None:
         self.lifecycle = Lifecycle()
+        self.listeners: list[Listener] = []
+        """Where we listen now; none before and after serving."""
+
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._limits = limits
@@ -142,11 +145,13 @@ class Server:
         listening = await asyncio.get_running_loop().create_server(
             listener, address, port, ssl=tls, ssl_handshake_timeout=handshake, backlog=1024
         )
+        self.listeners.append(listener)
         carer = asyncio.create_task(listener.look_after(), name="connections")
         try:
             yield listening.sockets[0].getsockname()[1]
         finally:
             carer.cancel()
+            self.listeners.remove(listener)
             listening.close()
             await asyncio.sleep(0)  # let requests that have arrived already begin
             listener.pre_shutdown()
