@@ -1,0 +1,116 @@
+"""The command as a person and a kubelet use it; the process test has a cluster in memory."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+from aiohttp import ClientSession, TCPConnector
+
+from adapter.__main__ import main
+from tests.control_plane.certificates import Authority
+from tests.fakes.kube_api import FakeKubeApi
+
+TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/m"
+
+
+def test_every_problem_of_a_bad_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "config.yaml"
+    file.write_text("{servng: {}, limts: {}}")
+
+    assert main(["serve", "--config", str(file)]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "servng: unknown key; did you mean 'serving'?",
+        "limts: unknown key; did you mean 'limits'?",
+    ]
+
+
+def test_no_cluster_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], nothing_blocks_the_loop):
+    nothing_blocks_the_loop.deactivate()  # before it serves anyone, the process may read a file
+    file = tmp_path / "config.yaml"
+    file.write_text("{}")
+
+    assert main(["serve", "--config", str(file), "--kubeconfig", str(tmp_path / "nothing")]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_demonstration_announces_itself(capsys: pytest.CaptureFixture[str]):
+    assert main(["demo"]) == 0
+    assert "steadyscale serve" in capsys.readouterr().out
+
+
+@asynccontextmanager
+async def running(folder: Path, api: FakeKubeApi) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """Run the command as a pod would; yield the process and its address."""
+    authority = Authority.new("serving")
+    cert, key = authority.server("127.0.0.1").save(folder, "serving")
+    cluster = {"name": "c", "cluster": {"server": api.connection.server}}
+    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+    kubeconfig = {"clusters": [cluster], "users": [{"name": "u", "user": {"token": "t"}}], "contexts": [context]}
+    (folder / "kubeconfig").write_text(yaml.safe_dump({**kubeconfig, "current-context": "x"}))
+    config = {
+        "serving": {"address": "127.0.0.1", "port": 0, "tls": {"files": {"certFile": str(cert), "keyFile": str(key)}}},
+        "auth": {"kubeconfig": str(folder / "kubeconfig")},
+        "limits": {"shutdownDelay": "300ms"},
+        "rules": [{"name": "m", "static": [{"value": 1}]}],
+    }
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "adapter",
+        "serve",
+        "--config",
+        str(folder / "config.yaml"),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield process, f"https://127.0.0.1:{await _port(process)}"
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _port(process: asyncio.subprocess.Process) -> int:
+    assert process.stderr is not None
+    seen = []
+    while line := await asyncio.wait_for(process.stderr.readline(), 30):
+        seen.append(line)
+        if (said := yaml.safe_load(line))["msg"] == "serving":
+            return int(said["port"])
+    raise AssertionError(seen)
+
+
+async def until(session: ClientSession, path: str, status: int) -> None:
+    """Ask until the answer is this one."""
+    async with asyncio.timeout(20):
+        while (await session.get(path)).status != status:  # noqa: ASYNC110  (it is another process)
+            await asyncio.sleep(0.02)
+
+
+async def test_a_process_starts_serves_and_leaves_in_good_order(tmp_path: Path, nothing_blocks_the_loop):
+    nothing_blocks_the_loop.deactivate()  # this test writes files and starts a process; the server is in that one
+    async with FakeKubeApi.serving() as api:
+        api.tokens["good"] = {"username": "bob", "groups": []}
+        api.allows = lambda spec: spec["user"] == "bob"
+        async with (
+            running(tmp_path, api) as (process, url),
+            ClientSession(url, connector=TCPConnector(ssl=False)) as session,
+        ):
+            await until(session, "/readyz", 500)  # alive, and not ready before the cluster's trust is known
+            api.put(TRUST, {"data": {"client-ca-file": Authority.new("clients").pem}})
+            await until(session, "/readyz", 200)
+            answer = await session.get(METRIC, headers={"Authorization": "Bearer good"})
+            assert (answer.status, (await answer.json())["items"][0]["value"]) == (200, "1")
+            assert (await session.get(METRIC)).status == 403
+
+            process.send_signal(signal.SIGTERM)
+            await until(session, "/readyz", 500)
+            assert (await session.get(METRIC, headers={"Authorization": "Bearer good"})).status == 200
+            assert await asyncio.wait_for(process.wait(), 20) == 0
