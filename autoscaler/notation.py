@@ -6,7 +6,9 @@ they came (`+5`, `1.001`, `007`), by a test that is quicker than printing and do
 
 import re
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from autoscaler import amount
 from autoscaler.arithmetic import MAX_INT64, MIN_INT64, wrap32
@@ -44,7 +46,7 @@ class QuantityError(ValueError):
     """The text is not a quantity; says so in Kubernetes' words."""
 
 
-class Reading(NamedTuple):
+class Reading(Struct, frozen=True, gc=False):
     """What a text says: mantissa times ten to the exponent."""
 
     mantissa: int

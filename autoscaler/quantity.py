@@ -44,8 +44,8 @@ class Quantity:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read a quantity such as `500m`, `1.5Gi` or `12e6`; raise QuantityError if it is none."""
-        mantissa, exponent, fmt, wide, kept = notation.read(text)
-        return cls(mantissa, exponent, fmt, wide=wide, text=kept)
+        reading = notation.read(text)
+        return cls(reading.mantissa, reading.exponent, reading.format, wide=reading.wide, text=reading.text)
 
     @classmethod
     def from_milli(cls, milli: int, fmt: Format = DECIMAL_SI) -> Self:
