@@ -105,6 +105,8 @@ class Status(Record):
     last_scale_time: datetime | None = None
     current_replicas: int = 0
     conditions: tuple[Condition, ...] = ()
+    memory: str | None = None
+    """What windows and policies must not forget when the controller restarts; ``controller.persistence`` reads it."""
 
     def condition(self, kind: str) -> Condition | None:
         """Find a condition by its type."""
@@ -114,7 +116,10 @@ class Status(Record):
         return None
 
     def says_the_same_as(self, other: "Status") -> bool:
-        """Tell whether writing one over the other would change nothing; quantities count by value, no list as empty."""
+        """Tell whether writing one over the other would tell nobody anything new.
+
+        Quantities count by value, no list as empty; what is only there to be remembered does not count.
+        """
         return (
             self.desired_replicas == other.desired_replicas
             and self.current_replicas == other.current_replicas
