@@ -16,7 +16,7 @@ from adapter.backends.static import StaticBackend
 from adapter.config import Config, SelfManagedTls
 from adapter.errors import ConfigInvalid
 from adapter.reader import RuleReader
-from adapter.rules.rule import RuleSet
+from adapter.rules.rule_set import RuleSet
 from adapter.telemetry import Telemetry
 from adapter.tls.api_service import ApiService
 from adapter.tls.authority import Lifetimes

@@ -9,7 +9,7 @@ import yaml
 
 from adapter import strict
 from adapter.errors import ConfigInvalid
-from adapter.rules import rule as rules
+from adapter.rules import problems as rule_problems
 from adapter.rules.rule import Rule
 from autoscaler.types.record import Record
 
@@ -149,7 +149,7 @@ def load(path: Path, flags: Mapping[str, Mapping[str, object]]) -> Config:
 def decode(document: object) -> Config:
     """Make a configuration of a document; raise ``ConfigInvalid`` with its problems, each with its path."""
     config = strict.decode(document, Config)
-    if found := [*_serving_problems(config), *_limit_problems(config.limits), *rules.problems(config.rules)]:
+    if found := [*_serving_problems(config), *_limit_problems(config.limits), *rule_problems.problems(config.rules)]:
         raise ConfigInvalid(found)
     return config
 

@@ -33,7 +33,7 @@ message names the metric, the hop and the class of failure, and never a time, an
 """
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from autoscaler.types.observation import FailureClass
 
@@ -150,6 +150,16 @@ class MetricUnavailable(AdapterError):
     code = 503
     reason = "ServiceUnavailable"
     failure: ClassVar[FailureClass] = FailureClass.UNREACHABLE
+
+    def __init__(self, message: str = "", *, detail: str = "") -> None:
+        super().__init__(message)
+        self.detail = detail
+        """What the metric system said, word for word, for the log and for debugging; it may change each time."""
+
+    def of(self, metric: str, hop: str) -> Self:
+        """Make the error that callers see: who raised this one knew the cause, and neither the metric nor the hop."""
+        told = ": ".join(part for part in (f"metric {metric!r}", hop, self.failure.value, self.message) if part)
+        return type(self)(told, detail=self.detail)
 
 
 class NoSeries(MetricUnavailable):

@@ -6,8 +6,10 @@ from typing import Protocol
 
 from adapter import errors
 from adapter.backends.backend import Backend
-from adapter.rules.rule import Rule, RuleSet
-from adapter.sample import Sample
+from adapter.rules.fill import whole
+from adapter.rules.rule import Rule
+from adapter.rules.rule_set import RuleSet
+from adapter.sample import NotFiniteError, RangeError, RawSample, Sample, milli_of
 from autoscaler.selector import Selector
 
 
@@ -34,10 +36,14 @@ class RuleReader:
         rule = self._rules.find(namespace, metric)
         if rule is None:
             raise self._unknown(namespace, metric)
-        samples = await self._backend.fetch(rule, selector)
-        if not samples:
-            raise errors.NoSeries(f"metric {rule.name!r}: {self._backend.name}: no series: {_nothing(selector)}")
-        self._refuse_old(rule, samples)
+        try:
+            found = await self._backend.fetch(whole(rule), rule.deadline)
+            samples = tuple(_sample(raw) for raw in found if selector.matches(raw.labels))
+            if not samples:
+                raise errors.NoSeries(_nothing(selector))
+            self._refuse_old(rule, samples)
+        except errors.MetricUnavailable as error:
+            raise error.of(rule.name, self._backend.name) from error
         return samples
 
     def names(self, namespace: str) -> tuple[str, ...]:
@@ -50,10 +56,18 @@ class RuleReader:
         return errors.MetricNotFound(f"no rule defines metric {metric!r} in namespace {namespace!r}{hint}")
 
     def _refuse_old(self, rule: Rule, samples: tuple[Sample, ...]) -> None:
-        oldest = self._clock() - rule.max_age
+        oldest = self._clock() - rule.max_sample_age
         if any(sample.at < oldest for sample in samples):
-            limit = f"{rule.max_age.total_seconds():g}s"
-            raise errors.TooOld(f"metric {rule.name!r}: {self._backend.name}: too old: the limit is {limit}")
+            raise errors.TooOld(f"the limit is {rule.max_sample_age.total_seconds():g}s")
+
+
+def _sample(raw: RawSample) -> Sample:
+    try:
+        return Sample(milli_of(raw.value), raw.at, raw.labels, raw.window)
+    except NotFiniteError:
+        raise errors.NotANumber from None
+    except RangeError as error:
+        raise errors.OutOfRange(str(error)) from None
 
 
 def _nothing(selector: Selector) -> str:

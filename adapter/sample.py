@@ -1,4 +1,4 @@
-"""One number, its time and its labels. What cannot be sent safely cannot be a sample.
+"""One number, its time and its labels. What cannot be sent safely cannot be a sample, only a raw one.
 
 An HPA reads a negative number as an overflow and goes to its maximum, reads ``1e30`` as nothing and goes to its
 minimum, and cannot decode NaN at all. So a sample is a count of thousandths from zero to what an int64 of them holds.
@@ -25,6 +25,15 @@ class Sample(Record, frozen=True):
     labels: Mapping[str, str] = {}
     window: timedelta | None = None
     """What the number is an average over; None if it is of one moment."""
+
+
+class RawSample(Record, frozen=True):
+    """A number as a metric system gave it. Anything may be wrong with it, and only whoever reads it need care."""
+
+    value: float
+    at: datetime
+    labels: Mapping[str, str] = {}
+    window: timedelta | None = None
 
 
 class NotFiniteError(ValueError):

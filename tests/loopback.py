@@ -32,12 +32,12 @@ from adapter.backends.static import StaticBackend
 from adapter.config import Limits, decode
 from adapter.errors import BackendRefused
 from adapter.reader import RuleReader
-from adapter.rules.rule import Rule, RuleSet
-from adapter.sample import Sample
+from adapter.rules.fill import Query
+from adapter.rules.rule_set import RuleSet
+from adapter.sample import RawSample
 from adapter.telemetry import Telemetry
 from adapter.tls.context import Pair, ServingContext
 from autoscaler.kube.reviews import Subject, Verdict
-from autoscaler.selector import Selector
 from tests.control_plane.certificates import Authority
 
 RULES = [
@@ -52,9 +52,9 @@ RULES = [
     {"name": "huge", "static": [{"value": 1e30}]},
     {"name": "too-large", "static": [{"value": 1e16}]},
     {"name": "old", "static": [{"value": 1, "age": "10m"}]},
-    {"name": "refused", "static": [{"value": 1}]},
-    {"name": "slow", "static": [{"value": 1}]},
-    {"name": "broken", "static": [{"value": 1}]},
+    {"name": "refused", "static": [{"value": 1, "labels": {"does": "refuse"}}]},
+    {"name": "slow", "static": [{"value": 1, "labels": {"does": "stall"}}]},
+    {"name": "broken", "static": [{"value": 1, "labels": {"does": "break"}}]},
 ]
 _OPEN_TO_ALL = ("/api", "/openapi", "/version")
 
@@ -62,14 +62,15 @@ _OPEN_TO_ALL = ("/api", "/openapi", "/version")
 class Rehearsal(StaticBackend):
     """Fixed numbers, but for three metrics that fail as a metric system can."""
 
-    async def fetch(self, rule: Rule, selector: Selector) -> tuple[Sample, ...]:
-        if rule.name == "refused":
-            raise BackendRefused(f"metric {rule.name!r}: rehearsal: refused: it said no")
-        if rule.name == "slow":
+    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+        does = {series.labels.get("does") for series in query.numbers}
+        if "refuse" in does:
+            raise BackendRefused("it said no")
+        if "stall" in does:
             await asyncio.sleep(60)
-        if rule.name == "broken":
+        if "break" in does:
             raise ZeroDivisionError("a secret of ours")
-        return await super().fetch(rule, selector)
+        return await super().fetch(query, deadline)
 
 
 @dataclass

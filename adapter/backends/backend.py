@@ -1,18 +1,31 @@
 """What every metric system looks like from here."""
 
+from datetime import timedelta
 from typing import Protocol
 
-from adapter.rules.rule import Rule
-from adapter.sample import Sample
-from autoscaler.selector import Selector
+from adapter.rules.fill import Query
+from adapter.sample import RawSample
 
 
 class Backend(Protocol):
-    """A client of one metric system."""
+    """A client of one metric system.
+
+    It raises a ``BackendError`` that says in constant words why there is no answer (``BadQuery("parse error")``), with
+    what the system itself said in ``detail``. Which metric was asked for is added by who asked.
+    """
 
     @property
     def name(self) -> str:
         """What to call it in a message: the hop that failed."""
 
-    async def fetch(self, rule: Rule, selector: Selector) -> tuple[Sample, ...]:
-        """Return the rule's series that match, perhaps none; raise a ``BackendError`` if it cannot be known."""
+    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+        """Return all series that the query finds, perhaps none; raise ``BackendError`` if that cannot be known in time.
+
+        A series whose number is NaN, negative or old is returned as it is: it is no reason to withhold the others.
+        """
+
+    async def ping(self) -> None:
+        """Return if the system answers at all; raise ``BackendError`` if not."""
+
+    async def aclose(self) -> None:
+        """Let go of connections and threads."""

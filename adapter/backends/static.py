@@ -1,37 +1,28 @@
 """Fixed numbers from the configuration: for a first look, for rehearsals and for tests."""
 
 from collections.abc import Callable
-from datetime import datetime
-from functools import lru_cache
+from datetime import datetime, timedelta
 
-from adapter import errors
-from adapter.rules.rule import Rule, Series
-from adapter.sample import NotFiniteError, RangeError, Sample, milli_of
-from autoscaler.selector import Selector
+from adapter.rules.fill import Query
+from adapter.rules.rule import STATIC
+from adapter.sample import RawSample
 
 
 class StaticBackend:
     """Answers with the numbers written in the rule, as of now."""
 
-    name = "static"
+    name = STATIC
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
 
-    async def fetch(self, rule: Rule, selector: Selector) -> tuple[Sample, ...]:
+    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:  # noqa: ARG002 - always in time
         """Return the rule's own numbers."""
         now = self._clock()
-        return tuple(_sample(rule, series, now) for series in rule.static if selector.matches(series.labels))
+        return tuple(RawSample(series.value, now - series.age, series.labels) for series in query.numbers)
 
+    async def ping(self) -> None:
+        """Return; there is nobody to ask."""
 
-_milli = lru_cache(maxsize=4096)(milli_of)  # the same few numbers, again and again
-
-
-def _sample(rule: Rule, series: Series, now: datetime) -> Sample:
-    try:
-        milli = _milli(series.value)
-    except NotFiniteError:
-        raise errors.NotANumber(f"metric {rule.name!r}: static: not a number") from None
-    except RangeError as error:
-        raise errors.OutOfRange(f"metric {rule.name!r}: static: out of range: {error}") from None
-    return Sample(milli=milli, at=now - series.age, labels=series.labels)
+    async def aclose(self) -> None:
+        """Return; there is nothing to let go of."""

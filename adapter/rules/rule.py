@@ -1,24 +1,22 @@
-"""Rules: this metric, in these namespaces, comes from there. And how to find one by the name an HPA asks for."""
+"""Rules: this metric, in these namespaces, is that query on that backend, and this is what to do when it has no number.
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping
+A policy may turn a number that is missing or unusable into zero or leave it out, if the rule says so. What a metric
+system failed to tell is always an error: nothing is ever made up for it, and no old value is served in its place.
+"""
+
+from collections.abc import Mapping
 from datetime import timedelta
+from enum import StrEnum
 
-from autoscaler.names import path_segment_problems
+import msgspec
+
 from autoscaler.types.record import Record
 
 INDEX = "externalmetrics"
 """The one resource that discovery shows; reading it lists a namespace's metrics, so no metric can have that name."""
 
-_SUBRESOURCE = "the API server authorizes a request for it as one for the namespace's own {name!r} subresource"
-_TAKEN = {
-    "status": _SUBRESOURCE.format(name="status"),
-    "finalize": _SUBRESOURCE.format(name="finalize"),
-    INDEX: "it is the name under which all metrics of a namespace are listed",
-}
-_LONGEST = 253
-_CLOSE_ENOUGH = 0.6
-_AT_MOST = 3
+STATIC = "static"
+"""The backend of fixed numbers; it is always there and needs no configuration."""
 
 
 class Series(Record, frozen=True):
@@ -30,72 +28,126 @@ class Series(Record, frozen=True):
     """How old the number says it is; to rehearse what an old one does."""
 
 
+class Namespacing(Record, frozen=True):
+    """How a series belongs to a namespace. Nothing set: it belongs to all of them."""
+
+    label: str = ""
+    """The label that holds a series' namespace. Who asks in namespace ``shop`` is answered from ``shop``'s series."""
+
+    fixed: str = ""
+    """With ``label``: whoever asks is answered from this namespace's series; for what is shared."""
+
+
+class Aggregation(StrEnum):
+    """What becomes of several series that match."""
+
+    SUM = "sum"
+    """All are served, and an HPA adds them."""
+
+    MAX = "max"
+    MIN = "min"
+    AVG = "avg"
+    ONE = "one"
+    """There must be exactly one; more are an error."""
+
+
+class OnEmpty(StrEnum):
+    """What it means that nothing matches."""
+
+    ERROR = "error"
+    ZERO = "zero"
+
+
+class OnUnusable(StrEnum):
+    """What becomes of a series with a number that cannot be served."""
+
+    ERROR = "error"
+    ZERO = "zero"
+    SKIP = "skip"
+    """The series is left out; if none is left, that is ``onEmpty``."""
+
+
+class OnOld(StrEnum):
+    """What becomes of a series whose number is too old. Never zero: that it was not heard of says nothing of it."""
+
+    ERROR = "error"
+    SKIP = "skip"
+
+
 class Rule(Record, frozen=True):
     """What one metric is."""
 
     name: str
+    """The name an HPA asks for, in any case."""
+
     static: tuple[Series, ...] = ()
-    """Fixed numbers, one for each series."""
+    """Fixed numbers, one for each series, instead of a backend and a query."""
 
     namespaces: tuple[str, ...] = ()
     """Where it can be read; nowhere named means everywhere."""
 
-    max_age: timedelta = timedelta(minutes=5)
+    aliases: tuple[str, ...] = ()
+    """Other names for the same."""
+
+    backend: str = ""
+    """Which of the configured backends to ask."""
+
+    query: str | Mapping[str, object] = ""
+    """What to ask it, in its own language, for all series at once. With ``<<.LabelMatchers>>`` in it the query is a
+    template: it is asked anew for each selector, with the selector inside."""
+
+    namespace: Namespacing | None = None
+    """How its series belong to namespaces. Left out: by the label ``namespace``; fixed numbers belong to all."""
+
+    labels: tuple[str, ...] = ()
+    """The labels that a selector may use; none named means any."""
+
+    aggregation: Aggregation = Aggregation.SUM
+    """What becomes of several series that match."""
+
+    interval: timedelta = timedelta(seconds=15)
+    """How often the query is asked while anyone reads the metric; an HPA looks as often."""
+
+    max_sample_age: timedelta = timedelta(minutes=5)
     """An older number is an error. An HPA never looks at the time, so nobody else would notice."""
+
+    deadline: timedelta = timedelta(seconds=5)
+    """How long the backend may take. The API server waits 60 s, our own limit is 10 s."""
+
+    on_empty: OnEmpty = OnEmpty.ERROR
+    """When nothing matches. ``zero`` scales down when the series disappear, for whatever reason."""
+
+    on_nan: OnUnusable = msgspec.field(default=OnUnusable.ERROR, name="onNaN")
+    """When a series is NaN or infinite; a ratio with nothing below the line is."""
+
+    on_out_of_range: OnUnusable = OnUnusable.ERROR
+    """When a series is negative or too large for an HPA's arithmetic."""
+
+    on_too_old: OnOld = OnOld.ERROR
+    """When a series is older than ``maxSampleAge``."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name it goes by, its own first."""
+        return (self.name, *self.aliases)
+
+    @property
+    def namespacing(self) -> Namespacing:
+        """How its series belong to namespaces, said or not."""
+        if self.namespace is not None:
+            return self.namespace
+        return Namespacing() if self.is_static else Namespacing(label="namespace")
+
+    @property
+    def is_static(self) -> bool:
+        """Whether its numbers are its own."""
+        return not self.backend
+
+    @property
+    def is_template(self) -> bool:
+        """Whether the query needs the selector inside, so that no snapshot can answer for all selectors."""
+        return isinstance(self.query, str) and "<<" in self.query
 
     def covers(self, namespace: str) -> bool:
         """Say whether the metric can be read in this namespace."""
         return not self.namespaces or namespace in self.namespaces
-
-
-class RuleSet:
-    """All rules, found by name in any case: an HPA's client lower-cases what the user wrote."""
-
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        self._by_name: dict[str, tuple[Rule, ...]] = {}
-        for rule in rules:
-            name = rule.name.lower()
-            self._by_name[name] = (*self._by_name.get(name, ()), rule)
-
-    def find(self, namespace: str, metric: str) -> Rule | None:
-        """Return the rule for a metric here, or None."""
-        return next((rule for rule in self._by_name.get(metric.lower(), ()) if rule.covers(namespace)), None)
-
-    def names(self, namespace: str) -> tuple[str, ...]:
-        """List what can be read here, in order."""
-        return tuple(sorted({r.name for rules in self._by_name.values() for r in rules if r.covers(namespace)}))
-
-    def nearest(self, namespace: str, metric: str) -> tuple[str, ...]:
-        """List names like this one that can be read here, most alike first."""
-        names = {name.lower(): name for name in self.names(namespace)}
-        alike = difflib.get_close_matches(metric.lower()[:_LONGEST], names, _AT_MOST, _CLOSE_ENOUGH)
-        return tuple(names[name] for name in alike)
-
-
-def problems(rules: Iterable[Rule], at: str = "rules") -> Iterator[str]:
-    """Say everything that is wrong with these rules, each with its path."""
-    seen: dict[tuple[str, str], int] = {}
-    for number, rule in enumerate(rules):
-        path = f"{at}[{number}]"
-        yield from (f"{path}.name: {problem}" for problem in name_problems(rule.name))
-        for namespace in rule.namespaces or ("",):
-            earlier = seen.setdefault((rule.name.lower(), namespace), number)
-            if earlier != number:
-                where = f" in namespace {namespace!r}" if namespace else ""
-                yield f"{path}.name: {rule.name!r} is defined{where} by {at}[{earlier}] already"
-        if not rule.static:
-            yield f"{path}.static: at least one series is needed"
-
-
-def name_problems(name: str) -> list[str]:
-    """Say what keeps a text from being a metric's name."""
-    if not name:
-        return ["must not be empty"]
-    if why := _TAKEN.get(name.lower()):
-        return [f"{name!r} cannot be a metric's name: {why}"]
-    found = [f"{name!r} {problem}" for problem in path_segment_problems(name)]
-    if len(name) > _LONGEST:
-        found.append(f"must be no more than {_LONGEST} characters")
-    if not name.isprintable():
-        found.append(f"{name!r} may not contain characters that do not print")
-    return found

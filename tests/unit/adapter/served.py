@@ -16,10 +16,11 @@ from adapter.auth.caller import Caller
 from adapter.config import Limits
 from adapter.errors import ReviewUnavailable
 from adapter.reader import RuleReader
-from adapter.rules.rule import Rule, RuleSet, Series
-from adapter.sample import Sample
+from adapter.rules.fill import Query
+from adapter.rules.rule import Rule, Series
+from adapter.rules.rule_set import RuleSet
+from adapter.sample import RawSample
 from adapter.telemetry import Telemetry
-from autoscaler.selector import Selector
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/m"
@@ -33,10 +34,10 @@ class Gated:
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     may_answer: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def fetch(self, rule: Rule, selector: Selector) -> tuple[Sample, ...]:  # noqa: ARG002
+    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:  # noqa: ARG002
         self.asked.set()
         await self.may_answer.wait()
-        return (Sample(1000, NOW),)
+        return (RawSample(1.0, NOW),)
 
 
 class Anyone:

@@ -34,7 +34,7 @@ def test_a_whole_file(tmp_path: Path):
         rules:
         - name: queue-depth
           namespaces: [shop]
-          maxAge: 90s
+          maxSampleAge: 90s
           static:
           - {labels: {queue: orders}, value: 12.5}
           - {value: 3, age: 1m}
@@ -46,7 +46,7 @@ def test_a_whole_file(tmp_path: Path):
     assert read.serving.tls.files == config.TlsFiles("tls.crt", "tls.key")
     assert read.auth.allow_memory == timedelta(minutes=1)
     assert read.limits.request_timeout == timedelta(seconds=2.5)
-    assert read.rules[0].max_age == timedelta(seconds=90)
+    assert read.rules[0].max_sample_age == timedelta(seconds=90)
     assert read.rules[0].static[1].age == timedelta(minutes=1)
 
 

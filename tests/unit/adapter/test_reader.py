@@ -5,7 +5,8 @@ import pytest
 from adapter import errors
 from adapter.backends.static import StaticBackend
 from adapter.reader import RuleReader
-from adapter.rules.rule import Rule, RuleSet, Series
+from adapter.rules.rule import Rule, Series
+from adapter.rules.rule_set import RuleSet
 from adapter.sample import Sample
 from autoscaler.selector import parse
 from autoscaler.types.observation import FailureClass
@@ -86,7 +87,7 @@ async def test_only_series_that_match():
             id="negative",
         ),
         pytest.param(
-            Rule("m", (Series(1, {}, timedelta(seconds=91)),), max_age=timedelta(seconds=90)),
+            Rule("m", (Series(1, {}, timedelta(seconds=91)),), max_sample_age=timedelta(seconds=90)),
             "",
             errors.TooOld,
             FailureClass.TOO_OLD,
@@ -105,6 +106,6 @@ async def test_no_number_is_an_error_with_its_class(
 
 
 async def test_a_number_just_as_old_as_may_be_is_served():
-    rule = Rule("m", (Series(1, {}, timedelta(seconds=90)),), max_age=timedelta(seconds=90))
+    rule = Rule("m", (Series(1, {}, timedelta(seconds=90)),), max_sample_age=timedelta(seconds=90))
 
     assert len(await reader(rule).read("ns", "m", EVERYTHING)) == 1

@@ -2,7 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.rules.rule import Rule, RuleSet, Series, name_problems, problems
+from adapter.rules.problems import name_problems, problems
+from adapter.rules.rule import Rule, Series
+from adapter.rules.rule_set import RuleSet
 
 ONE = (Series(1.0),)
 

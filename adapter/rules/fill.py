@@ -1,0 +1,35 @@
+"""What is sent to a backend: a rule's query, whole or filled with a selector."""
+
+from collections.abc import Hashable
+
+import msgspec
+
+from adapter.rules.rule import STATIC, Rule, Series
+from autoscaler.types.record import Record
+
+_in_order = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
+
+
+class Query(Record, frozen=True):
+    """One question to one backend."""
+
+    backend: str
+    """Which of the configured backends."""
+
+    text: str
+    """The question as it is sent and shown. One in parts, such as CloudWatch's, is JSON with its keys in order."""
+
+    numbers: tuple[Series, ...] = ()
+    """The answer, where it is written in the rule."""
+
+    @property
+    def key(self) -> Hashable:
+        """What makes two questions the same."""
+        return self.backend, self.text
+
+
+def whole(rule: Rule) -> Query:
+    """Ask for all series of a rule."""
+    if rule.is_static:
+        return Query(STATIC, _in_order(rule.static).decode(), rule.static)
+    return Query(rule.backend, rule.query if isinstance(rule.query, str) else _in_order(rule.query).decode())
