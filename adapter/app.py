@@ -41,9 +41,10 @@ async def serve(config: Config) -> None:
     """Serve until told to stop, then leave in good order."""
     stop = _told_to_stop()
     async with KubeClient.open(await connect(Path(config.auth.kubeconfig) if config.auth.kubeconfig else None)) as kube:
-        tls, door = ServingContext(), guard(kube, clock, _memories(config))
+        tls, telemetry = ServingContext(), Telemetry()
+        door = guard(kube, clock, _memories(config), telemetry)
         door.trusted.tell(lambda trust: tls.ask_for(_authorities(trust)))
-        server, source = _server(config, door, tls), _source(config, kube)
+        server, source = _server(config, door, tls, telemetry), _source(config, kube)
         async with asyncio.TaskGroup() as tasks:
             kept = [
                 tasks.create_task(door.run(), name="trust"),
@@ -58,7 +59,7 @@ async def serve(config: Config) -> None:
                 task.cancel()
 
 
-def _server(config: Config, door: Guard, tls: ServingContext) -> Server:
+def _server(config: Config, door: Guard, tls: ServingContext, telemetry: Telemetry) -> Server:
     """Put the server together out of its parts."""
     reader = RuleReader(RuleSet(config.rules), StaticBackend(clock), clock)
     return Server(
@@ -66,7 +67,7 @@ def _server(config: Config, door: Guard, tls: ServingContext) -> Server:
         authenticator=door.authenticator,
         authorizer=door.authorizer,
         limits=config.limits,
-        journal=Journal(Telemetry(), AccessLog(log.writer(config.log.format), clock)),
+        journal=Journal(telemetry, AccessLog(log.writer(config.log.format), clock)),
         ready={"trust": lambda: door.trusted.is_known, "serving-certificate": lambda: tls.has_certificate},
     )
 

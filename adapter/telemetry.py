@@ -1,12 +1,15 @@
 """Our own figures: their names and what they mean. One object in a process, handed to who counts."""
 
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 T = TypeVar("T", Counter, Histogram)
+P = ParamSpec("P")
+R = TypeVar("R")
 _LATENCY = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -60,6 +63,15 @@ class Telemetry:
     def authorized(self, result: str) -> None:
         """Count how asking whether they may ended."""
         _one(self.authorizations, result).inc()
+
+    def counting(self, kind: str, review: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+        """Count each time that this kind of review is really sent; a remembered one is not."""
+
+        async def counted(*args: P.args, **kwargs: P.kwargs) -> R:
+            _one(self.reviews, kind).inc()
+            return await review(*args, **kwargs)
+
+        return counted
 
     def render(self) -> tuple[bytes, str]:
         """Write all figures in the text format; return them with their content type."""

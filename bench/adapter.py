@@ -27,7 +27,8 @@ from tests.loopback import assemble
 _PATH = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/my-metric?labelSelector=foo%3Dbar"
 _REQUEST = (
     f"GET {_PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\nUser-Agent: bench\r\n"
-    "X-Remote-User: alice\r\nX-Remote-Group: system:serviceaccounts\r\nX-Remote-Uid: 1\r\nAudit-Id: 5f0c7c1e-3b53-4b7e-9d53-0e1f2a3b4c5d\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n"
+    "X-Remote-User: alice\r\nX-Remote-Group: system:serviceaccounts\r\nX-Remote-Uid: 1\r\n"
+    "Audit-Id: 5f0c7c1e-3b53-4b7e-9d53-0e1f2a3b4c5d\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n"
 ).encode()
 _BODY = (
     b'{"kind":"ExternalMetricValueList","apiVersion":"external.metrics.k8s.io/v1beta1","metadata":{},"items":['

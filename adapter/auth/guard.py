@@ -16,6 +16,7 @@ from adapter.auth.front_proxy import FrontProxy
 from adapter.auth.peer import Peers
 from adapter.auth.tokens import KNOWN_FOR, Tokens
 from adapter.auth.trust import Trusted, follow_trust
+from adapter.telemetry import Telemetry
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.reviews import review_access, review_token
 
@@ -43,12 +44,22 @@ class Guard:
         await follow_trust(self.client, self.trusted)
 
 
-def guard(client: KubeClient, clock: Callable[[], datetime], memories: Memories | None = None) -> Guard:
+def guard(
+    client: KubeClient,
+    clock: Callable[[], datetime],
+    memories: Memories | None = None,
+    telemetry: Telemetry | None = None,
+) -> Guard:
     """Put the guard together: Kubernetes' ways of saying who one is, in Kubernetes' order."""
+    telemetry = telemetry or Telemetry()
     kept = memories or Memories()
     trusted = Trusted()
     peers = Peers(trusted, clock)
-    tokens = Tokens(partial(review_token, client), known_for=kept.token, unknown_for=kept.token / 2)
+    tokens = Tokens(
+        telemetry.counting("token", partial(review_token, client)), known_for=kept.token, unknown_for=kept.token / 2
+    )
     ways = (FrontProxy(trusted, peers), ClientCertificates(peers), tokens)
-    access = Access(partial(review_access, client), allowed_for=kept.allowed, denied_for=kept.denied)
+    access = Access(
+        telemetry.counting("access", partial(review_access, client)), allowed_for=kept.allowed, denied_for=kept.denied
+    )
     return Guard(Authentication(ways), access, trusted, client)
