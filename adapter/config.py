@@ -8,9 +8,10 @@ from typing import Literal
 import yaml
 
 from adapter import strict
+from adapter.backends.entry import BackendEntry, backend_kinds
 from adapter.errors import ConfigInvalid
 from adapter.rules import problems as rule_problems
-from adapter.rules.rule import Rule
+from adapter.rules.rule import STATIC, Rule
 from autoscaler.types.record import Record
 
 
@@ -132,7 +133,11 @@ class Config(Record, frozen=True):
     auth: Auth = Auth()
     limits: Limits = Limits()
     log: Log = Log()
+    backends: Mapping[str, BackendEntry] = {}
+    """Metric systems, by a name that rules and messages call them by."""
+
     rules: tuple[Rule, ...] = ()
+    """What the metrics are; here for any namespace, in ``ExternalMetric`` objects for one."""
 
 
 def load(path: Path, flags: Mapping[str, Mapping[str, object]]) -> Config:
@@ -149,7 +154,12 @@ def load(path: Path, flags: Mapping[str, Mapping[str, object]]) -> Config:
 def decode(document: object) -> Config:
     """Make a configuration of a document; raise ``ConfigInvalid`` with its problems, each with its path."""
     config = strict.decode(document, Config)
-    if found := [*_serving_problems(config), *_limit_problems(config.limits), *rule_problems.problems(config.rules)]:
+    if found := [
+        *_serving_problems(config),
+        *_limit_problems(config.limits),
+        *_backend_problems(config),
+        *_rule_problems(config),
+    ]:
         raise ConfigInvalid(found)
     return config
 
@@ -171,6 +181,22 @@ def _serving_problems(config: Config) -> list[str]:
     if serving.tls.files is not None and serving.tls.self_managed is not None:
         found.append("serving.tls: files and selfManaged exclude each other")
     return found
+
+
+def _backend_problems(config: Config) -> list[str]:
+    kinds = ", ".join(backend_kinds())
+    found = [
+        f"backends.{name}: exactly one of these says what it is: {kinds}"
+        for name, entry in config.backends.items()
+        if not entry.kind
+    ]
+    if STATIC in config.backends:
+        found.append(f"backends.{STATIC}: is there already, for fixed numbers; choose another name")
+    return found
+
+
+def _rule_problems(config: Config) -> list[str]:
+    return list(rule_problems.problems(config.rules, backends=config.backends))
 
 
 def _limit_problems(limits: Limits) -> list[str]:

@@ -42,6 +42,9 @@ def _unknown(value: object, shape: object, at: str) -> Iterator[str]:
     elif item is not None and isinstance(value, list):
         for number, inner in enumerate(value):
             yield from _unknown(inner, item, f"{at}[{number}]")
+    elif (entry := _entry(shape)) is not None and isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _unknown(inner, entry, f"{at}.{key}")
 
 
 def _nearest(key: str, fields: Mapping[str, object]) -> str:
@@ -59,6 +62,8 @@ def _with_durations(value: object, shape: object, at: str) -> object:
         return {key: _with_durations(inner, fields[key], f"{at}.{key}" if at else key) for key, inner in value.items()}
     if item is not None and isinstance(value, list):
         return [_with_durations(inner, item, f"{at}[{number}]") for number, inner in enumerate(value)]
+    if (entry := _entry(shape)) is not None and isinstance(value, Mapping):
+        return {key: _with_durations(inner, entry, f"{at}.{key}") for key, inner in value.items()}
     return value
 
 
@@ -76,6 +81,11 @@ def _record(shape: object) -> type[msgspec.Struct] | None:
 
 def _item(shape: object) -> object:
     return get_args(shape)[0] if get_origin(shape) is tuple else None
+
+
+def _entry(shape: object) -> object:
+    """Say what a mapping from names of the user's own choice holds; None if it is no such mapping."""
+    return get_args(shape)[1] if get_origin(shape) in {dict, Mapping} else None
 
 
 def _message(error: msgspec.ValidationError) -> str:
