@@ -96,6 +96,9 @@ class Rule(Record, frozen=True):
     """What to ask it, in its own language, for all series at once. With ``<<.LabelMatchers>>`` in it the query is a
     template: it is asked anew for each selector, with the selector inside."""
 
+    series: str = ""
+    """``<<.Series>>`` in a template that came from prometheus-adapter; set, it is filled just as it does."""
+
     namespace: Namespacing | None = None
     """How its series belong to namespaces. Left out: by the label ``namespace``; fixed numbers belong to all."""
 

@@ -1,0 +1,126 @@
+"""The functions that every Go template has."""
+
+import html
+import json
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+from urllib.parse import quote_plus
+
+from adapter.rules.go_template.nodes import TemplateError, Value
+
+_VERB: Final = re.compile(r"%(?P<flags>[-+# 0]*\d*(?:\.\d+)?)(?P<verb>[a-zA-Z%])")
+_SPACED: Final = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def shown(value: object) -> str:
+    """Print a value as Go does."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return f"{value:g}"
+        case Mapping():
+            return f"map[{' '.join(f'{key}:{shown(value[key])}' for key in sorted(value))}]"
+        case list() | tuple():
+            return f"[{' '.join(map(shown, value))}]"
+        case _:
+            return str(value)
+
+
+def go_quoted(value: object) -> str:
+    """Write a text as Go's ``%q`` does."""
+    text = json.dumps(shown(value), ensure_ascii=False)
+    return re.sub(r"\\u00([01][0-9a-f]|7f)", r"\\x\1", text)
+
+
+def _printf(form: str, *values: object) -> str:
+    remaining = list(values)
+
+    def one(match: re.Match[str]) -> str:
+        verb, flags = match["verb"], match["flags"]
+        if verb == "%":
+            return "%"
+        if not remaining:
+            return f"%!{verb}(MISSING)"
+        return _formatted(flags, verb, remaining.pop(0))
+
+    return _VERB.sub(one, form) + "".join(f"%!(EXTRA {type(each).__name__}={shown(each)})" for each in remaining)
+
+
+def _formatted(flags: str, verb: str, value: Value) -> str:
+    if verb in "sv":
+        return f"%{flags}s" % shown(value)
+    if verb == "q":
+        return f"%{flags}s" % go_quoted(value)
+    if verb == "t" and isinstance(value, bool):
+        return shown(value)
+    if verb in "dxXo" and isinstance(value, int):
+        return f"%{flags}{verb}" % value
+    if verb in "eEfFgG" and isinstance(value, float):
+        return f"%{flags}{verb}" % value
+    return f"%!{verb}({type(value).__name__}={shown(value)})"
+
+
+def _print(*values: object) -> str:
+    parts: list[str] = []
+    for number, value in enumerate(values):
+        # Go's Sprint puts a space between two values when neither is a string.
+        if number and not isinstance(value, str) and not isinstance(values[number - 1], str):
+            parts.append(" ")
+        parts.append(shown(value))
+    return "".join(parts)
+
+
+def _index(value: Value, *keys: Value) -> Value:
+    for key in keys:
+        if isinstance(value, Mapping):
+            value = value.get(key, "")
+        elif isinstance(value, Sequence) and isinstance(key, int) and 0 <= key < len(value):
+            value = value[key]
+        else:
+            raise TemplateError(f"index: no {key!r} in it")
+    return value
+
+
+def _slice(value: Value, *bounds: int) -> Value:
+    first, last = (*bounds, *(0, len(value))[len(bounds) :])[:2]
+    if not 0 <= first <= last <= len(value):
+        raise TemplateError("slice: out of range")
+    return value[first:last]
+
+
+def _and(*values: object) -> object:
+    return next((value for value in values if not value), values[-1])
+
+
+def _or(*values: object) -> object:
+    return next((value for value in values if value), values[-1])
+
+
+def _equals(first: object, *others: object) -> bool:
+    return any(first == other for other in others)
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
+    "and": _and,
+    "or": _or,
+    "not": operator.not_,
+    "len": len,
+    "index": _index,
+    "slice": _slice,
+    "print": _print,
+    "printf": _printf,
+    "println": lambda *values: " ".join(map(shown, values)) + "\n",
+    "html": lambda *values: html.escape(_print(*values)),
+    "urlquery": lambda *values: quote_plus(_print(*values)),
+    "eq": _equals,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
