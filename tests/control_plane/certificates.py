@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 TODAY: Final = datetime.now(UTC)  # noqa: TID251 - certificates must be valid today, whatever day a test pretends it is
 DAY: Final = timedelta(days=1)
+Key: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Credentials:
     """A certificate and its key."""
 
     certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
+    key: Key
 
     @property
     def certificate_pem(self) -> str:
@@ -48,13 +49,17 @@ class Authority:
     own: Credentials
 
     @classmethod
-    def new(cls, name: str) -> Self:
-        key = ec.generate_private_key(ec.SECP256R1())
+    def new(cls, name: str, key: Key | None = None) -> Self:
+        key = key or ec.generate_private_key(ec.SECP256R1())
         subject = _name(name, ())
-        builder = _builder(subject, subject, key, TODAY - DAY, TODAY + 365 * DAY)
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        builder = builder.add_extension(_signs_certificates(), critical=True)
+        builder = _authority(_builder(subject, subject, key, TODAY - DAY, TODAY + 365 * DAY))
         return cls(Credentials(builder.sign(key, hashes.SHA256()), key))
+
+    def under(self, name: str) -> "Authority":
+        """Make an authority that this one vouches for."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = _builder(_name(name, ()), self.own.certificate.subject, key, TODAY - DAY, TODAY + 365 * DAY)
+        return Authority(Credentials(_authority(builder).sign(self.own.key, hashes.SHA256()), key))
 
     @property
     def pem(self) -> str:
@@ -85,7 +90,7 @@ class Authority:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, since: datetime, until: datetime
+    subject: x509.Name, issuer: x509.Name, key: Key, since: datetime, until: datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -97,6 +102,11 @@ def _builder(
         .not_valid_after(until)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
+
+
+def _authority(builder: x509.CertificateBuilder) -> x509.CertificateBuilder:
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    return builder.add_extension(_signs_certificates(), critical=True)
 
 
 def _name(name: str, groups: Iterable[str]) -> x509.Name:
