@@ -93,6 +93,13 @@ FALLBACK_FEATURE_OFF: Final = Finding(
 )
 
 
+def spec_invalid(problems: Sequence[str]) -> Finding:
+    """Say what is wrong with the spec, field by field."""
+    return Finding(
+        SCALING_ACTIVE, FALSE, "InvalidSpec", f"nothing is scaled until this is corrected: {'; '.join(problems)}"
+    )
+
+
 def target_not_read(error: str) -> Finding:
     """Say that the scale could not be read."""
     return Finding(

@@ -71,6 +71,7 @@ def _explain_step(step: Step, working: Sequence[Step]) -> ExplainedStep:
 _RULES: dict[type[Step], str] = {
     steps.TargetSeen: "the scale subresource says what is and what was asked for",
     steps.TargetNotSeen: "without the target's scale nothing is decided",
+    steps.SpecRefused: "a spec that makes no sense is not guessed at",
     steps.SwitchedOff: "zero replicas set by someone else means: switched off",
     steps.OutOfBounds: "outside minReplicas and maxReplicas no metric is asked",
     steps.SelectorRefused: "without knowing whose pods they are nothing is decided",
@@ -103,6 +104,8 @@ def sentence(step: Step, working: Sequence[Step] = ()) -> str:  # noqa: C901, PL
             )
         case steps.TargetNotSeen():
             return f"the target's scale cannot be read, so nothing else was looked at: {step.message}"
+        case steps.SpecRefused():
+            return f"the spec is wrong, so nothing was looked at: {'; '.join(step.problems)}"
         case steps.SwitchedOff():
             return _switched_off(step)
         case steps.OutOfBounds():

@@ -1,8 +1,9 @@
 """Reads the working backwards: which constraint decided, and when the answer may change by itself."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from autoscaler.types.verdict import Rule
 from autoscaler.types.working import (
@@ -16,6 +17,7 @@ from autoscaler.types.working import (
     MetricFellBack,
     OutOfBounds,
     SelectorRefused,
+    SpecRefused,
     Stabilized,
     Step,
     SwitchedOff,
@@ -40,6 +42,7 @@ class Bound(StrEnum):
     UNREADABLE_METRICS = "metrics that have no say"
     SELECTOR = "the target's selector"
     TARGET = "the target, which cannot be read"
+    SPEC = "the spec, which is wrong"
     SWITCHED_OFF = "the target's replica count of zero, set by someone else"
     RIVAL = "another owner of the target"
     PAUSED = "mode: Paused"
@@ -48,6 +51,12 @@ class Bound(StrEnum):
 
 
 _HOLDS = {Hold.RIVAL: Bound.RIVAL, Hold.PAUSED: Bound.PAUSED, Hold.DRY_RUN: Bound.DRY_RUN}
+_ENDS: Final[Mapping[type[Step], Bound]] = {
+    SelectorRefused: Bound.SELECTOR,
+    SpecRefused: Bound.SPEC,
+    SwitchedOff: Bound.SWITCHED_OFF,
+    TargetNotSeen: Bound.TARGET,
+}
 _LIMITS = {Limit.MINIMUM: Bound.MINIMUM, Limit.MAXIMUM: Bound.MAXIMUM, Limit.DOWN_RATE: Bound.DOWN_POLICY}
 
 
@@ -78,14 +87,8 @@ def _bound_of(step: Step, working: Sequence[Step]) -> Bound | None:  # noqa: PLR
             return Bound.MINIMUM
         case OutOfBounds():
             return Bound.MAXIMUM if step.current > step.replicas else Bound.MINIMUM
-        case SelectorRefused():
-            return Bound.SELECTOR
-        case SwitchedOff():
-            return Bound.SWITCHED_OFF
-        case TargetNotSeen():
-            return Bound.TARGET
         case _:
-            return None
+            return _ENDS.get(type(step))
 
 
 def _bound_of_winner(combined: Combined, working: Sequence[Step]) -> Bound:

@@ -34,6 +34,12 @@ class TargetNotSeen(StepRecord):
     message: str
 
 
+class SpecRefused(StepRecord):
+    """The spec makes no sense, so nothing was looked at."""
+
+    problems: tuple[str, ...]
+
+
 class SwitchedOff(StepRecord):
     """The target is at zero and not by this autoscaler's doing, so it is left alone."""
 
@@ -190,6 +196,7 @@ class WriteFailed(StepRecord):
 Step: TypeAlias = (
     TargetSeen
     | TargetNotSeen
+    | SpecRefused
     | SwitchedOff
     | OutOfBounds
     | SelectorRefused
