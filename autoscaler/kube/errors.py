@@ -26,10 +26,14 @@ LONGEST_MESSAGE: Final = 512
 class KubeError(Exception):
     """The Kubernetes API did not do what it was asked."""
 
-    def __init__(self, message: str, *, code: int = 0, retry_after: timedelta | None = None) -> None:
+    def __init__(
+        self, message: str, *, code: int = 0, retry_after: timedelta | None = None, said: str | None = None
+    ) -> None:
         super().__init__(message[:LONGEST_MESSAGE])
         self.code = code
         self.retry_after = retry_after
+        self.said = said
+        """The server's own sentence, whole, where it gave one in a Status; conditions and events quote it."""
 
 
 class BadRequest(KubeError):
@@ -88,7 +92,8 @@ def refusal(code: int, body: bytes, retry_after: str | None = None) -> KubeError
         kind = AlreadyExists
     message = str(status.get("message") or body.decode(errors="replace").strip() or "no explanation was given")
     wait = timedelta(seconds=int(retry_after)) if retry_after and retry_after.isdigit() else None
-    return kind(f"{code}: {message}", code=code, retry_after=wait)
+    said = status.get("message")
+    return kind(f"{code}: {message}", code=code, retry_after=wait, said=str(said) if said else None)
 
 
 def _status(body: bytes) -> Mapping[str, object]:

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.errors import Expired, KubeError, Unavailable, refusal
+from autoscaler.kube.errors import Expired, KubeError, TooManyRequests, Unavailable, refusal
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,13 @@ class Change:
 
     happened: Happened
     object: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Nothing can be heard at the moment, and why; it is tried again by itself."""
+
+    error: KubeError
 
 
 News: TypeAlias = Listing | Change
@@ -91,12 +98,25 @@ async def follow(
 
     `first_pause` comes before the first attempt to go on; each further one in vain doubles it.
     """
+    async with aclosing(attend(client, watched, first_pause=first_pause)) as everything:
+        async for one in everything:
+            if not isinstance(one, Trouble):
+                yield one
+
+
+async def attend(
+    client: KubeClient, watched: Watched, *, first_pause: timedelta = _FIRST_PAUSE
+) -> AsyncGenerator[News | Trouble]:
+    """Yield what `follow` yields, and in between the troubles that it keeps to itself."""
     progress: Progress | None = None
     pause = first_pause
+    complaint = ""
     while True:
+        least = timedelta()
         try:
             if progress is None:
                 listing, progress = await _list(client, watched)
+                complaint = ""
                 yield listing
             async with aclosing(_watch(client, watched, progress)) as changes:
                 async for change in changes:
@@ -105,15 +125,27 @@ async def follow(
         except Expired:
             progress = None
         except KubeError as error:
-            log.warning("watch interrupted", extra={"path": watched.path, "error": str(error)})
+            if complaint != str(error):  # what stays forbidden is said once
+                log.warning("watch interrupted", extra={"path": watched.path, "error": str(error)})
+            complaint = str(error)
+            yield Trouble(error)
             pause = min(pause * 2, _LONGEST_PAUSE)
-            if not isinstance(error, Unavailable):
+            least = error.retry_after or least
+            if not isinstance(error, Unavailable | TooManyRequests):
                 progress = None
-        await asyncio.sleep(_jittered(pause))
+        await asyncio.sleep(max(_jittered(pause), least.total_seconds()))
 
 
 async def _list(client: KubeClient, watched: Watched) -> tuple[Listing, Progress]:
-    query = {**watched.query(), "limit": _PAGE}
+    try:
+        return await _pages(client, watched, {"limit": _PAGE})
+    except Expired:
+        # The pages of one list are all of one moment, and that has passed while they were turned.
+        return await _pages(client, watched, {})
+
+
+async def _pages(client: KubeClient, watched: Watched, limit: dict[str, str]) -> tuple[Listing, Progress]:
+    query = {**watched.query(), **limit}
     objects: list[Json] = []
     while True:
         page = await client.get(watched.path, query)
