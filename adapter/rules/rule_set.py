@@ -8,6 +8,8 @@ from adapter.rules.rule import Rule
 _LONGEST = 253
 _CLOSE_ENOUGH = 0.6
 _AT_MOST = 3
+_LOOKED_AT = 500  # to compare texts is slow, and a typing mistake seldom changes a name's beginning or length by much
+_REMEMBERED = 1024  # whoever asks for a wrong name asks again every fifteen seconds
 
 
 class RuleSet:
@@ -16,6 +18,7 @@ class RuleSet:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = tuple(rules)
         self._by_name: dict[str, tuple[Rule, ...]] = {}
+        self._nearest: dict[tuple[str, str], tuple[str, ...]] = {}
         for rule in self._rules:
             for name in dict.fromkeys(each.lower() for each in rule.names):
                 self._by_name[name] = (*self._by_name.get(name, ()), rule)
@@ -38,6 +41,15 @@ class RuleSet:
 
     def nearest(self, namespace: str, metric: str) -> tuple[str, ...]:
         """List names like this one that can be read here, most alike first."""
+        asked = metric.lower()[:_LONGEST]
+        if (namespace, asked) not in self._nearest:
+            if len(self._nearest) >= _REMEMBERED:
+                self._nearest.clear()
+            self._nearest[namespace, asked] = self._look_near(namespace, asked)
+        return self._nearest[namespace, asked]
+
+    def _look_near(self, namespace: str, asked: str) -> tuple[str, ...]:
         names = {name.lower(): name for rule in self._rules if rule.covers(namespace) for name in rule.names}
-        alike = difflib.get_close_matches(metric.lower()[:_LONGEST], names, _AT_MOST, _CLOSE_ENOUGH)
+        likely = sorted(names, key=lambda name: (name[:2] != asked[:2], abs(len(name) - len(asked))))[:_LOOKED_AT]
+        alike = difflib.get_close_matches(asked, likely, _AT_MOST, _CLOSE_ENOUGH)
         return tuple(names[name] for name in alike)
