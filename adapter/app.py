@@ -15,8 +15,10 @@ from adapter.auth.trust import Trust
 from adapter.backends.static import StaticBackend
 from adapter.config import Config, SelfManagedTls
 from adapter.errors import ConfigInvalid
-from adapter.reader import RuleReader
-from adapter.rules.rule_set import RuleSet
+from adapter.fetch import Fetcher
+from adapter.reader import RuleReader, Sources
+from adapter.rules.book import RuleBook
+from adapter.rules.rule import STATIC
 from adapter.telemetry import Telemetry
 from adapter.tls.api_service import ApiService
 from adapter.tls.authority import Lifetimes
@@ -61,7 +63,7 @@ async def serve(config: Config) -> None:
 
 def _server(config: Config, door: Guard, tls: ServingContext, telemetry: Telemetry) -> Server:
     """Put the server together out of its parts."""
-    reader = RuleReader(RuleSet(config.rules), StaticBackend(clock), clock)
+    reader = RuleReader(RuleBook(config.rules), Sources.of(Fetcher({STATIC: StaticBackend(clock)}, clock)), clock)
     return Server(
         metrics=ExternalMetrics(reader, clock),
         authenticator=door.authenticator,

@@ -1,15 +1,20 @@
-"""From a metric's name to its samples: what both the served API and the autoscaler call."""
+"""From a metric's name to its samples: what the served API, the autoscaler and the debugging endpoints call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from adapter import errors
-from adapter.backends.backend import Backend
-from adapter.rules.fill import whole
+from adapter.cache import QueryCache
+from adapter.fetch import Failed, Fetcher, Outcome
+from adapter.reads import Asked, Reads
+from adapter.rules.book import RuleBook
+from adapter.rules.evaluate import evaluate
+from adapter.rules.fill import Query, filled, whole
 from adapter.rules.rule import Rule
-from adapter.rules.rule_set import RuleSet
-from adapter.sample import NotFiniteError, RangeError, RawSample, Sample, milli_of
+from adapter.sample import RawSample, Sample
+from adapter.snapshots import Snapshots
 from autoscaler.selector import Selector
 
 
@@ -23,53 +28,147 @@ class MetricReader(Protocol):
         """List the metrics that can be read here."""
 
 
-class RuleReader:
-    """Finds the rule, asks its backend, and refuses what is too old."""
+@dataclass(slots=True)
+class Look:
+    """One read and the way there, as far as it went."""
 
-    def __init__(self, rules: RuleSet, backend: Backend, clock: Callable[[], datetime]) -> None:
-        self._rules = rules
-        self._backend = backend
-        self._clock = clock
+    asked: Asked
+    rule: Rule | None = None
+    query: Query | None = None
+    outcome: Outcome | None = None
+    matched: Sequence[RawSample] = ()
+    samples: tuple[Sample, ...] = ()
+    error: errors.AdapterError | None = None
+    """Why there are no samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where outcomes come from: snapshots for whole rules, the cache for queries with a selector inside."""
+
+    fetcher: Fetcher
+    snapshots: Snapshots
+    cache: QueryCache
+
+    @classmethod
+    def of(cls, fetcher: Fetcher) -> "Sources":
+        """Put them together."""
+        return cls(fetcher, Snapshots(fetcher), QueryCache(fetcher))
+
+    async def aclose(self) -> None:
+        """Stop fetching, then let go of the backends."""
+        await self.snapshots.aclose()
+        await self.cache.aclose()
+        for backend in self.fetcher.backends.values():
+            await backend.aclose()
+
+
+@dataclass(slots=True)
+class RuleReader:
+    """Finds the rule, gets its series, picks those that match, and applies the rule's policies."""
+
+    book: RuleBook
+    sources: Sources
+    clock: Callable[[], datetime]
+    reads: Reads = field(default_factory=Reads)
+    _whole: dict[int, tuple[Rule, Query]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.book.tell(self._forget)
 
     async def read(self, namespace: str, metric: str, selector: Selector) -> tuple[Sample, ...]:
-        """Return what the rule's backend has now."""
-        rule = self._rules.find(namespace, metric)
-        if rule is None:
-            raise self._unknown(namespace, metric)
-        try:
-            found = await self._backend.fetch(whole(rule), rule.deadline)
-            samples = tuple(_sample(raw) for raw in found if selector.matches(raw.labels))
-            if not samples:
-                raise errors.NoSeries(_nothing(selector))
-            self._refuse_old(rule, samples)
-        except errors.MetricUnavailable as error:
-            raise error.of(rule.name, self._backend.name) from error
-        return samples
+        """Return what the metric is now, or raise why that cannot be told."""
+        look = await self.look(namespace, metric, selector)
+        if look.error is not None:
+            raise look.error
+        return look.samples
 
     def names(self, namespace: str) -> tuple[str, ...]:
         """List the metrics that have a rule here."""
-        return self._rules.names(namespace)
+        return self.book.rules.names(namespace)
+
+    async def look(self, namespace: str, metric: str, selector: Selector) -> Look:
+        """Read a metric and tell the way; whatever goes wrong is in the answer."""
+        rule = self.book.rules.find(namespace, metric)
+        if rule is None:
+            return Look(Asked(namespace, metric, selector), error=self._unknown(namespace, metric))
+        look = Look(Asked(namespace, rule.name, selector), rule)
+        try:
+            await self._follow(look, rule)
+        except errors.MetricUnavailable as error:
+            look.error = error.of(rule.name, self.sources.fetcher.hop(rule.backend or "static"))
+        except errors.AdapterError as error:
+            look.error = error
+        self._remember(look)
+        return look
+
+    async def _follow(self, look: Look, rule: Rule) -> None:
+        namespace, _, selector = look.asked
+        _check_labels(rule, selector)
+        if rule.is_template:
+            look.query = filled(rule, namespace, selector)
+            look.outcome = await self.sources.cache.get(look.query, rule.interval, rule.deadline)
+        else:
+            look.query = self._query(rule)
+            look.outcome = await self.sources.snapshots.get(look.query, rule.interval, rule.deadline)
+        if isinstance(look.outcome, Failed):
+            raise look.outcome.error
+        look.matched = look.outcome.rows
+        if not rule.is_template:
+            belongs = rule.namespacing
+            look.matched = look.outcome.select(selector, belongs.label, belongs.fixed or namespace)
+        look.samples = evaluate(rule, look.matched, self.clock(), lambda: _nothing(look, rule))
+
+    def _query(self, rule: Rule) -> Query:
+        """Give a rule's query; to make it anew for each read would cost more than the rest of the read."""
+        known = self._whole.get(id(rule))
+        if known is None or known[0] is not rule:
+            known = self._whole[id(rule)] = rule, whole(rule)
+        return known[1]
+
+    def _forget(self, changed: tuple[Rule, ...]) -> None:
+        """Let go of what was read for rules that are no more; those that still ask the same will ask again."""
+        self._whole.clear()
+        for rule in changed:
+            if not rule.is_template:
+                self.sources.snapshots.forget(whole(rule))
+
+    def _remember(self, look: Look) -> None:
+        read, now = self.reads.of(look.asked), self.clock()
+        if look.query is not None:
+            read.query = look.query.text
+        if look.outcome is not None:
+            read.took = look.outcome.took
+            read.seen = 0 if isinstance(look.outcome, Failed) else len(look.outcome.rows)
+        read.chosen = len(look.matched)
+        if look.error is None:
+            read.succeeded(look.samples, now)
+        else:
+            read.failed(look.error, now)
 
     def _unknown(self, namespace: str, metric: str) -> errors.MetricNotFound:
-        alike = ", ".join(repr(name) for name in self._rules.nearest(namespace, metric))
+        alike = ", ".join(repr(name) for name in self.book.rules.nearest(namespace, metric))
         hint = f"; did you mean {alike}?" if alike else ""
         return errors.MetricNotFound(f"no rule defines metric {metric!r} in namespace {namespace!r}{hint}")
 
-    def _refuse_old(self, rule: Rule, samples: tuple[Sample, ...]) -> None:
-        oldest = self._clock() - rule.max_sample_age
-        if any(sample.at < oldest for sample in samples):
-            raise errors.TooOld(f"the limit is {rule.max_sample_age.total_seconds():g}s")
+
+def _check_labels(rule: Rule, selector: Selector) -> None:
+    if not rule.labels:
+        return
+    for requirement in selector.requirements:
+        if requirement.key not in rule.labels:
+            known = ", ".join(rule.labels)
+            raise errors.BadRequest(
+                f"metric {rule.name!r}: selectors cannot use the label {requirement.key!r}; they can use: {known}"
+            )
 
 
-def _sample(raw: RawSample) -> Sample:
-    try:
-        return Sample(milli_of(raw.value), raw.at, raw.labels, raw.window)
-    except NotFiniteError:
-        raise errors.NotANumber from None
-    except RangeError as error:
-        raise errors.OutOfRange(str(error)) from None
-
-
-def _nothing(selector: Selector) -> str:
-    wanted = str(selector)
-    return f"nothing matches {wanted}" if wanted else "it has none now"
+def _nothing(look: Look, rule: Rule) -> str:
+    """Say that nothing matched, and what to look at first."""
+    wanted, belongs = str(look.asked.selector), rule.namespacing
+    if look.outcome is None or isinstance(look.outcome, Failed) or not look.outcome.rows or rule.is_template:
+        return f"nothing matches {wanted}" if wanted and rule.is_template else "it has none now"
+    if belongs.label and not any(belongs.label in row.labels for row in look.outcome.rows):
+        return f"no series has the label {belongs.label!r} that the rule's namespace.label names"
+    here = f"{belongs.label}={belongs.fixed or look.asked.namespace}" if belongs.label else ""
+    return f"nothing matches {','.join(part for part in (wanted, here) if part)}"

@@ -31,9 +31,10 @@ from adapter.auth.trust import Trust, Trusted
 from adapter.backends.static import StaticBackend
 from adapter.config import Limits, decode
 from adapter.errors import BackendRefused
-from adapter.reader import RuleReader
+from adapter.fetch import Fetcher
+from adapter.reader import RuleReader, Sources
+from adapter.rules.book import RuleBook
 from adapter.rules.fill import Query
-from adapter.rules.rule_set import RuleSet
 from adapter.sample import RawSample
 from adapter.telemetry import Telemetry
 from adapter.tls.context import Pair, ServingContext
@@ -182,7 +183,9 @@ def assemble(folder: Path, limits: Limits) -> tuple[Server, ServingContext, Revi
     own = serving.server("127.0.0.1", "localhost")
     tls.serve_with(Pair(own.certificate_pem, own.key_pem))
     peers = Peers(trusted, clock)
-    reader = RuleReader(RuleSet(decode({"rules": RULES}).rules), Rehearsal(clock), clock)
+    reader = RuleReader(
+        RuleBook(decode({"rules": RULES}).rules), Sources.of(Fetcher({"static": Rehearsal(clock)}, clock)), clock
+    )
     server = Server(
         metrics=ExternalMetrics(reader, clock),
         authenticator=Authentication((FrontProxy(trusted, peers), ClientCertificates(peers), Tokens(reviews.token))),

@@ -1,10 +1,15 @@
-"""What is sent to a backend: a rule's query, whole or filled with a selector."""
+"""What is sent to a backend: a rule's query, whole, or filled with a namespace and a selector."""
 
 from collections.abc import Hashable
 
 import msgspec
 
+from adapter import errors
+from adapter.rules.go_template.nodes import TemplateError
+from adapter.rules.query import NotExpressible
 from adapter.rules.rule import STATIC, Rule, Series
+from adapter.rules.template import rendered
+from autoscaler.selector import Selector
 from autoscaler.types.record import Record
 
 _in_order = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
@@ -33,3 +38,13 @@ def whole(rule: Rule) -> Query:
     if rule.is_static:
         return Query(STATIC, _in_order(rule.static).decode(), rule.static)
     return Query(rule.backend, rule.query if isinstance(rule.query, str) else _in_order(rule.query).decode())
+
+
+def filled(rule: Rule, namespace: str, selector: Selector) -> Query:
+    """Ask for the series of one namespace that one selector matches; raise if the query cannot say that."""
+    try:
+        return Query(rule.backend, rendered(rule, namespace, selector))
+    except NotExpressible as error:
+        raise errors.BadRequest(f"metric {rule.name!r}: the selector cannot be part of its query: {error}") from error
+    except TemplateError as error:
+        raise errors.BadQuery("its template cannot be filled", detail=str(error)) from error

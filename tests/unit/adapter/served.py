@@ -15,10 +15,11 @@ from adapter.auth.attributes import Attributes
 from adapter.auth.caller import Caller
 from adapter.config import Limits
 from adapter.errors import ReviewUnavailable
-from adapter.reader import RuleReader
+from adapter.fetch import Fetcher
+from adapter.reader import RuleReader, Sources
+from adapter.rules.book import RuleBook
 from adapter.rules.fill import Query
 from adapter.rules.rule import Rule, Series
-from adapter.rules.rule_set import RuleSet
 from adapter.sample import RawSample
 from adapter.telemetry import Telemetry
 
@@ -76,7 +77,8 @@ class Served(Assembled):
 
 def assembled(limits: Limits | None = None) -> Assembled:
     backend, telemetry, lines = Gated(), Telemetry(), []
-    reader = RuleReader(RuleSet([Rule("m", (Series(1.0),))]), backend, lambda: NOW)
+    sources = Sources.of(Fetcher({"static": backend}, lambda: NOW))
+    reader = RuleReader(RuleBook([Rule("m", (Series(1.0),))]), sources, lambda: NOW)
     log = AccessLog(lambda _at, says, facts: lines.append({"msg": says, **facts}), lambda: NOW)
     server = Server(
         metrics=ExternalMetrics(reader, lambda: NOW),

@@ -4,9 +4,10 @@ import pytest
 
 from adapter import errors
 from adapter.backends.static import StaticBackend
-from adapter.reader import RuleReader
+from adapter.fetch import Fetcher
+from adapter.reader import RuleReader, Sources
+from adapter.rules.book import RuleBook
 from adapter.rules.rule import Rule, Series
-from adapter.rules.rule_set import RuleSet
 from adapter.sample import Sample
 from autoscaler.selector import parse
 from autoscaler.types.observation import FailureClass
@@ -16,7 +17,9 @@ EVERYTHING = parse("")
 
 
 def reader(*rules: Rule) -> RuleReader:
-    return RuleReader(RuleSet(rules), StaticBackend(lambda: NOW), lambda: NOW)
+    return RuleReader(
+        RuleBook(rules), Sources.of(Fetcher({"static": StaticBackend(lambda: NOW)}, lambda: NOW)), lambda: NOW
+    )
 
 
 def series(value: float, **labels: str) -> Series:

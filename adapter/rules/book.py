@@ -1,0 +1,69 @@
+"""The rules in force: those of the configuration file and those of objects, each replaceable without the others."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Final
+
+from adapter.rules.fill import whole
+from adapter.rules.rule import Rule
+from adapter.rules.rule_set import RuleSet
+
+FILE: Final = "configuration"
+"""Where a rule comes from if no object defines it."""
+
+
+class RuleBook:
+    """All rules. An object's rule goes before the file's, in its own namespace and nowhere else."""
+
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        self._file = tuple(rules)
+        self._objects: dict[str, Rule] = {}
+        self._listeners: list[Callable[[tuple[Rule, ...]], None]] = []
+        self.broken: Mapping[str, tuple[str, ...]] = {}
+        """Rules of the file that are not in force, with what is wrong with them."""
+
+        self.trouble: tuple[str, ...] = ()
+        """What is wrong with a newer file, while an older one is in force."""
+
+        self._index()
+
+    def use_file(self, rules: Iterable[Rule]) -> None:
+        """Replace the file's rules."""
+        before, self._file = self._file, tuple(rules)
+        self._index()
+        self._announce(before, self._file)
+
+    def use_object(self, key: str, rule: Rule | None) -> None:
+        """Replace the rule of an object, by its ``namespace/name``; None: it has none, or none that makes sense."""
+        before = self._objects.pop(key, None)
+        if rule is not None:
+            self._objects[key] = rule
+        if before != rule:
+            self._index()
+            self._announce((before,) if before else (), (rule,) if rule else ())
+
+    def tell(self, listener: Callable[[tuple[Rule, ...]], None]) -> None:
+        """Call ``listener`` with the rules, old and new, that are not what they were."""
+        self._listeners.append(listener)
+
+    def origin(self, rule: Rule) -> str:
+        """Say where a rule comes from: the configuration, or an object's ``namespace/name``."""
+        return self._origins.get(id(rule), FILE)
+
+    def asking(self, key: Hashable) -> tuple[Rule, ...]:
+        """List the rules that ask this query."""
+        return self._by_query.get(key, ())
+
+    def _index(self) -> None:
+        self.rules = RuleSet((*self._objects.values(), *self._file))
+        self._origins = {id(rule): key for key, rule in self._objects.items()}
+        self._by_query: dict[Hashable, tuple[Rule, ...]] = {}
+        for rule in self.rules:
+            if not rule.is_template:
+                key = whole(rule).key
+                self._by_query[key] = (*self._by_query.get(key, ()), rule)
+
+    def _announce(self, before: tuple[Rule, ...], after: tuple[Rule, ...]) -> None:
+        changed = (*(rule for rule in before if rule not in after), *(rule for rule in after if rule not in before))
+        if changed:
+            for listener in tuple(self._listeners):
+                listener(changed)
