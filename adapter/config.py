@@ -9,6 +9,7 @@ import yaml
 
 from adapter import strict
 from adapter.backends.entry import BackendEntry, backend_kinds
+from adapter.backends.prometheus import settings as prometheus_settings
 from adapter.errors import ConfigInvalid
 from adapter.rules import problems as rule_problems
 from adapter.rules.rule import STATIC, Rule
@@ -142,13 +143,18 @@ class Config(Record, frozen=True):
 
 def load(path: Path, flags: Mapping[str, Mapping[str, object]]) -> Config:
     """Read a configuration file and lay the command line's flags over it; raise ``ConfigInvalid`` with its problems."""
+    return decode(read(path, flags))
+
+
+def read(path: Path, flags: Mapping[str, Mapping[str, object]]) -> object:
+    """Read a configuration file as the document it is, with the flags over it; ``ConfigInvalid`` if it is none."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigInvalid([f"{path}: {error.strerror}"]) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigInvalid([f"{path}: not YAML: {' '.join(str(error).split())}"]) from error
-    return decode(_overlaid({} if document is None else document, flags))
+    return _overlaid({} if document is None else document, flags)
 
 
 def decode(document: object) -> Config:
@@ -190,6 +196,9 @@ def _backend_problems(config: Config) -> list[str]:
         for name, entry in config.backends.items()
         if not entry.kind
     ]
+    for name, entry in config.backends.items():
+        if entry.prometheus is not None:
+            found += prometheus_settings.problems(entry.prometheus, f"backends.{name}.prometheus")
     if STATIC in config.backends:
         found.append(f"backends.{STATIC}: is there already, for fixed numbers; choose another name")
     return found

@@ -5,7 +5,7 @@ closed ── ``failures`` in a row ──▶ open ── ``rest`` is over ─�
                                      └──────── it fails ───────────┘  and rests twice as long, up to ``longest``
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -28,7 +28,7 @@ class Breaker:
     """Who may ask now. Say ``admits`` before, and one of ``succeeded``, ``failed`` and ``abandoned`` after."""
 
     failures: int
-    """How many in a row open it."""
+    """How many different questions must fail in a row to open it: one bad question alone never does."""
 
     rest: timedelta
     """How long it stays open at first."""
@@ -36,7 +36,7 @@ class Breaker:
     longest: timedelta
     """How long it stays open at most, however often the trial fails."""
 
-    _in_a_row: int = 0
+    _in_a_row: set[str] = field(default_factory=set)
     _openings: int = 0
     _until: datetime | None = None
     _trial_since: datetime | None = None
@@ -60,14 +60,16 @@ class Breaker:
 
     def succeeded(self) -> None:
         """Note an answer: all is well at once."""
-        self._in_a_row = self._openings = 0
+        self._in_a_row.clear()
+        self._openings = 0
         self._until = self._trial_since = None
 
-    def failed(self, now: datetime) -> None:
+    def failed(self, now: datetime, question: str) -> None:
         """Note that there was no answer."""
-        self._in_a_row += 1
+        if len(self._in_a_row) < self.failures:
+            self._in_a_row.add(question)
         was_trial, self._trial_since = self._trial_since is not None, None
-        if was_trial or (self._until is None and self._in_a_row >= self.failures):
+        if was_trial or (self._until is None and len(self._in_a_row) >= self.failures):
             self._until = now + min(self.rest * 2**self._openings, self.longest)
             self._openings = min(self._openings + 1, 32)
 

@@ -1,5 +1,6 @@
 """How a metric system is configured: one key for each kind that there is. A new kind is a field here."""
 
+from adapter.backends.prometheus.settings import Prometheus
 from autoscaler.types.record import Record
 
 
@@ -19,6 +20,9 @@ class BackendEntry(Record, frozen=True):
 
     external_metrics: ForObjects | None = None
     """Set: ``ExternalMetric`` objects may use it. Left out: only rules of this file may."""
+
+    prometheus: Prometheus | None = None
+    """A server that answers Prometheus' HTTP API."""
 
     @property
     def kind(self) -> str:

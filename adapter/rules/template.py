@@ -58,7 +58,7 @@ def filled(
 
 
 def _as_prometheus_adapter(part: Requirement) -> str:
-    """Write a matcher as prometheus-adapter does: the values of ``in`` are regular expressions, keys are as they are."""
+    """Write a matcher as prometheus-adapter does: values of ``in`` are regular expressions, keys go as they are."""
     if part.operator == "exists":
         return f'{part.key}!=""'
     if part.operator == "!":

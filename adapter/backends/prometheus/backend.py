@@ -1,0 +1,130 @@
+"""The Prometheus backend: a deadline on every question, a breaker in front of a server that does not answer."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from functools import partial
+
+from cachetools import TTLCache
+
+from adapter.backends.breaker import Breaker
+from adapter.backends.prometheus.answer import Answer, names, samples, warned
+from adapter.backends.prometheus.client import Client
+from adapter.backends.prometheus.connection import Call
+from adapter.backends.prometheus.settings import Prometheus
+from adapter.errors import BackendError, BackendTimedOut, BackendUnauthorized, BackendUnreachable, BadQuery
+from adapter.rules.fill import Query
+from adapter.rules.promql_age import timed
+from adapter.sample import RawSample
+
+_log = logging.getLogger(__name__)
+_PING = timedelta(seconds=5)
+_REMEMBERED = 4096
+_TOO_SLOW = "no answer within the rule's deadline"
+_HEAD_START = 0.98
+"""We give up a little before whoever waits for us does, and so know that it was for want of an answer."""
+_UNTIMED_FOR = 300  # seconds; that two series clashed may have been a passing thing
+
+
+class PrometheusBackend:
+    """A client of one Prometheus."""
+
+    def __init__(self, name: str, settings: Prometheus, clock: Callable[[], datetime]) -> None:
+        self._name = name
+        self._settings = settings
+        self._clock = clock
+        self._client = Client(settings)
+        self._threads = ThreadPoolExecutor(settings.connections, f"prometheus-{name}")
+        self._calls: set[Call] = set()
+        limits = settings.breaker
+        self._breaker = Breaker(limits.failures, limits.rest, limits.longest)
+        self._failure: BackendError = BackendUnreachable("not asked yet")
+        self._untimed: TTLCache[str, None] = TTLCache(_REMEMBERED, _UNTIMED_FOR)
+        self._warned: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the configuration calls it."""
+        return self._name
+
+    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+        """Return all series that the query finds, each with the time of its sample."""
+        now = self._clock()
+        answer = await self._answer(query.text, _after(deadline))
+        if answer.doubts != self._warned:
+            self._warned = answer.doubts
+            _log.warning("answers come with warnings", extra={"backend": self.name, "warnings": self._warned[:5]})
+        if answer.doubts and self._settings.warnings == "refuse":
+            raise warned(answer.doubts)
+        return samples(answer, now)
+
+    async def names(self, selector: str, age: timedelta, deadline: timedelta) -> frozenset[str]:
+        """Return the names of the series that match and were heard of within ``age``."""
+        now = self._clock()
+        ask = partial(self._client.series, selector=selector, since=now - age, until=now)
+        return names(await self._ask(selector, ask, _after(deadline)))
+
+    async def ping(self) -> None:
+        """Ask for a number that needs no data."""
+        await self._query("vector(1)", _after(_PING))
+
+    async def aclose(self) -> None:
+        """End what is under way, and let go of connections and threads."""
+        for call in tuple(self._calls):
+            call.end()
+        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
+        self._client.close()
+
+    async def _answer(self, text: str, ends: float) -> Answer:
+        """Ask for numbers and times in one query; for the numbers alone where the two cannot be asked together."""
+        both = timed(text) if self._settings.sample_times and text not in self._untimed else None
+        if both is not None:
+            try:
+                return await self._query(both, ends)
+            except BadQuery:
+                pass  # the query's own fault, or that of what we added: the next answer will tell
+        answer = await self._query(text, ends)
+        if both is not None:
+            self._untimed[text] = None
+        return answer
+
+    async def _query(self, text: str, ends: float) -> Answer:
+        return await self._ask(text, partial(self._client.query, text=text), ends)
+
+    async def _ask(self, about: str, ask: Callable[[Call], Answer], ends: float) -> Answer:
+        if not self._breaker.admits(self._clock()):
+            raise type(self._failure)(self._failure.message, detail=f"not asked again yet: {self._failure.detail}")
+        try:
+            answer = await self._in_thread(ask, ends)
+        except asyncio.CancelledError:
+            self._breaker.abandoned()
+            raise
+        except (BadQuery, BackendUnauthorized):
+            self._breaker.succeeded()  # it answers; that we do not like the answer is another matter
+            raise
+        except BackendError as error:
+            self._failure = error
+            self._breaker.failed(self._clock(), about)
+            raise
+        self._breaker.succeeded()
+        return answer
+
+    async def _in_thread(self, ask: Callable[[Call], Answer], ends: float) -> Answer:
+        """Wait for an answer as long as there is time, and not for the thread that fetches it."""
+        call = Call(ends)
+        self._calls.add(call)
+        try:
+            async with asyncio.timeout_at(ends):
+                return await asyncio.get_running_loop().run_in_executor(self._threads, ask, call)
+        except (TimeoutError, BackendTimedOut) as error:
+            # Who notices first, the server, the socket or we, is chance; the words must not depend on it.
+            raise BackendTimedOut(_TOO_SLOW, detail=getattr(error, "detail", "")) from None
+        finally:
+            call.end()
+            self._calls.discard(call)
+
+
+def _after(time: timedelta) -> float:
+    return asyncio.get_running_loop().time() + time.total_seconds() * _HEAD_START

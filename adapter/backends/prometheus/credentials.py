@@ -1,0 +1,65 @@
+"""What we show a server: tokens, passwords and certificates, read again whenever they may have changed."""
+
+import ssl
+from pathlib import Path
+
+from requests import PreparedRequest
+from requests.auth import AuthBase, _basic_auth_str
+
+from adapter.backends.prometheus.settings import Prometheus, Tls
+from adapter.errors import BackendUnauthorized, BackendUnreachable
+
+
+class Credentials(AuthBase):
+    """Puts headers and the current secret on a request."""
+
+    def __init__(self, settings: Prometheus) -> None:
+        self._settings = settings
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        """Put them on."""
+        request.headers.update(self._settings.headers)
+        basic = self._settings.basic
+        if self._settings.bearer_token_file:
+            token = _secret(self._settings.bearer_token_file, "bearerTokenFile")
+            request.headers["Authorization"] = f"Bearer {token}"
+        elif basic is not None:
+            password = _secret(basic.password_file, "basic.passwordFile")
+            request.headers["Authorization"] = _basic_auth_str(basic.username, password)
+        return request
+
+
+def _secret(path: str, setting: str) -> str:
+    try:
+        found = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BackendUnauthorized(f"{setting} cannot be read", detail=type(error).__name__) from None
+    if not found or not found.isprintable():
+        raise BackendUnauthorized(f"{setting} holds nothing that can be sent")
+    return found
+
+
+def stamp(tls: Tls) -> tuple[object, ...]:
+    """Say which version of its files a TLS context is made of."""
+    return tuple(_version(path) for path in (tls.ca_file, tls.cert_file, tls.key_file) if path)
+
+
+def context(tls: Tls) -> ssl.SSLContext:
+    """Make a TLS context as the settings say; raise ``BackendUnreachable`` if its files are no good."""
+    try:
+        made = ssl.create_default_context(cafile=tls.ca_file or None)
+        if tls.cert_file:
+            made.load_cert_chain(tls.cert_file, tls.key_file or None)
+    except (OSError, ssl.SSLError) as error:
+        raise BackendUnreachable("the files of tls cannot be used", detail=type(error).__name__) from None
+    if tls.insecure_skip_verify:
+        made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
+    return made
+
+
+def _version(path: str) -> tuple[int, int, int]:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return 0, 0, 0
+    return found.st_ino, found.st_mtime_ns, found.st_size

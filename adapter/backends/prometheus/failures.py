@@ -1,0 +1,107 @@
+"""What went wrong, as one of our errors: the class says whose turn it is, the words stay the same while the cause does.
+
+What the server said word for word is the error's ``detail``, for the log and for debugging.
+"""
+
+import socket
+from collections.abc import Iterator
+from http import HTTPStatus
+
+import msgspec
+from requests import exceptions
+
+from adapter.errors import (
+    BackendError,
+    BackendRefused,
+    BackendTimedOut,
+    BackendUnauthorized,
+    BackendUnreachable,
+    BadQuery,
+)
+
+_LONGEST = 300
+_BY_STATUS: dict[int, type[BackendError]] = {
+    400: BadQuery,
+    401: BackendUnauthorized,
+    403: BackendUnauthorized,
+    422: BadQuery,
+    502: BackendUnreachable,
+    503: BackendUnreachable,
+    504: BackendTimedOut,
+}
+_BY_TYPE: dict[str, type[BackendError]] = {
+    "bad_data": BadQuery,
+    "execution": BadQuery,
+    "timeout": BackendTimedOut,
+    "canceled": BackendTimedOut,
+    "unavailable": BackendUnreachable,
+}
+
+
+class Refusal(msgspec.Struct):
+    """The body of a refusal, as Prometheus writes it."""
+
+    status: str
+    error_type: str = msgspec.field(name="errorType", default="")
+    error: str = ""
+
+
+def of_status(status: int, body: bytes) -> BackendError:
+    """Say what an HTTP status other than 200 means, with the body if it is one of Prometheus'."""
+    try:
+        refusal = msgspec.json.decode(body, type=Refusal)
+    except msgspec.DecodeError:
+        refusal = Refusal("", "", body[:_LONGEST].decode("utf-8", "replace"))
+    kind = _BY_STATUS.get(status, BackendRefused)
+    if refusal.status == "error" and status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        kind = _BY_TYPE.get(refusal.error_type, kind)
+    return kind(_words(status, refusal), detail=refusal.error[:_LONGEST])
+
+
+def of_refusal(refusal: Refusal) -> BackendError:
+    """Say what an error in a 200 means; some proxies send that."""
+    return _BY_TYPE.get(refusal.error_type, BackendRefused)(_words(200, refusal), detail=refusal.error[:_LONGEST])
+
+
+def of_exception(error: Exception) -> BackendError:
+    """Say why there was no answer at all."""
+    detail = type(error).__name__
+    if isinstance(error, exceptions.Timeout):
+        return BackendTimedOut("no answer in time", detail=detail)
+    if isinstance(error, exceptions.SSLError):
+        return BackendUnreachable("its certificate or ours was not accepted", detail=str(error)[:_LONGEST])
+    if isinstance(error, exceptions.ProxyError):
+        return BackendUnreachable("the proxy does not let us through", detail=detail)
+    if isinstance(error, exceptions.ContentDecodingError):
+        return BackendRefused("the answer cannot be decoded", detail=detail)
+    for cause in _causes(error):
+        if isinstance(cause, ConnectionRefusedError):
+            return BackendUnreachable("connection refused", detail=detail)
+        if isinstance(cause, socket.gaierror):
+            return BackendUnreachable("its name does not resolve", detail=detail)
+        if isinstance(cause, TimeoutError):
+            return BackendTimedOut("no answer in time", detail=detail)
+    return BackendUnreachable("the connection broke", detail=detail)
+
+
+def _words(status: int, refusal: Refusal) -> str:
+    if refusal.error_type == "bad_data":
+        return refusal.error[:_LONGEST]  # about the query alone, so the same for the same query
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
+    return " ".join(
+        part for part in (f"HTTP {status}", phrase, f"({refusal.error_type})" * bool(refusal.error_type)) if part
+    )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Walk down to what the operating system said; libraries wrap it in argument after argument."""
+    seen: set[int] = set()
+    waiting: list[BaseException] = [error]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        inner = [each.__cause__, each.__context__, getattr(each, "reason", None), *each.args]
+        waiting += [cause for cause in inner if isinstance(cause, BaseException)]
