@@ -44,6 +44,13 @@ class Memory:
         entry = self._entries.get(key)
         return entry if entry is not None and entry.uid == uid else None
 
+    def get(self, key: str) -> Entry | None:
+        """Find the entry of whatever has this key."""
+        return self._entries.get(key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
+
     def begin(self, key: str, entry: Entry) -> Entry:
         """Remember an object from now on."""
         self._entries[key] = entry
@@ -52,10 +59,6 @@ class Memory:
     def forget(self, key: str) -> None:
         """Forget an object that is gone."""
         self._entries.pop(key, None)
-
-    def clear(self) -> None:
-        """Forget everything: another process decides now, and what it has done will be in status."""
-        self._entries.clear()
 
     def decisions(self) -> dict[str, Decision]:
         """Give the last decision of each autoscaler."""

@@ -47,6 +47,17 @@ def essence(past: History, spec: Spec, now: datetime) -> Essence:
     )
 
 
+def would_miss(kept: Essence | None, now: Essence) -> bool:
+    """Tell whether a restart would forget something; what has merely grown old since it was kept is not missed."""
+    if kept is None:
+        return now != Essence(None, (), ())
+    return (
+        kept.recommended != now.recommended
+        or not set(now.scale_ups) <= set(kept.scale_ups)
+        or not set(now.scale_downs) <= set(kept.scale_downs)
+    )
+
+
 def write_down(past: History, spec: Spec, settings: Settings, now: datetime) -> str | None:
     """Put the past into a line; None: nothing that anyone will ask for."""
     behavior = spec.behavior or Behavior()

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from datetime import timedelta
+from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from autoscaler.kube.client import Json, KubeClient
@@ -74,11 +75,15 @@ class Store(Generic[T]):
     def __len__(self) -> int:
         return len(self._kept)
 
-    def tell(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with the key of each object that appears, changes or goes; at once with those known."""
+    def tell(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Call `listener` with the key of each object that appears, changes or goes; at once with those known.
+
+        Gives back what ends that.
+        """
         self._listeners.append(listener)
         for key in self.keys():
             listener(key)
+        return partial(self._listeners.remove, listener)
 
     def learn(self, content: Json) -> T | None:
         """Take in the answer to a write of our own, and tell nobody; give what was kept of it."""

@@ -18,6 +18,7 @@ from autoscaler.kube.scale_paths import BUILT_IN, SeenScale, built_in_scale, cus
 from autoscaler.kube.store import Store
 from autoscaler.kube.watch import Watched
 from autoscaler.types.autoscaler import Autoscaler
+from autoscaler.types.observation import ScaleTarget
 from autoscaler.types.record import Record
 
 _PATIENCE: Final = timedelta(seconds=3)
@@ -72,6 +73,12 @@ class Targets:
     def tell(self, listener: Callable[[TargetKey], None]) -> None:
         """Call `listener` with each watched target that appears, changes or goes."""
         self._listeners.append(listener)
+
+    def size(self, target: TargetKey) -> int | None:
+        """Say what a watched target asks for; None: it is not there, not watched, or cannot be understood."""
+        store = self._stores.get((target.group, target.kind))
+        seen = store.get(f"{target.namespace}/{target.name}") if store is not None else None
+        return seen.scale.replicas if seen is not None and isinstance(seen.scale, ScaleTarget) else None
 
     async def store(self, resource: Resource) -> Store[SeenScale] | None:
         """Give the targets of a kind; None: they are not watched, or not yet."""

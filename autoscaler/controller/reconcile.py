@@ -1,0 +1,119 @@
+"""One pass over one autoscaler: look it up, see what is true, look at the clock once, decide, act, remember."""
+
+import asyncio
+import logging
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from autoscaler.algorithm.conditions import SCALED_TO_ZERO
+from autoscaler.algorithm.decide import decide
+from autoscaler.algorithm.refuse import refuse
+from autoscaler.controller import persistence
+from autoscaler.controller.act import act, with_unsaid
+from autoscaler.controller.memory import Entry, Memory
+from autoscaler.controller.observe import Observer
+from autoscaler.controller.owners import POD_AUTOSCALER
+from autoscaler.controller.plan import Plan, Plans
+from autoscaler.controller.report import Reporter
+from autoscaler.controller.world import World
+from autoscaler.settings import FeatureGates, Settings
+from autoscaler.types.autoscaler import Autoscaler
+from autoscaler.types.decision import Decision
+from autoscaler.types.status import TRUE
+from autoscaler.types.working import Held, MetricFailed
+
+log = logging.getLogger(__name__)
+
+_FIRST_RETRY: Final = timedelta(seconds=1)
+
+
+class Reconciler:
+    """Passes over autoscalers, and remembers what it did."""
+
+    def __init__(
+        self, world: World, observer: Observer, settings: Settings, gates: FeatureGates, reporter: Reporter
+    ) -> None:
+        self.plans = Plans(settings, gates)
+        self.memory = Memory()
+        self._world = world
+        self._observer = observer
+        self._settings = settings
+        self._gates = gates
+        self._reporter = reporter
+
+    async def reconcile(self, key: str) -> timedelta | None:
+        """Pass over one autoscaler; say when to come again at the latest, or None if it is gone."""
+        stored = self._world.autoscalers.get(key)
+        if stored is None:
+            self._forget(key)
+            return None
+        began = asyncio.get_running_loop().time()
+        plan = self.plans.of(key, stored)
+        decision, entry = await self._decide(key, stored, plan)
+        decision = await act(
+            decision,
+            stored=stored,
+            known=self._as_known(stored, plan, entry),
+            entry=entry,
+            world=self._world,
+            settings=self._settings,
+        )
+        took = timedelta(seconds=asyncio.get_running_loop().time() - began)
+        self._reporter.passed(key, stored, plan.spec, decision, took)
+        return self._come_again(decision, entry)
+
+    async def _decide(self, key: str, stored: Autoscaler, plan: Plan) -> tuple[Decision, Entry]:
+        entry = self.memory.of(key, stored.metadata.uid)
+        known = self._as_known(stored, plan, entry)
+        if plan.problems:
+            now = self._world.clock()
+            entry = entry or self._begin(key, stored, plan, now)
+            past = entry.history
+            return refuse(autoscaler=known, problems=plan.problems, past=past, gates=self._gates, now=now), entry
+        seen = await self._observer.observe(key, known, plan)
+        now = self._world.clock()
+        entry = entry or self._begin(key, stored, plan, now)
+        decision = decide(
+            autoscaler=known, seen=seen, past=entry.history, settings=self._settings, gates=self._gates, now=now
+        )
+        return decision, entry
+
+    def _begin(self, key: str, stored: Autoscaler, plan: Plan, now: datetime) -> Entry:
+        """Remember what the one before us remembered."""
+        past = persistence.recall(stored.status.memory, now)
+        kept = persistence.essence(past, plan.spec, now) if stored.status.memory else None
+        return self.memory.begin(key, Entry(stored.metadata.uid, past, kept=kept))
+
+    @staticmethod
+    def _as_known(stored: Autoscaler, plan: Plan, entry: Entry | None) -> Autoscaler:
+        """See the object with its defaults, and with what we know and could not yet tell the API server."""
+        status = with_unsaid(stored.status, entry.unsaid if entry is not None else None)
+        return replace(stored, spec=plan.spec, status=status)
+
+    def _forget(self, key: str) -> None:
+        self.memory.forget(key)
+        self.plans.forget(key)
+        self._observer.forget(key)
+        self._observer.owners.note(POD_AUTOSCALER, key, None)
+
+    def _come_again(self, decision: Decision, entry: Entry) -> timedelta:
+        """Come every period; at the moment a clock or a pause runs out; soon, where a zero is not yet known of."""
+        period = self._settings.sync_period
+        moments = [_runs_out(step) for step in decision.working]
+        waits = [moment - decision.at for moment in moments if moment is not None and moment > decision.at]
+        if entry.unsaid is not None and _is_zeroed(decision):
+            waits.append(_FIRST_RETRY * 2 ** min(entry.failures - 1, 4))
+        return min([period, *waits])
+
+
+def _runs_out(step: object) -> datetime | None:
+    if isinstance(step, MetricFailed):
+        return step.fallback_at
+    return step.until if isinstance(step, Held) else None
+
+
+def _is_zeroed(decision: Decision) -> bool:
+    zero = decision.status.condition(SCALED_TO_ZERO)
+    return zero is not None and zero.status == TRUE
