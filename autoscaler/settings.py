@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from msgspec import convert
+from msgspec.structs import replace
 
 from autoscaler.types.record import Record
 
@@ -114,7 +114,7 @@ def operation(given: Mapping[str, str]) -> Operation:
         raise FlagsInvalid(problems)
     knobs = {name.removeprefix("settings."): value for name, value in chosen.items() if name.startswith("settings.")}
     rest = {name: value for name, value in chosen.items() if not name.startswith("settings.")}
-    made = convert({**rest, "settings": convert(knobs, Settings)}, Operation)
+    made = replace(Operation(), settings=replace(Settings(), **knobs), **rest)
     if not made.retry_period < made.renew_deadline < made.lease_duration:
         raise FlagsInvalid(["--leader-elect-*: retry-period < renew-deadline < lease-duration must hold"])
     return made
