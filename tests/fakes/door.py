@@ -15,10 +15,10 @@ from aiohttp import web
 
 from adapter.auth.attributes import attributes_of
 from adapter.auth.guard import Guard, guard
+from adapter.demo.cluster import Cluster
 from adapter.errors import AdapterError, Unauthenticated
 from adapter.tls.context import Pair, ServingContext
 from tests.control_plane.certificates import Authority, Credentials
-from tests.fakes.kube_api import FakeKubeApi
 
 CONFIGMAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/my-metric"
@@ -55,7 +55,7 @@ class Answer:
 class Door:
     """A listener, and everything that a test may want to change about it."""
 
-    api: FakeKubeApi
+    api: Cluster
     guard: Guard
     context: ServingContext
     port: int
@@ -102,7 +102,7 @@ class Door:
 @asynccontextmanager
 async def open_door(folder: Path) -> AsyncIterator[Door]:
     """Serve, with the cluster's trust already read."""
-    async with FakeKubeApi.serving() as api, api.client() as client, asyncio.TaskGroup() as tasks:
+    async with Cluster.serving() as api, api.client() as client, asyncio.TaskGroup() as tasks:
         api.put(CONFIGMAP, trust())
         keeper, context = guard(client, clock), ServingContext()
         keeper.trusted.tell(lambda now: context.ask_for(now.authorities))

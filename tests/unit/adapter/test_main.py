@@ -13,8 +13,8 @@ import yaml
 from aiohttp import ClientSession, TCPConnector
 
 from adapter.__main__ import main
+from adapter.demo.cluster import Cluster
 from tests.control_plane.certificates import Authority
-from tests.fakes.kube_api import FakeKubeApi
 
 TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/m"
@@ -56,7 +56,7 @@ def test_the_demonstration_announces_itself(capsys: pytest.CaptureFixture[str]):
 
 
 @asynccontextmanager
-async def running(folder: Path, api: FakeKubeApi) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+async def running(folder: Path, api: Cluster) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     """Run the command as a pod would; yield the process and its address."""
     authority = Authority.new("serving")
     cert, key = authority.server("127.0.0.1").save(folder, "serving")
@@ -107,9 +107,9 @@ async def until(session: ClientSession, path: str, status: int) -> None:
 
 async def test_a_process_starts_serves_and_leaves_in_good_order(tmp_path: Path, nothing_blocks_the_loop):
     nothing_blocks_the_loop.deactivate()  # this test writes files and starts a process; the server is in that one
-    async with FakeKubeApi.serving() as api:
-        api.tokens["good"] = {"username": "bob", "groups": []}
-        api.allows = lambda spec: spec["user"] == "bob"
+    async with Cluster.serving() as api:
+        api.reviews.tokens["good"] = {"username": "bob", "groups": []}
+        api.reviews.allows = lambda spec: spec["user"] == "bob"
         async with (
             running(tmp_path, api) as (process, url),
             ClientSession(url, connector=TCPConnector(ssl=False)) as session,

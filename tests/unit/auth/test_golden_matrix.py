@@ -21,8 +21,8 @@ FORGED = [("X-Remote-User", "admin"), ("X-Remote-Group", "system:masters")]
 @pytest.fixture
 async def door(tmp_path: Path) -> AsyncIterator[Door]:
     async with open_door(tmp_path) as open_one:
-        open_one.api.tokens["good"] = {"username": "bob", "groups": ["system:authenticated"]}
-        open_one.api.allows = _alice_and_bob
+        open_one.api.reviews.tokens["good"] = {"username": "bob", "groups": ["system:authenticated"]}
+        open_one.api.reviews.allows = _alice_and_bob
         yield open_one
 
 
@@ -132,7 +132,7 @@ async def test_what_a_front_proxy_says_reaches_the_review_unchanged(door: Door) 
         ("X-Remote-Extra-Acme.Io%2fFoo", "v1"),
     ]
     assert (await door.knock(show=PROXY, headers=said)).code == 200
-    assert door.api.reviewed[-1]["spec"] == {
+    assert door.api.reviews.reviewed[-1]["spec"] == {
         "user": "alice",
         "uid": "42",
         "groups": ["first", "second", "system:authenticated"],
@@ -166,18 +166,18 @@ async def test_a_uid_header_is_nobodys_word_unless_the_cluster_names_it(door: Do
 async def test_a_path_that_is_no_object_is_reviewed_as_a_path(door: Door) -> None:
     await door.knock("/apis/external.metrics.k8s.io/v1beta1", show=ALICE)
     path = {"path": "/apis/external.metrics.k8s.io/v1beta1", "verb": "get"}
-    assert door.api.reviewed[-1]["spec"]["nonResourceAttributes"] == path
+    assert door.api.reviews.reviewed[-1]["spec"]["nonResourceAttributes"] == path
 
 
 async def test_a_master_is_never_reviewed(door: Door) -> None:
     assert (await door.knock(show=ADMIN)).code == 200
-    assert door.api.reviewed == []
+    assert door.api.reviews.reviewed == []
 
 
 async def test_the_same_question_is_asked_once(door: Door) -> None:
     for _ in range(5):
         assert (await door.knock(headers=[("Authorization", "Bearer good")])).code == 200
-    assert [review["kind"] for review in door.api.reviewed] == ["TokenReview", "SubjectAccessReview"]
+    assert [review["kind"] for review in door.api.reviews.reviewed] == ["TokenReview", "SubjectAccessReview"]
 
 
 async def test_a_no_is_remembered_too_and_says_whom_and_what(door: Door) -> None:
@@ -188,20 +188,20 @@ async def test_a_no_is_remembered_too_and_says_whom_and_what(door: Door) -> None
         'my-metric.external.metrics.k8s.io is forbidden: User "mallory" cannot list resource "my-metric" '
         'in API group "external.metrics.k8s.io" in the namespace "default"'
     )
-    assert len(door.api.reviewed) == 1
+    assert len(door.api.reviews.reviewed) == 1
 
 
 async def test_when_access_cannot_be_reviewed_the_answer_is_no_and_yes_again_when_it_can(door: Door) -> None:
-    door.api.refusing = 503
+    door.api.weather.refusing = 503
     assert (await door.knock(show=ALICE)).code == 500
-    door.api.refusing = 0
+    door.api.weather.refusing = 0
     assert (await door.knock(show=ALICE)).code == 200
 
 
 async def test_when_a_token_cannot_be_reviewed_it_is_refused_and_not_taken_for_anonymous(door: Door) -> None:
-    door.api.refusing = 503
+    door.api.weather.refusing = 503
     assert (await door.knock(headers=[("Authorization", "Bearer good")])).code == 401
-    door.api.refusing = 0
+    door.api.weather.refusing = 0
     assert (await door.knock(headers=[("Authorization", "Bearer good")])).code == 200
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from adapter.demo.cluster import Cluster
 from autoscaler.kube.errors import Expired, Unavailable
 from autoscaler.kube.watch import Change, Happened, Listing, News, Progress, Watched, follow
-from tests.fakes.kube_api import FakeKubeApi
 
 ONE = "/api/v1/namespaces/default/configmaps/one"
 SOON = timedelta(milliseconds=5)
@@ -46,8 +46,8 @@ def test_what_is_not_json_is_an_outage():
 
 
 @pytest.fixture
-async def api() -> AsyncIterator[FakeKubeApi]:
-    async with FakeKubeApi.serving() as serving:
+async def api() -> AsyncIterator[Cluster]:
+    async with Cluster.serving() as serving:
         serving.put(ONE, {"data": {"is": "1"}})
         yield serving
 
@@ -71,7 +71,7 @@ def data(news: News) -> Any:
             return happened, thing["data"]["is"]
 
 
-async def test_it_lists_and_then_tells_what_happens(api: FakeKubeApi) -> None:
+async def test_it_lists_and_then_tells_what_happens(api: Cluster) -> None:
     async with api.client() as client, aclosing(follow(client, ALL, first_pause=SOON)) as news:
         listener = Listener(news)
         assert data(await listener.next()) == ["1"]
@@ -81,7 +81,7 @@ async def test_it_lists_and_then_tells_what_happens(api: FakeKubeApi) -> None:
         assert data(await listener.next()) == (Happened.DELETED, "2")
 
 
-async def test_a_stream_that_ends_is_taken_up_where_it_was(api: FakeKubeApi) -> None:
+async def test_a_stream_that_ends_is_taken_up_where_it_was(api: Cluster) -> None:
     async with api.client() as client, aclosing(follow(client, ALL, first_pause=SOON)) as news:
         listener = Listener(news)
         await listener.next()
@@ -90,32 +90,31 @@ async def test_a_stream_that_ends_is_taken_up_where_it_was(api: FakeKubeApi) -> 
         assert data(await listener.next()) == (Happened.MODIFIED, "2")
 
 
-async def test_an_expired_version_means_a_new_list(api: FakeKubeApi) -> None:
+async def test_an_expired_version_means_a_new_list(api: Cluster) -> None:
     async with api.client() as client, aclosing(follow(client, ALL, first_pause=SOON)) as news:
         listener = Listener(news)
         assert data(await listener.next()) == ["1"]
-        api.expired = True
-        api.hang_up()
+        api.expire_watches()
         assert data(await listener.next()) == ["1"]
 
 
-async def test_an_outage_is_waited_out_and_nothing_is_missed(api: FakeKubeApi) -> None:
+async def test_an_outage_is_waited_out_and_nothing_is_missed(api: Cluster) -> None:
     async with api.client() as client, aclosing(follow(client, ALL, first_pause=SOON)) as news:
         listener = Listener(news)
         await listener.next()
-        api.refusing = 503
+        api.weather.refusing = 503
         api.hang_up()
         await asyncio.sleep(0.05)
         api.put(ONE, {"data": {"is": "2"}})
-        api.refusing = 0
+        api.weather.refusing = 0
         assert data(await listener.next()) == (Happened.MODIFIED, "2")
 
 
-async def test_an_outage_at_the_start_is_waited_out(api: FakeKubeApi) -> None:
-    api.refusing = 403
+async def test_an_outage_at_the_start_is_waited_out(api: Cluster) -> None:
+    api.weather.refusing = 403
     async with api.client() as client, aclosing(follow(client, ALL, first_pause=SOON)) as news:
         waiting = asyncio.create_task(anext(news))
         await asyncio.sleep(0.05)
-        api.refusing = 0
+        api.weather.refusing = 0
         async with asyncio.timeout(5):
             assert data(await waiting) == ["1"]

@@ -5,9 +5,11 @@ from base64 import b64decode
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
+from adapter.demo.cluster import Cluster
 from adapter.tls.api_service import ApiService
 from adapter.tls.authority import Lifetimes
 from adapter.tls.context import Pair, ServingContext
@@ -15,7 +17,6 @@ from adapter.tls.secret import KeySecret, decode
 from adapter.tls.self_managed import SelfManaged
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.errors import Unavailable
-from tests.fakes.kube_api import FakeKubeApi
 
 KEPT = "/api/v1/namespaces/ours/secrets/serving"
 APISERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io"
@@ -33,8 +34,8 @@ class Calendar:
 
 
 @dataclass
-class Cluster:
-    api: FakeKubeApi
+class Scene:
+    api: Cluster
     client: KubeClient
     calendar: Calendar
 
@@ -48,13 +49,18 @@ class Cluster:
         )
         return Replica(managed, ServingContext())
 
+    def seen(self, path: str) -> dict[str, Any]:
+        found = self.api.get(path)
+        assert found is not None
+        return found
+
     @property
     def bundle(self) -> str:
-        return b64decode(self.api.objects[APISERVICE]["spec"].get("caBundle", "")).decode()
+        return b64decode(self.seen(APISERVICE)["spec"].get("caBundle", "")).decode()
 
     @property
     def kept_pair(self) -> Pair:
-        keys = decode(self.api.objects[KEPT])
+        keys = decode(self.seen(KEPT))
         assert keys is not None
         return keys.serving
 
@@ -76,28 +82,28 @@ class Replica:
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
-    async with FakeKubeApi.serving() as api, api.client() as client:
+async def cluster() -> AsyncIterator[Scene]:
+    async with Cluster.serving() as api, api.client() as client:
         api.put(APISERVICE, {"spec": {"service": {"namespace": "ours", "name": "steadyscale"}}})
-        yield Cluster(api, client, Calendar())
+        yield Scene(api, client, Calendar())
 
 
-async def test_the_first_start_makes_keeps_and_publishes(cluster: Cluster) -> None:
+async def test_the_first_start_makes_keeps_and_publishes(cluster: Scene) -> None:
     replica = cluster.replica()
     await replica.load()
-    keys = decode(cluster.api.objects[KEPT])
+    keys = decode(cluster.seen(KEPT))
     assert keys is not None
     assert replica.serves == keys.serving
     assert cluster.bundle == keys.bundle
 
 
-async def test_ten_that_start_at_once_serve_the_same_certificate(cluster: Cluster) -> None:
+async def test_ten_that_start_at_once_serve_the_same_certificate(cluster: Scene) -> None:
     replicas = [cluster.replica() for _ in range(10)]
     await asyncio.gather(*(replica.load() for replica in replicas))
     assert {replica.serves for replica in replicas} == {cluster.kept_pair}
 
 
-async def test_ten_that_step_at_once_agree_at_the_next_look(cluster: Cluster) -> None:
+async def test_ten_that_step_at_once_agree_at_the_next_look(cluster: Scene) -> None:
     replicas = [cluster.replica() for _ in range(10)]
     await asyncio.gather(*(replica.load() for replica in replicas))
     before = cluster.kept_pair
@@ -108,7 +114,7 @@ async def test_ten_that_step_at_once_agree_at_the_next_look(cluster: Cluster) ->
     assert {replica.serves for replica in replicas} == {cluster.kept_pair}
 
 
-async def test_a_new_authority_is_published_before_it_signs(cluster: Cluster) -> None:
+async def test_a_new_authority_is_published_before_it_signs(cluster: Scene) -> None:
     replica = cluster.replica()
     await replica.load()
     first, served = cluster.bundle, replica.serves
@@ -127,39 +133,39 @@ async def test_a_new_authority_is_published_before_it_signs(cluster: Cluster) ->
     assert first not in cluster.bundle
 
 
-async def test_while_it_cannot_be_published_no_authority_is_changed(cluster: Cluster) -> None:
+async def test_while_it_cannot_be_published_no_authority_is_changed(cluster: Scene) -> None:
     replica = cluster.replica()
     await replica.load()
     cluster.api.delete(APISERVICE)
     cluster.calendar.now += timedelta(days=201)
-    before = cluster.api.objects[KEPT]
+    before = cluster.seen(KEPT)
     await replica.step()
-    assert cluster.api.objects[KEPT] == before
+    assert cluster.seen(KEPT) == before
 
 
-async def test_someone_elses_registration_is_left_alone(cluster: Cluster) -> None:
+async def test_someone_elses_registration_is_left_alone(cluster: Scene) -> None:
     theirs = {"spec": {"service": {"namespace": "keda", "name": "keda-metrics-apiserver"}, "caBundle": "dGhlaXJz"}}
     cluster.api.put(APISERVICE, theirs)
     await cluster.replica().load()
     assert cluster.bundle == "theirs"
 
 
-async def test_a_secret_that_was_emptied_is_filled_again(cluster: Cluster) -> None:
+async def test_a_secret_that_was_emptied_is_filled_again(cluster: Scene) -> None:
     cluster.api.put(KEPT, {"data": {}})
     replica = cluster.replica()
     await replica.load()
     assert replica.serves == cluster.kept_pair
 
 
-async def test_without_the_api_server_there_is_an_error_and_no_certificate(cluster: Cluster) -> None:
-    cluster.api.refusing = 503
+async def test_without_the_api_server_there_is_an_error_and_no_certificate(cluster: Scene) -> None:
+    cluster.api.weather.refusing = 503
     replica = cluster.replica()
     with pytest.raises(Unavailable):
         await replica.load()
     assert not replica.context.has_certificate
 
 
-async def test_a_restart_goes_on_with_what_is_kept(cluster: Cluster) -> None:
+async def test_a_restart_goes_on_with_what_is_kept(cluster: Scene) -> None:
     first, second = cluster.replica(), cluster.replica()
     await first.load()
     await second.load()
