@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from adapter import app, config, log
+from adapter import app, log
 from adapter.errors import ConfigInvalid
+from adapter.loading import ConfigFile
 from autoscaler.kube.errors import KubeError
 
 _BAD_CONFIG = 2
@@ -37,9 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _serve(options: argparse.Namespace) -> int:
     flags = {"serving": {"port": options.port, "address": options.address}, "auth": {"kubeconfig": options.kubeconfig}}
     try:
-        settings = config.load(options.config, flags)
-        log.configure(settings.log.format, settings.log.level)
-        asyncio.run(app.serve(settings))
+        file = ConfigFile(options.config, flags)
+        loaded = file.start()
+        log.configure(loaded.config.log.format, loaded.config.log.level)
+        asyncio.run(app.serve(file, loaded))
     except ConfigInvalid as error:
         sys.stderr.writelines(f"{problem}\n" for problem in error.problems)
         return _BAD_CONFIG

@@ -3,22 +3,25 @@
 import asyncio
 import logging
 import signal
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final, NamedTuple, Self
 
 from adapter import log
 from adapter.api.access_log import AccessLog
+from adapter.api.debug import Debug
 from adapter.api.external_metrics import ExternalMetrics
 from adapter.api.server import Journal, Server
 from adapter.auth.guard import Guard, Memories, guard
 from adapter.auth.trust import Trust
-from adapter.backends.static import StaticBackend
+from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.config import Config, SelfManagedTls
 from adapter.errors import ConfigInvalid
-from adapter.fetch import Fetcher
-from adapter.reader import RuleReader, Sources
-from adapter.rules.book import RuleBook
-from adapter.rules.rule import STATIC
+from adapter.loading import ConfigFile, Loaded
+from adapter.objects.follow import ExternalMetricObjects
+from adapter.objects.status import StatusKeeper
+from adapter.supply import Kinds, MetricSupply
 from adapter.telemetry import Telemetry
 from adapter.tls.api_service import ApiService
 from adapter.tls.authority import Lifetimes
@@ -33,24 +36,30 @@ from autoscaler.kube.errors import KubeError
 _log = logging.getLogger(__name__)
 _TRY_AGAIN = 2.0
 
+BACKENDS: Final[Kinds] = {
+    "prometheus": PrometheusBackend,
+}
+"""Every kind of metric system that there is; a new one is a line here and a field of ``BackendEntry``."""
+
 
 def clock() -> datetime:
     """Look at the clock: the only place that does."""
     return datetime.now(UTC)  # noqa: TID251
 
 
-async def serve(config: Config) -> None:
+async def serve(file: ConfigFile, loaded: Loaded) -> None:
     """Serve until told to stop, then leave in good order."""
-    stop = _told_to_stop()
+    stop, config, telemetry = _told_to_stop(), loaded.config, Telemetry()
     async with KubeClient.open(await connect(Path(config.auth.kubeconfig) if config.auth.kubeconfig else None)) as kube:
-        tls, telemetry = ServingContext(), Telemetry()
-        door = guard(kube, clock, _memories(config), telemetry)
+        tls, door = ServingContext(), guard(kube, clock, _memories(config), telemetry)
         door.trusted.tell(lambda trust: tls.ask_for(_authorities(trust)))
-        server, source = _server(config, door, tls, telemetry), _source(config, kube)
-        async with asyncio.TaskGroup() as tasks:
+        metrics, source = _Metrics.of(loaded, kube), _source(config, kube)
+        server = _server(config, door, tls, telemetry, metrics)
+        async with aclosing(metrics.supply), asyncio.TaskGroup() as tasks:
             kept = [
                 tasks.create_task(door.run(), name="trust"),
                 tasks.create_task(_certified(source, tls), name="serving certificate"),
+                tasks.create_task(metrics.run(file), name="metrics"),
             ]
             async with server.serving(config.serving.address, config.serving.port, tls.listener) as port:
                 _log.info("serving", extra={"address": config.serving.address, "port": port})
@@ -61,9 +70,30 @@ async def serve(config: Config) -> None:
                 task.cancel()
 
 
-def _server(config: Config, door: Guard, tls: ServingContext, telemetry: Telemetry) -> Server:
+class _Metrics(NamedTuple):
+    """Metrics in: what is read from, and who keeps it as the configuration and the cluster's objects say."""
+
+    supply: MetricSupply
+    objects: ExternalMetricObjects
+    statuses: StatusKeeper
+
+    @classmethod
+    def of(cls, loaded: Loaded, kube: KubeClient) -> Self:
+        supply = MetricSupply(loaded, BACKENDS, clock)
+        objects = ExternalMetricObjects(kube, supply.book, supply.entries)
+        supply.tell(objects.use_backends)
+        return cls(supply, objects, StatusKeeper(kube, objects, supply.reader, clock))
+
+    async def run(self, file: ConfigFile) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(file.follow(self.supply.use, self.supply.refuse), name="configuration")
+            tasks.create_task(self.objects.run(), name="external metrics")
+            tasks.create_task(self.statuses.run(), name="statuses of external metrics")
+
+
+def _server(config: Config, door: Guard, tls: ServingContext, telemetry: Telemetry, metrics: "_Metrics") -> Server:
     """Put the server together out of its parts."""
-    reader = RuleReader(RuleBook(config.rules), Sources.of(Fetcher({STATIC: StaticBackend(clock)}, clock)), clock)
+    reader, objects = metrics.supply.reader, metrics.objects
     return Server(
         metrics=ExternalMetrics(reader, clock),
         authenticator=door.authenticator,
@@ -71,6 +101,7 @@ def _server(config: Config, door: Guard, tls: ServingContext, telemetry: Telemet
         limits=config.limits,
         journal=Journal(telemetry, AccessLog(log.writer(config.log.format), clock)),
         ready={"trust": lambda: door.trusted.is_known, "serving-certificate": lambda: tls.has_certificate},
+        debug=Debug(reader, lambda: objects.problems),
     )
 
 

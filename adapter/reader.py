@@ -12,7 +12,7 @@ from adapter.reads import Asked, Reads
 from adapter.rules.book import RuleBook
 from adapter.rules.evaluate import evaluate
 from adapter.rules.fill import Query, filled, whole
-from adapter.rules.rule import Rule
+from adapter.rules.rule import STATIC, Rule
 from adapter.sample import RawSample, Sample
 from adapter.snapshots import Snapshots
 from autoscaler.selector import Selector
@@ -89,35 +89,60 @@ class RuleReader:
 
     async def look(self, namespace: str, metric: str, selector: Selector) -> Look:
         """Read a metric and tell the way; whatever goes wrong is in the answer."""
+        look = self._begin(namespace, metric, selector)
+        rule, query = look.rule, look.query
+        if rule is None:
+            return look
+        if query is not None:
+            source = self.sources.cache if rule.is_template else self.sources.snapshots
+            look.outcome = await source.get(query, rule.interval, rule.deadline)
+            self._conclude(look, rule, look.outcome)
+        self._remember(look)
+        return look
+
+    def glance(self, namespace: str, metric: str, selector: Selector) -> Look:
+        """Tell what a read would find without fetching anything, and without counting as a reader."""
+        look = self._begin(namespace, metric, selector)
+        if look.rule is not None and look.query is not None:
+            source = self.sources.cache if look.rule.is_template else self.sources.snapshots
+            look.outcome = source.peek(look.query)
+            if look.outcome is not None:
+                self._conclude(look, look.rule, look.outcome)
+        return look
+
+    def _begin(self, namespace: str, metric: str, selector: Selector) -> Look:
+        """Find the rule and its query; where there is none, the look ends here."""
         rule = self.book.rules.find(namespace, metric)
         if rule is None:
             return Look(Asked(namespace, metric, selector), error=self._unknown(namespace, metric))
         look = Look(Asked(namespace, rule.name, selector), rule)
         try:
-            await self._follow(look, rule)
-        except errors.MetricUnavailable as error:
-            look.error = error.of(rule.name, self.sources.fetcher.hop(rule.backend or "static"))
+            _check_labels(rule, selector)
+            look.query = filled(rule, namespace, selector) if rule.is_template else self._query(rule)
         except errors.AdapterError as error:
-            look.error = error
-        self._remember(look)
+            look.error = self._in_its_name(error, rule)
         return look
 
-    async def _follow(self, look: Look, rule: Rule) -> None:
+    def _conclude(self, look: Look, rule: Rule, outcome: Outcome) -> None:
+        """Go from what the query found to what is served."""
+        if isinstance(outcome, Failed):
+            look.error = self._in_its_name(outcome.error, rule)
+            return
         namespace, _, selector = look.asked
-        _check_labels(rule, selector)
-        if rule.is_template:
-            look.query = filled(rule, namespace, selector)
-            look.outcome = await self.sources.cache.get(look.query, rule.interval, rule.deadline)
-        else:
-            look.query = self._query(rule)
-            look.outcome = await self.sources.snapshots.get(look.query, rule.interval, rule.deadline)
-        if isinstance(look.outcome, Failed):
-            raise look.outcome.error
-        look.matched = look.outcome.rows
+        look.matched = outcome.rows
         if not rule.is_template:
             belongs = rule.namespacing
-            look.matched = look.outcome.select(selector, belongs.label, belongs.fixed or namespace)
-        look.samples = evaluate(rule, look.matched, self.clock(), lambda: _nothing(look, rule))
+            look.matched = outcome.select(selector, belongs.label, belongs.fixed or namespace)
+        try:
+            look.samples = evaluate(rule, look.matched, self.clock(), lambda: _nothing(look, rule))
+        except errors.AdapterError as error:
+            look.error = self._in_its_name(error, rule)
+
+    def _in_its_name(self, error: errors.AdapterError, rule: Rule) -> errors.AdapterError:
+        """Make an error of this reader's own: the one remembered is told to many, and none must add to it."""
+        if isinstance(error, errors.MetricUnavailable):
+            return error.of(rule.name, self.sources.fetcher.hop(rule.backend or STATIC))
+        return type(error)(error.message)
 
     def _query(self, rule: Rule) -> Query:
         """Give a rule's query; to make it anew for each read would cost more than the rest of the read."""
@@ -131,6 +156,12 @@ class RuleReader:
         self._whole.clear()
         for rule in changed:
             if not rule.is_template:
+                self.sources.snapshots.forget(whole(rule))
+
+    def forget_backends(self, names: set[str]) -> None:
+        """Let go of what was read from these backends."""
+        for rule in self.book.rules:
+            if rule.backend in names and not rule.is_template:
                 self.sources.snapshots.forget(whole(rule))
 
     def _remember(self, look: Look) -> None:

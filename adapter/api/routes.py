@@ -7,6 +7,7 @@ from aiohttp import web
 
 from adapter import errors
 from adapter.api import about, discovery, openapi
+from adapter.api.debug import METRICS, Debug
 from adapter.api.exchange import Exchange
 from adapter.api.external_metrics import ExternalMetrics
 from adapter.api.group import GROUP, ROOT, VERSION
@@ -30,7 +31,9 @@ class Route(NamedTuple):
 class Routes:
     """Finds who answers a request. One trailing slash is tolerated, nothing is redirected."""
 
-    def __init__(self, metrics: ExternalMetrics, health: Health, telemetry: Telemetry) -> None:
+    def __init__(
+        self, metrics: ExternalMetrics, health: Health, telemetry: Telemetry, debug: Debug | None = None
+    ) -> None:
         table = {
             "/apis": Route(discovery.groups, "groups", limited=False),
             f"/apis/{GROUP}": Route(discovery.group, "group", limited=False),
@@ -44,6 +47,12 @@ class Routes:
             "/livez": Route(health.handler("livez"), "livez", limited=False),
             "/readyz": Route(health.handler("readyz"), "readyz", limited=False),
         }
+        if debug is not None:
+            table |= {
+                "/debug/rules": Route(debug.rules, "debug_rules"),
+                "/debug/backends": Route(debug.backends, "debug_backends"),
+            }
+        self._one_metric = None if debug is None else Route(debug.metric, "debug_metric")
         self._table = {**table, "": Route(about.paths(table), "paths")}
         self._check = Route(health.one, "health_check", limited=False)
         self._metric = Route(metrics.read, "metric")
@@ -55,6 +64,8 @@ class Routes:
             route = self._metric
         if route is None and exchange.path.startswith(("/healthz/", "/livez/", "/readyz/")):
             route = self._check
+        if route is None and exchange.path.startswith(METRICS):
+            route = self._one_metric
         if route is None:
             raise errors.PathNotFound
         if exchange.request.method != "GET":

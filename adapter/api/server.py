@@ -14,6 +14,7 @@ from adapter import errors
 from adapter.api import limits, status
 from adapter.api.access_log import AccessLog
 from adapter.api.connection import Listener
+from adapter.api.debug import Debug
 from adapter.api.exchange import Exchange
 from adapter.api.external_metrics import ExternalMetrics
 from adapter.api.health import OPEN, Check, Health, Lifecycle
@@ -48,6 +49,7 @@ class Server:
         limits: Limits,
         journal: Journal,
         ready: dict[str, Check] | None = None,
+        debug: Debug | None = None,
     ) -> None:
         self.lifecycle = Lifecycle()
         self.listeners: list[Listener] = []
@@ -59,7 +61,7 @@ class Server:
         self._telemetry, self._log = journal.telemetry, journal.log
         self._turnstile = Turnstile(limits.concurrent_requests, self._telemetry.in_flight)
         health = Health(live={}, ready={**(ready or {}), "shutdown": self.lifecycle.is_staying})
-        self._routes = Routes(metrics, health, self._telemetry)
+        self._routes = Routes(metrics, health, self._telemetry, debug)
 
     # --- the walk ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,51 @@
+"""GET /debug/...: JSON about rules, metrics and backends, for who may read those paths."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from aiohttp import web
+
+from adapter import errors
+from adapter.api import encode
+from adapter.api.exchange import Exchange
+from adapter.api.negotiate import JSON, YAML
+from adapter.debug.rules import backends, rules
+from adapter.debug.way import way
+from adapter.reader import RuleReader
+from autoscaler import selector
+from autoscaler.selector import SelectorError
+
+METRICS: Final = "/debug/metrics/"
+
+
+class Debug:
+    """The debugging endpoints. What they show is of all namespaces, so the right to read them is the operator's."""
+
+    def __init__(self, reader: RuleReader, problems: Callable[[], Mapping[str, tuple[str, ...]]] = dict) -> None:
+        self._reader = reader
+        self._problems = problems
+
+    async def rules(self, exchange: Exchange) -> web.Response:
+        """Answer ``/debug/rules``."""
+        return _answer(exchange, rules(self._reader, dict(self._problems())))
+
+    async def backends(self, exchange: Exchange) -> web.Response:
+        """Answer ``/debug/backends``."""
+        return _answer(exchange, await backends(self._reader))
+
+    async def metric(self, exchange: Exchange) -> web.Response:
+        """Answer ``/debug/metrics/NAMESPACE/METRIC?labelSelector=...``: read it now, and tell the way."""
+        namespace, _, metric = exchange.path.removeprefix(METRICS).rstrip("/").partition("/")
+        if not namespace or not metric or "/" in metric:
+            raise errors.PathNotFound
+        try:
+            wanted = selector.parse(exchange.query.get("labelSelector", ""))
+        except SelectorError as error:
+            raise errors.BadRequest(f"unable to parse the label selector: {error}") from error
+        look = await self._reader.look(namespace, metric, wanted)
+        return _answer(exchange, way(look, self._reader))
+
+
+def _answer(exchange: Exchange, content: object) -> web.Response:
+    media = exchange.wants((JSON, YAML)).media
+    return web.Response(body=encode.to_bytes(content, media, pretty=exchange.pretty()), content_type=media)

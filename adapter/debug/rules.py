@@ -1,0 +1,84 @@
+"""All rules with their health: what is asked of whom, what came of it last, and who is being failed since when."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any, Final, TypeAlias
+
+from adapter.backends.backend import Backend
+from adapter.debug.way import described
+from adapter.debug.words import seconds, time
+from adapter.errors import AdapterError
+from adapter.fetch import Failed, Outcome
+from adapter.reader import RuleReader
+from adapter.reads import Read
+from adapter.rules.fill import whole
+from adapter.rules.rule import Rule
+
+Json: TypeAlias = dict[str, Any]
+_PING: Final = 5.0
+
+
+def rules(reader: RuleReader, problems: dict[str, tuple[str, ...]]) -> Json:
+    """Describe every rule; ``problems`` are those of objects that are none."""
+    book = reader.book
+    reads: dict[str, list[Read]] = {}
+    for asked, read in reader.reads:
+        reads.setdefault(asked.metric, []).append(read)
+    return {
+        "rules": [_rule(reader, rule, reads.get(rule.name, [])) for rule in book.rules],
+        "broken": [{"rule": name, "problems": list(found)} for name, found in book.broken.items()],
+        "externalMetrics": [{"object": key, "problems": list(found)} for key, found in sorted(problems.items())],
+        "reload": {"ok": not book.trouble, "problems": list(book.trouble)},
+        "queriesSent": reader.sources.fetcher.count,
+    }
+
+
+def _rule(reader: RuleReader, rule: Rule, reads: list[Read]) -> Json:
+    query = whole(rule)
+    outcome = None if rule.is_template else reader.sources.snapshots.peek(query)
+    failing = [read for read in reads if read.failures]
+    since = min((read.first_failure_time for read in failing if read.first_failure_time), default=None)
+    return {
+        **described(rule),
+        "origin": reader.book.origin(rule),
+        "backend": query.backend,
+        "query": query.text,
+        "health": "failing" if failing or isinstance(outcome, Failed) else "ok" if reads else "idle",
+        "lastFetch": _outcome(reader, outcome),
+        "readers": len(reads),
+        "failingReaders": len(failing),
+        "firstFailureTime": time(since),
+        "message": failing[0].message if failing else "",
+    }
+
+
+def _outcome(reader: RuleReader, outcome: Outcome | None) -> Json | None:
+    if outcome is None:
+        return None
+    found: Json = {
+        "at": time(outcome.at),
+        "ageSeconds": seconds(reader.clock() - outcome.at),
+        "tookMilliseconds": round(outcome.took / timedelta(milliseconds=1), 1),
+    }
+    if isinstance(outcome, Failed):
+        return {**found, "failed": outcome.error.message or str(outcome.error.failure)}
+    return {**found, "series": len(outcome.rows)}
+
+
+async def backends(reader: RuleReader) -> Json:
+    """Ask every backend whether it is there, side by side."""
+    known = reader.sources.fetcher.backends
+    answers = await asyncio.gather(*(_ping(backend) for backend in known.values()))
+    return {"backends": [{"name": name, **answer} for name, answer in zip(known, answers, strict=True)]}
+
+
+async def _ping(backend: Backend) -> Json:
+    try:
+        async with asyncio.timeout(_PING):
+            await backend.ping()
+    except TimeoutError:
+        return {"answers": False, "error": f"no answer within {_PING:g}s"}
+    except AdapterError as error:
+        failure = error.failure.value if error.failure else ""
+        return {"answers": False, "error": ": ".join(part for part in (failure, error.message) if part)}
+    return {"answers": True}

@@ -1,0 +1,93 @@
+"""The configuration file while the process lives: read at the start, and again whenever it changes.
+
+At the start a rule that makes no sense is left out and told, because the others must be served after a restart, too.
+Later a file with any problem at all is refused as a whole, and the one before stays in force.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from adapter import config
+from adapter.config import Config
+from adapter.errors import ConfigInvalid
+
+_log = logging.getLogger(__name__)
+_OF_A_RULE: Final = re.compile(r"rules\[(\d+)\]")
+
+Flags = Mapping[str, Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A configuration, and the rules that are not in it because they make no sense, by name, with their problems."""
+
+    config: Config
+    broken: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """Where the configuration is, and the flags that lie over it."""
+
+    path: Path
+    flags: Flags
+    every: timedelta = timedelta(seconds=5)
+    """How soon a change is noticed. A mounted ConfigMap changes by turning a link over, which a watch would miss."""
+
+    def start(self) -> Loaded:
+        """Read it for the first time; only a file that is wrong outside its rules is refused."""
+        return without_bad_rules(config.read(self.path, self.flags))
+
+    async def follow(self, use: Callable[[Config], Awaitable[None]], refuse: Callable[[tuple[str, ...]], None]) -> None:
+        """Read it again whenever it changes, for ever: ``use`` what makes sense, ``refuse`` what does not."""
+        known = await asyncio.to_thread(self._content)
+        while True:
+            await asyncio.sleep(self.every.total_seconds())
+            content = await asyncio.to_thread(self._content)
+            if content == known:
+                continue
+            known = content
+            try:
+                changed = await asyncio.to_thread(config.load, self.path, self.flags)
+            except ConfigInvalid as error:
+                _log.error("configuration not reloaded; the old one stays", extra={"problems": error.problems})
+                refuse(error.problems)
+            else:
+                _log.info("configuration reloaded", extra={"rules": len(changed.rules)})
+                await use(changed)
+
+    def _content(self) -> bytes | None:
+        try:
+            return self.path.read_bytes()
+        except OSError:
+            return None
+
+
+def without_bad_rules(document: object) -> Loaded:
+    """Make a configuration of a document, leaving out rules with problems; raise ``ConfigInvalid`` for any other."""
+    broken: dict[str, tuple[str, ...]] = {}
+    while True:
+        try:
+            return Loaded(config.decode(document), broken)
+        except ConfigInvalid as error:
+            found = [(problem, _OF_A_RULE.match(problem)) for problem in error.problems]
+            outside = [problem for problem, rule in found if rule is None]
+            if outside or not isinstance(document, dict):
+                raise ConfigInvalid(outside or error.problems) from None
+            bad = {int(rule[1]) for _, rule in found if rule is not None}
+            rules = document["rules"]
+            for number in bad:
+                problems = tuple(problem for problem, rule in found if rule is not None and int(rule[1]) == number)
+                broken[_name(rules[number], number)] = problems
+            document = {**document, "rules": [rule for number, rule in enumerate(rules) if number not in bad]}
+
+
+def _name(rule: object, number: int) -> str:
+    name = rule.get("name") if isinstance(rule, dict) else None
+    return name if isinstance(name, str) and name else f"rules[{number}]"

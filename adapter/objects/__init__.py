@@ -1,0 +1,1 @@
+"""``ExternalMetric`` objects: rules that teams write for their own namespace."""

@@ -1,0 +1,87 @@
+"""Metrics in, put together: backends opened, rules in force, and both replaced when the configuration changes."""
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from adapter.backends.backend import Backend
+from adapter.backends.entry import BackendEntry
+from adapter.backends.static import StaticBackend
+from adapter.config import Config
+from adapter.fetch import Fetcher
+from adapter.loading import Loaded
+from adapter.reader import RuleReader, Sources
+from adapter.rules.book import RuleBook
+from adapter.rules.rule import STATIC
+
+_log = logging.getLogger(__name__)
+_LIVE = frozenset({"backends", "rules"})
+
+Clock: TypeAlias = Callable[[], datetime]
+Kinds: TypeAlias = Mapping[str, Callable[[str, Any, Clock], Backend]]
+"""How to open each kind of backend: by its name, its settings and a clock."""
+
+
+class MetricSupply:
+    """The reader, and what it reads from."""
+
+    def __init__(self, loaded: Loaded, kinds: Kinds, clock: Clock) -> None:
+        self._kinds = kinds
+        self._clock = clock
+        self._config = loaded.config
+        self.book = RuleBook(loaded.config.rules)
+        self.book.broken = loaded.broken
+        for name, problems in loaded.broken.items():
+            _log.error("rule left out", extra={"rule": name, "problems": problems})
+        opened = {name: self._open(name, entry) for name, entry in loaded.config.backends.items()}
+        self.fetcher = Fetcher({STATIC: StaticBackend(clock), **opened}, clock)
+        self.reader = RuleReader(self.book, Sources.of(self.fetcher), clock)
+        self._listeners: list[Callable[[Mapping[str, BackendEntry]], None]] = []
+
+    @property
+    def entries(self) -> Mapping[str, BackendEntry]:
+        """The configured backends."""
+        return self._config.backends
+
+    def tell(self, listener: Callable[[Mapping[str, BackendEntry]], None]) -> None:
+        """Call ``listener`` when other backends are configured."""
+        self._listeners.append(listener)
+
+    async def use(self, config: Config) -> None:
+        """Go over to a new configuration, as far as that can be done without a restart."""
+        before, self._config = self._config, config
+        self.book.broken, self.book.trouble = {}, ()
+        if config.backends != before.backends:
+            await self._use_backends(before.backends, config.backends)
+        self.book.use_file(config.rules)
+        later = [part for part in config.__struct_fields__ if part not in _LIVE and _differ(config, before, part)]
+        if later:
+            _log.warning("a part of the new configuration waits for a restart", extra={"parts": later})
+
+    def refuse(self, problems: tuple[str, ...]) -> None:
+        """Note that there is a newer configuration that makes no sense."""
+        self.book.trouble = problems
+
+    async def aclose(self) -> None:
+        """Stop reading and close all backends."""
+        await self.reader.sources.aclose()
+
+    async def _use_backends(self, before: Mapping[str, BackendEntry], after: Mapping[str, BackendEntry]) -> None:
+        """Open what is new or different and close what is gone; what stays as it was keeps its connections."""
+        kept = {name for name, entry in after.items() if before.get(name) == entry}
+        old = dict(self.fetcher.backends)
+        opened = {name: old[name] if name in kept else self._open(name, entry) for name, entry in after.items()}
+        self.fetcher.backends = {STATIC: old[STATIC], **opened}
+        self.reader.forget_backends(set(before) - kept)
+        for name in set(before) - kept:
+            await old[name].aclose()
+        for listener in self._listeners:
+            listener(after)
+
+    def _open(self, name: str, entry: BackendEntry) -> Backend:
+        return self._kinds[entry.kind](name, getattr(entry, entry.kind), self._clock)
+
+
+def _differ(one: Config, other: Config, part: str) -> bool:
+    return bool(getattr(one, part) != getattr(other, part))
