@@ -14,67 +14,9 @@ from autoscaler.kube.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from autoscaler.kube.reviews import Subject, review_access, review_token
 from autoscaler.kube.watch import Change, Happened, Listing, News, Watched, follow
 from tests.control_plane.cluster import ControlPlane
-from tests.control_plane.fixtures import plane  # noqa: F401 - a fixture
-from tests.fakes.kube_api import FakeKubeApi
+from tests.contract.api import Api
 
 SECRETS = "/api/v1/namespaces/default/secrets"
-
-
-class Api:
-    """Either of the two: a client, and how to make somebody known and allowed in it."""
-
-    def __init__(self, client: KubeClient, fake: FakeKubeApi | None, real: ControlPlane | None) -> None:
-        self.client = client
-        self._fake = fake
-        self._real = real
-
-    async def token_of(self, name: str) -> str:
-        """Make an account, and give a token of it."""
-        if self._fake is not None:
-            groups = ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"]
-            user = {"username": f"system:serviceaccount:default:{name}", "uid": "1", "groups": groups}
-            self._fake.tokens[f"token of {name}"] = user
-            return f"token of {name}"
-        assert self._real is not None
-        await asyncio.to_thread(self._real.kubectl, "create", "serviceaccount", name)
-        return (await asyncio.to_thread(self._real.kubectl, "create", "token", name)).strip()
-
-    async def allow(self, user: str, resource: str) -> None:
-        """Let `user` list one resource of our group in the namespace default."""
-        if self._fake is not None:
-            self._fake.allows = lambda spec: (
-                spec["user"] == user and spec.get("resourceAttributes", {}).get("resource") == resource
-            )
-            return
-        assert self._real is not None
-        role = {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "Role",
-            "metadata": {"name": resource},
-            "rules": [{"apiGroups": ["external.metrics.k8s.io"], "resources": [resource], "verbs": ["list"]}],
-        }
-        roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
-        await self.client.create(f"{roles}/roles", role)
-        binding = {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": resource},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": resource},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
-        }
-        await self.client.create(f"{roles}/rolebindings", binding)
-        await asyncio.sleep(1)  # the authorizer's own view follows behind the write
-
-
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.apiserver)])
-async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
-    if request.param == "fake":
-        async with FakeKubeApi.serving() as fake, fake.client() as client:
-            yield Api(client, fake, None)
-    else:
-        real: ControlPlane = request.getfixturevalue("plane")
-        async with KubeClient.open(await connect(real.kubeconfig("admin"))) as client:
-            yield Api(client, None, real)
 
 
 def secret(name: str, **texts: str) -> dict[str, Any]:
@@ -173,7 +115,7 @@ async def test_access_is_what_the_role_says_and_no_more(api: Api) -> None:
 
 
 @pytest.mark.apiserver
-async def test_a_review_of_nobody_is_refused_as_wrong(plane: ControlPlane) -> None:  # noqa: F811 - a fixture
+async def test_a_review_of_nobody_is_refused_as_wrong(plane: ControlPlane) -> None:
     async with KubeClient.open(await connect(plane.kubeconfig("admin"))) as client:
         with pytest.raises(BadRequest):
             await review_access(client, Subject(""), {"nonResourceAttributes": {"path": "/", "verb": "get"}})

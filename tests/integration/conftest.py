@@ -1,14 +1,11 @@
-"""One control plane and one process of ours, for all tests of this folder."""
+"""One process of ours beside the control plane, registered by its own manifests."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from tests.control_plane.cluster import ControlPlane, free_port
-from tests.control_plane.fixtures import plane
 from tests.integration.service import Service, apply_manifests, service
-
-__all__ = ["plane"]
 
 
 @pytest.fixture(scope="session")
