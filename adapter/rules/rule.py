@@ -149,7 +149,7 @@ class Rule(Record, frozen=True):
     @property
     def is_template(self) -> bool:
         """Whether the query needs the selector inside, so that no snapshot can answer for all selectors."""
-        return isinstance(self.query, str) and "<<" in self.query
+        return bool(self.series) or (isinstance(self.query, str) and "<<" in self.query)
 
     def covers(self, namespace: str) -> bool:
         """Say whether the metric can be read in this namespace."""

@@ -1,5 +1,6 @@
 """prometheus-api-client behind its wall: called in a thread, one call at a time, its answers and failures ours."""
 
+import math
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -31,7 +32,7 @@ class Client:
     def query(self, call: Call, text: str) -> Answer:
         """Evaluate an expression now."""
         # The server is told too: what nobody waits for any more need not be computed.
-        parameters = {**self._settings.parameters, "timeout": f"{call.seconds_left:.3f}s"}
+        parameters = {**self._settings.parameters, "timeout": f"{math.ceil(call.seconds_left * 1000)}ms"}
         return self._ask(call, lambda: self._library.custom_query(text, params=parameters))
 
     def series(self, call: Call, selector: str, since: datetime, until: datetime) -> Answer:
