@@ -71,7 +71,13 @@ class Controller:
         self._stirred.clear()
         now = self._world.clock()
         while self._lanes.has_room and (key := self._queue.take(now)) is not None:
-            self._load.began(now - self._due.pop(key, now), now)
+            due = self._due.get(key, now)
+            if now < due and self._is_settling(key, now):
+                self._queue.add_at(key, due)
+                self._queue.done(key)
+                continue
+            self._due.pop(key, None)
+            self._load.began(now - due, now)
             self._lanes.start(key)
         return self._queue.next_due() if self._lanes.has_room else None
 
@@ -104,19 +110,22 @@ class Controller:
         if wait is None:
             self._lanes.forget(key)
             return
-        due = began + (wait * _phase(key) if first and wait == self._period else wait)
-        self._due[key] = due
-        self._queue.add_at(key, due)
+        spreads = first and wait == self._period and not self._is_settling(key, began)
+        self._due[key] = began + (wait * _phase(key) if spreads else wait)
+        self._queue.add_at(key, self._due[key])
         self._stir()
 
+    def _is_settling(self, key: str, now: datetime) -> bool:
+        """Tell whether an autoscaler has just rescaled and was not edited since: what it did should show first."""
+        entry, autoscaler = self.reconciler.memory.get(key), self._world.autoscalers.get(key)
+        if entry is None or entry.rescaled_at is None or autoscaler is None or entry.unsaid is not None:
+            return False
+        return now < entry.rescaled_at + self._period and self.reconciler.plans.knows(key, autoscaler)
+
     def _wake(self, key: str, spread: timedelta = timedelta(0)) -> None:
-        """Look at an autoscaler soon, unless it has just rescaled: then the period's own visit is soon enough."""
-        entry = self.reconciler.memory.get(key)
-        now = self._world.clock()
-        if entry is not None and entry.rescaled_at is not None and now < entry.rescaled_at + self._period:
-            return
+        """Look at an autoscaler soon."""
         if spread:
-            self._queue.add_at(key, now + spread)
+            self._queue.add_at(key, self._world.clock() + spread)
         else:
             self._queue.add(key)
         self._stir()
