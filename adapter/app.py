@@ -1,6 +1,7 @@
 """The composition root: opens everything once, in order, and closes it in the reverse."""
 
 import asyncio
+import gc
 import logging
 import signal
 from contextlib import aclosing
@@ -47,9 +48,20 @@ def clock() -> datetime:
     return datetime.now(UTC)  # noqa: TID251
 
 
+def settle() -> None:
+    """Tell the garbage collector that what was loaded is here to stay, and that a request leaves little behind.
+
+    Answers hold no cycles worth looking for, and to look for them after every few requests costs an eighth of each.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
 async def serve(file: ConfigFile, loaded: Loaded) -> None:
     """Serve until told to stop, then leave in good order."""
     stop, config, telemetry = _told_to_stop(), loaded.config, Telemetry()
+    settle()
     async with KubeClient.open(await connect(Path(config.auth.kubeconfig) if config.auth.kubeconfig else None)) as kube:
         tls, door = ServingContext(), guard(kube, clock, _memories(config), telemetry)
         door.trusted.tell(lambda trust: tls.ask_for(_authorities(trust)))

@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -60,7 +61,12 @@ def _text(at: datetime, level: str, sentence: str, facts: Mapping[str, object]) 
 
 
 def _time(at: datetime) -> str:
-    return at.isoformat(timespec="milliseconds")[:23] + "Z"
+    return f"{_second(at.replace(microsecond=0))}.{at.microsecond // 1000:03}Z"
+
+
+@lru_cache(maxsize=16)
+def _second(at: datetime) -> str:
+    return at.isoformat()[:19]
 
 
 _STYLES = {"json": _json, "text": _text}

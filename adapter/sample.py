@@ -7,6 +7,7 @@ minimum, and cannot decode NaN at all. So a sample is a count of thousandths fro
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
+from functools import lru_cache
 
 from autoscaler.types.record import Record
 
@@ -44,6 +45,7 @@ class RangeError(ValueError):
     """Negative, or beyond what an HPA can multiply by a thousand."""
 
 
+@lru_cache(maxsize=65536)  # a snapshot is read many times before it changes
 def milli_of(value: float | str | Decimal) -> int:
     """Say a number in thousandths, exactly, rounded up; raise if an HPA would misread it."""
     try:

@@ -1,74 +1,94 @@
-"""Our own figures: their names and what they mean. One object in a process, handed to who counts."""
+"""Our own figures: their names and what they mean. One object in a process, handed to who counts.
 
-from collections.abc import Awaitable, Callable
-from functools import lru_cache
+What is counted on every request is counted in plain dictionaries and made into figures when someone looks: the
+library's own counters would cost more than the rest of an answer's accounting.
+"""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Iterator
 from typing import ParamSpec, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
-T = TypeVar("T", Counter, Histogram)
 P = ParamSpec("P")
 R = TypeVar("R")
-_LATENCY = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Tally(Collector):
+    """Counts by label."""
+
+    def __init__(self, name: str, says: str, labels: tuple[str, ...], registry: CollectorRegistry) -> None:
+        self._name, self._says, self._labels = name, says, labels
+        self._counts: Counter[tuple[str, ...]] = Counter()
+        registry.register(self)
+
+    def add(self, *labels: str) -> None:
+        """Count one more."""
+        self._counts[labels] += 1
+
+    def collect(self) -> Iterator[Metric]:
+        """Make figures of the counts."""
+        family = CounterMetricFamily(self._name, self._says, labels=self._labels)
+        for labels, count in self._counts.items():
+            family.add_metric(labels, count)
+        yield family
+
+
+class Durations(Collector):
+    """Counts durations by label and size."""
+
+    def __init__(self, name: str, says: str, label: str, registry: CollectorRegistry) -> None:
+        self._name, self._says, self._label = name, says, label
+        self._counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(_BUCKETS) + 1))
+        self._sums: defaultdict[str, float] = defaultdict(float)
+        registry.register(self)
+
+    def add(self, label: str, seconds: float) -> None:
+        """Count one more."""
+        self._counts[label][bisect_left(_BUCKETS, seconds)] += 1
+        self._sums[label] += seconds
+
+    def collect(self) -> Iterator[Metric]:
+        """Make a histogram of the counts."""
+        family = HistogramMetricFamily(self._name, self._says, labels=[self._label])
+        for label, counts in self._counts.items():
+            edges = [*map(str, _BUCKETS), "+Inf"]
+            upto = [(edge, float(sum(counts[: number + 1]))) for number, edge in enumerate(edges)]
+            family.add_metric([label], upto, self._sums[label])
+        yield family
 
 
 class Telemetry:
-    """Every counter of the adapter."""
+    """Every figure of the adapter."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "steadyscale_requests", "Requests answered.", ["endpoint", "code"], registry=self.registry
-        )
-        self.latency = Histogram(
+        self.requests = self._tally("requests", "Requests answered.", "endpoint", "code")
+        self.latency = Durations(
             "steadyscale_request_duration_seconds",
             "Time from a request's arrival to its answer.",
-            ["endpoint"],
-            buckets=_LATENCY,
-            registry=self.registry,
+            "endpoint",
+            self.registry,
         )
         self.in_flight = Gauge("steadyscale_requests_in_flight", "Requests being answered.", registry=self.registry)
-        self.dropped = Counter(
-            "steadyscale_connections_dropped", "Connections closed by us.", ["why"], registry=self.registry
+        self.dropped = self._tally("connections_dropped", "Connections closed by us.", "why")
+        self.failures = self._tally("metric_failures", "Metrics that could not be read.", "failure")
+        self.authentications = self._tally("authentications", "Callers told apart, by result.", "result")
+        self.authorizations = self._tally("authorizations", "Leave asked for, by result.", "result")
+        self.reviews = self._tally(
+            "reviews", "Reviews sent to the API server, by kind; every other caller was remembered.", "kind"
         )
-        self.failures = Counter(
-            "steadyscale_metric_failures", "Metrics that could not be read.", ["failure"], registry=self.registry
-        )
-        self.authentications = Counter(
-            "steadyscale_authentications",
-            "Callers told apart, by result.",
-            ["result"],
-            registry=self.registry,
-        )
-        self.authorizations = Counter(
-            "steadyscale_authorizations", "Leave asked for, by result.", ["result"], registry=self.registry
-        )
-        self.reviews = Counter(
-            "steadyscale_reviews",
-            "Reviews sent to the API server, by kind; every other caller was remembered.",
-            ["kind"],
-            registry=self.registry,
-        )
-
-    def answered(self, endpoint: str, code: int, seconds: float) -> None:
-        """Count an answer."""
-        _one(self.requests, endpoint, str(code)).inc()
-        _one(self.latency, endpoint).observe(seconds)
-
-    def authenticated(self, result: str) -> None:
-        """Count how finding out who it is ended."""
-        _one(self.authentications, result).inc()
-
-    def authorized(self, result: str) -> None:
-        """Count how asking whether they may ended."""
-        _one(self.authorizations, result).inc()
 
     def counting(self, kind: str, review: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
         """Count each time that this kind of review is really sent; a remembered one is not."""
 
         async def counted(*args: P.args, **kwargs: P.kwargs) -> R:
-            _one(self.reviews, kind).inc()
+            self.reviews.add(kind)
             return await review(*args, **kwargs)
 
         return counted
@@ -77,8 +97,5 @@ class Telemetry:
         """Write all figures in the text format; return them with their content type."""
         return generate_latest(self.registry), CONTENT_TYPE_PLAIN_0_0_4
 
-
-@lru_cache(maxsize=4096)
-def _one(metric: T, *labels: str) -> T:
-    """Find the figure with these labels; the library's own way costs more than the rest of the counting."""
-    return metric.labels(*labels)
+    def _tally(self, name: str, says: str, *labels: str) -> Tally:
+        return Tally(f"steadyscale_{name}", says, labels, self.registry)

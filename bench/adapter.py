@@ -21,6 +21,7 @@ from pathlib import Path
 from aiohttp import web
 
 from adapter import log
+from adapter.app import settle
 from adapter.config import Limits
 from tests.loopback import assemble
 
@@ -60,6 +61,7 @@ def serve(kind: str, folder: str, pipe: Connection) -> None:
 
 
 async def _ours(folder: Path, pipe: Connection) -> None:
+    settle()
     server, tls, _ = assemble(folder, Limits())
     async with server.serving("127.0.0.1", 0, tls.listener) as port:
         await _report_to(pipe, port)

@@ -77,7 +77,7 @@ class Listener(web.Server):
 
     def drop(self, connection: Connection, why: str) -> None:
         """Close a connection from our side."""
-        self._telemetry.dropped.labels(why).inc()
+        self._telemetry.dropped.add(why)
         transport = connection.transport
         connection.force_close()
         if transport is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -74,6 +75,7 @@ def quantity(milli: int) -> str:
     return f"{milli}m" if rest else str(whole)
 
 
+@lru_cache(maxsize=1024)  # a whole snapshot is of one time
 def timestamp(at: datetime) -> str:
     """Write a time as Kubernetes does: UTC, whole seconds."""
     return at.astimezone(UTC).isoformat()[:19] + "Z"

@@ -49,16 +49,15 @@ class ExternalMetrics:
         offer = exchange.wants(_OFFERS)
         wanted = _wanted(exchange, asked)
         try:
-            values = await self._values(asked, wanted)
+            if asked.resource == INDEX:
+                values = await self._index(asked.namespace, wanted)
+            else:
+                samples = await self._reader.read(asked.namespace, asked.resource, wanted)
+                values = encode.in_order(asked.resource, samples)
         except errors.AdapterError as error:
             error.group, error.resource = GROUP, asked.resource
             raise
         return self._answer(exchange, offer, values, asked.namespace)
-
-    async def _values(self, asked: ResourceAttributes, wanted: Selector) -> list[Named]:
-        if asked.resource == INDEX:
-            return await self._index(asked.namespace, wanted)
-        return encode.in_order(asked.resource, await self._reader.read(asked.namespace, asked.resource, wanted))
 
     async def _index(self, namespace: str, wanted: Selector) -> list[Named]:
         """Read every metric of the namespace; one that fails or is slow is left out, and never in another's way."""

@@ -21,12 +21,13 @@ from adapter.api.health import OPEN, Check, Health, Lifecycle
 from adapter.api.limits import Turnstile
 from adapter.api.routes import Routes
 from adapter.auth.attributes import attributes_of
-from adapter.auth.caller import ANONYMOUS, Caller
+from adapter.auth.caller import ANONYMOUS
 from adapter.auth.gate import Authenticator, Authorizer
 from adapter.config import Limits
 from adapter.telemetry import Telemetry
 
 _MASTERS = "system:masters"
+_REFUSALS: dict[type[object], str] = {errors.Forbidden: "refused", errors.ReviewUnavailable: "failed"}
 _AUDIT_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -72,58 +73,25 @@ class Server:
         exchange = _exchange(request)
         error: Exception | None = None
         try:
-            response = await self._in_time(exchange)
+            response = await self._admit(exchange)
         except Exception as raised:  # noqa: BLE001  (a Status for everything; the unforeseen is logged there)
             error = raised
             response = status.answer(raised, pretty=exchange.pretty())
         self._finish(exchange, response, error, loop.time() - started)
         return response
 
-    async def _in_time(self, exchange: Exchange) -> web.Response:
-        limit = limits.time_for(exchange, self._limits.request_timeout).total_seconds()
-        deadline = asyncio.timeout(limit)
-        try:
-            async with deadline:
-                return await self._admit(exchange)
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            raise errors.DeadlineExceeded(f"the answer was not ready within {limit:g}s") from None
-
     async def _admit(self, exchange: Exchange) -> web.Response:
         """Who is it, may they, is it there, is there room; in this order, so that a stranger learns nothing."""
-        if exchange.path not in OPEN:
-            exchange.caller = await self._known(exchange)
-            await self._allowed(exchange.caller, exchange)
-        route = self._routes.find(exchange)
-        exchange.endpoint = route.endpoint
-        if not route.limited or (exchange.caller and _MASTERS in exchange.caller.groups):
-            return await route.handler(exchange)
-        with self._turnstile:
-            return await route.handler(exchange)
-
-    async def _known(self, exchange: Exchange) -> Caller:
-        result = "failed"
-        try:
-            caller = await self._authenticator.authenticate(exchange.request)
-            result = "anonymous" if caller == ANONYMOUS else "passed"
-        except errors.Unauthenticated:
-            result = "refused"
-            raise
-        finally:
-            self._telemetry.authenticated(result)
-        return caller
-
-    async def _allowed(self, caller: Caller, exchange: Exchange) -> None:
-        result = "failed"
-        try:
-            await self._authorizer.authorize(caller, exchange.attributes)
-            result = "passed"
-        except errors.Forbidden:
-            result = "refused"
-            raise
-        finally:
-            self._telemetry.authorized(result)
+        with limits.Deadline(limits.time_for(exchange, self._limits.request_timeout)):
+            if exchange.path not in OPEN:
+                exchange.caller = await self._authenticator.authenticate(exchange.request)
+                await self._authorizer.authorize(exchange.caller, exchange.attributes)
+            route = self._routes.find(exchange)
+            exchange.endpoint = route.endpoint
+            if not route.limited or (exchange.caller and _MASTERS in exchange.caller.groups):
+                return await route.handler(exchange)
+            with self._turnstile:
+                return await route.handler(exchange)
 
     def _finish(self, exchange: Exchange, response: web.Response, error: Exception | None, seconds: float) -> None:
         """Add what every answer carries, and count it."""
@@ -132,10 +100,20 @@ class Server:
         response.headers.setdefault("Cache-Control", "no-cache, private")
         if self.lifecycle.stopping:
             response.force_close()  # so that the API server's pool goes to another replica
-        self._telemetry.answered(exchange.endpoint, response.status, seconds)
+        self._telemetry.requests.add(exchange.endpoint, str(response.status))
+        self._telemetry.latency.add(exchange.endpoint, seconds)
+        self._count_access(exchange, error)
         if isinstance(error, errors.AdapterError) and error.failure is not None:
-            self._telemetry.failures.labels(error.failure.value).inc()
+            self._telemetry.failures.add(error.failure.value)
         self._log.add(exchange, response, seconds, error)
+
+    def _count_access(self, exchange: Exchange, error: Exception | None) -> None:
+        """Count how the two steps at the door ended, as far as they were taken."""
+        if exchange.caller is not None:
+            self._telemetry.authentications.add("anonymous" if exchange.caller == ANONYMOUS else "passed")
+            self._telemetry.authorizations.add(_REFUSALS.get(type(error), "passed"))
+        elif isinstance(error, errors.Unauthenticated):
+            self._telemetry.authentications.add("refused")
 
     # --- its life ----------------------------------------------------------------------------------------------------
 

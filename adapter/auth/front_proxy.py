@@ -45,10 +45,11 @@ def _first(listed: tuple[str, ...], headers: CIMultiDictProxy[str]) -> str:
 
 def _extra(trust: Trust, headers: CIMultiDictProxy[str]) -> dict[str, tuple[str, ...]]:
     extra: dict[str, tuple[str, ...]] = {}
+    prefixes = tuple(prefix.lower() for prefix in trust.extra_prefixes)
     for name, value in headers.items():
-        for prefix in trust.extra_prefixes:
-            if name.lower().startswith(prefix.lower()):
-                key = unquote(name[len(prefix) :].lower())
-                extra[key] = (*extra.get(key, ()), value)
-                break
+        lowered = name.lower()
+        if lowered.startswith(prefixes):
+            prefix = next(prefix for prefix in prefixes if lowered.startswith(prefix))
+            key = unquote(lowered[len(prefix) :])
+            extra[key] = (*extra.get(key, ()), value)
     return extra

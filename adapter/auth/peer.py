@@ -30,10 +30,8 @@ class Peer:
     not_a_proxy: str | None
     """Why it is not a front proxy's; None if it is."""
 
-    @property
-    def common_name(self) -> str:
-        """The first common name, empty if there is none."""
-        return next(iter(names(self.certificate, NameOID.COMMON_NAME)), "")
+    common_name: str
+    """The first common name, empty if there is none."""
 
 
 def names(certificate: x509.Certificate, kind: x509.ObjectIdentifier) -> tuple[str, ...]:
@@ -75,6 +73,7 @@ class Peers:
         trust = self._trusted.current
         return Peer(
             certificate=leaf,
+            common_name=next(iter(names(leaf, NameOID.COMMON_NAME)), ""),
             not_a_user=_objection(trust.clients, leaf, between, now),
             not_a_proxy="front proxies cannot be told from users"
             if trust.is_ambiguous
