@@ -62,9 +62,9 @@ class Service:
 
 
 @contextmanager
-def service(plane: ControlPlane, port: int, **tls: str) -> Iterator[Service]:
+def service(plane: ControlPlane, port: int, **self_managed: str) -> Iterator[Service]:
     """Run our process for the length of the block, registered and available."""
-    program = process(plane, port, **tls)
+    program = process(plane, port, **self_managed)
     program.start()
     try:
         running = Service(plane, port, program)
@@ -74,8 +74,9 @@ def service(plane: ControlPlane, port: int, **tls: str) -> Iterator[Service]:
         program.stop()
 
 
-def process(plane: ControlPlane, port: int, **tls: str) -> Program:
+def process(plane: ControlPlane, port: int, *, files: dict[str, str] | None = None, **self_managed: str) -> Program:
     """Make ready to run our process on a port, with its service account's token and nothing else."""
+    tls = {"files": files} if files else {"selfManaged": {"namespace": "steadyscale", **self_managed}}
     config, log = plane.folder / f"service-{port}.yaml", plane.folder / f"service-{port}.log"
     config.write_text(json.dumps(_config(port, tls)))
     token = plane.kubectl("create", "token", "steadyscale", "--namespace=steadyscale", "--duration=1h").strip()
@@ -122,10 +123,10 @@ def _patch(kind: str, name: str, path: str, value: Any) -> dict[str, Any]:
     return {"target": {"kind": kind, "name": name}, "patch": json.dumps(operation)}
 
 
-def _config(port: int, tls: dict[str, str]) -> dict[str, Any]:
+def _config(port: int, tls: dict[str, Any]) -> dict[str, Any]:
     series = [{"value": 20, "labels": {"queue": "a"}}, {"value": 10, "labels": {"queue": "b"}}]
     return {
-        "serving": {"address": LOOPBACK, "port": port, "tls": {"selfManaged": {"namespace": "steadyscale", **tls}}},
+        "serving": {"address": LOOPBACK, "port": port, "tls": tls},
         "auth": {"tokenMemory": "1s", "allowMemory": "1s", "denyMemory": "1s"},
         "limits": {"shutdownDelay": "0s", "drain": "2s"},
         "log": {"format": "text"},
