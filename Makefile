@@ -38,6 +38,7 @@ integration: $(READY) ## our process beside a real API server, with a verified c
 
 bench: $(READY)      ## figures, each as a ratio to a yardstick of the same run
 	$(BIN)/python bench/decide.py
+	$(BIN)/python -m bench.adapter
 
 demo: $(READY)       ## the main job, on this machine, without a cluster
 	$(BIN)/steadyscale demo
