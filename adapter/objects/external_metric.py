@@ -31,7 +31,8 @@ class Spec(Record, frozen=True):
 
     aliases: tuple[str, ...] = ()
     backend: str = ""
-    query: str | Mapping[str, object] = ""
+    query: str = ""
+    parameters: Mapping[str, object] = {}
     static: tuple[Series, ...] = ()
     labels: tuple[str, ...] = ()
     aggregation: Aggregation = Aggregation.SUM
@@ -68,16 +69,16 @@ def _plain(spec: Spec, namespace: str, name: str) -> Rule:
 
 def _confined(rule: Rule, namespace: str, entry: BackendEntry | None) -> Rule:
     if entry is None:
-        label, can_be_in_the_query = "namespace", isinstance(rule.query, str)
+        label, can_be_in_the_query = "namespace", bool(rule.query)
     else:
         allowed = entry.external_metrics
         if allowed is None or (allowed.namespaces and namespace not in allowed.namespaces):
             raise ConfigInvalid([f"spec.backend: {rule.backend!r} is not open to ExternalMetrics of this namespace"])
-        label, can_be_in_the_query = allowed.namespace_label, entry.kind in _PROMQL
+        label, can_be_in_the_query = allowed.namespace_label, entry.kind in _PROMQL and bool(rule.query)
     if not can_be_in_the_query:
         return msgspec.structs.replace(rule, namespace=Namespacing(label=label))
     try:
-        query = confined(str(rule.query), label, namespace)
+        query = confined(rule.query, label, namespace)
     except PromqlError as error:
         raise ConfigInvalid([f"spec.query: {error}"]) from None
     return msgspec.structs.replace(rule, query=query)

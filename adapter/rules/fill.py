@@ -37,7 +37,7 @@ def whole(rule: Rule) -> Query:
     """Ask for all series of a rule."""
     if rule.is_static:
         return Query(STATIC, _in_order(rule.static).decode(), rule.static)
-    return Query(rule.backend, rule.query if isinstance(rule.query, str) else _in_order(rule.query).decode())
+    return Query(rule.backend, rule.query or _in_order(rule.parameters).decode())
 
 
 def filled(rule: Rule, namespace: str, selector: Selector) -> Query:

@@ -13,6 +13,7 @@ _TAKEN = {
     INDEX: "it is the name under which all metrics of a namespace are listed",
 }
 _LONGEST = 253
+_SHORTEST = timedelta(seconds=1)  # more often would be a load on the metric system that no reader has a use for
 
 
 def problems(rules: Iterable[Rule], at: str = "rules", backends: Collection[str] | None = None) -> Iterator[str]:
@@ -43,11 +44,12 @@ def rule_problems(rule: Rule, at: str, backends: Collection[str] | None = None) 
 
 
 def _source_problems(rule: Rule, at: str, backends: Collection[str] | None) -> Iterator[str]:
-    if rule.static and (rule.backend or rule.query):
-        yield f"{at}.static: excludes backend and query"
-    elif rule.query and not rule.backend:
+    asks = bool(rule.query or rule.parameters)
+    if rule.static and (rule.backend or asks):
+        yield f"{at}.static: excludes backend, query and parameters"
+    elif asks and not rule.backend:
         yield f"{at}.backend: is needed with a query{_known(backends)}"
-    elif rule.backend and not rule.query:
+    elif rule.backend and not asks:
         yield f"{at}.query: is needed with a backend"
     elif not rule.static and not rule.backend:
         yield f"{at}.static: at least one series is needed"
@@ -60,9 +62,13 @@ def _known(backends: Collection[str] | None) -> str:
 
 
 def _time_problems(rule: Rule, at: str) -> Iterator[str]:
-    for key, time in (("interval", rule.interval), ("maxSampleAge", rule.max_sample_age), ("deadline", rule.deadline)):
+    for key, time in (("maxSampleAge", rule.max_sample_age), ("deadline", rule.deadline)):
         if time <= timedelta():
             yield f"{at}.{key}: must be more than nothing"
+    if rule.interval < _SHORTEST:
+        yield f"{at}.interval: must be at least {_SHORTEST.total_seconds():g}s"
+    if rule.query and rule.parameters:
+        yield f"{at}.parameters: excludes query"
 
 
 def name_problems(name: str) -> list[str]:

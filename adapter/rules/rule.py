@@ -92,9 +92,12 @@ class Rule(Record, frozen=True):
     backend: str = ""
     """Which of the configured backends to ask."""
 
-    query: str | Mapping[str, object] = ""
+    query: str = ""
     """What to ask it, in its own language, for all series at once. With ``<<.LabelMatchers>>`` in it the query is a
     template: it is asked anew for each selector, with the selector inside."""
+
+    parameters: Mapping[str, object] = {}
+    """What to ask it, where its questions have parts instead of a text."""
 
     series: str = ""
     """``<<.Series>>`` in a template that came from prometheus-adapter; set, it is filled just as it does."""
@@ -149,7 +152,7 @@ class Rule(Record, frozen=True):
     @property
     def is_template(self) -> bool:
         """Whether the query needs the selector inside, so that no snapshot can answer for all selectors."""
-        return bool(self.series) or (isinstance(self.query, str) and "<<" in self.query)
+        return bool(self.series) or "<<" in self.query
 
     def covers(self, namespace: str) -> bool:
         """Say whether the metric can be read in this namespace."""
