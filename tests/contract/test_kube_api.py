@@ -2,7 +2,6 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -13,8 +12,8 @@ from autoscaler.kube.connection import connect
 from autoscaler.kube.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from autoscaler.kube.reviews import Subject, review_access, review_token
 from autoscaler.kube.watch import Change, Happened, Listing, News, Watched, follow
-from tests.control_plane.cluster import ControlPlane
 from tests.contract.api import Api
+from tests.control_plane.cluster import ControlPlane
 
 SECRETS = "/api/v1/namespaces/default/secrets"
 

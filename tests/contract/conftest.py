@@ -1,0 +1,22 @@
+"""Every sentence of this folder is run twice: on the API server in memory, and on a real one."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from adapter.demo.cluster import Cluster
+from autoscaler.kube.client import KubeClient
+from autoscaler.kube.connection import connect
+from tests.contract.api import Api
+from tests.control_plane.cluster import ControlPlane
+
+
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.apiserver)])
+async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
+    if request.param == "fake":
+        async with Cluster.serving() as cluster, cluster.client() as client:
+            yield Api(client, cluster)
+    else:
+        real: ControlPlane = request.getfixturevalue("plane")
+        async with KubeClient.open(await connect(real.kubeconfig("admin"))) as client:
+            yield Api(client, real)
