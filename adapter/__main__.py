@@ -5,8 +5,10 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from adapter import app, log
+from adapter.commands import check, metric
 from adapter.errors import ConfigInvalid
 from adapter.loading import ConfigFile
 from autoscaler.kube.errors import KubeError
@@ -28,11 +30,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     serve.add_argument("--address", help="listen on this address instead of serving.address")
     serve.add_argument("--kubeconfig", help="ask this cluster instead of auth.kubeconfig")
     commands.add_parser("demo", help="see it working, without a cluster")
+    metric.add_arguments(commands.add_parser("metric", help="ask the running service what a metric is now, and why"))
+    checking = commands.add_parser("check", help="find what is wrong with configuration, rules and autoscalers")
+    checking.add_argument("files", nargs="+", type=Path, metavar="FILE", help="YAML, with any number of documents")
+    checking.add_argument("-o", "--output", choices=["text", "json"], default="text")
     options = parser.parse_args(arguments)
-    if options.command == "demo":
-        sys.stdout.write(_DEMO)
-        return 0
-    return _serve(options)
+    return _COMMANDS[options.command](options)
+
+
+def _demo(_: argparse.Namespace) -> int:
+    sys.stdout.write(_DEMO)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    return check.check(options.files, sys.stdout, form=options.output)
+
+
+def _metric(options: argparse.Namespace) -> int:
+    try:
+        service = metric.Service.of(options)
+        return asyncio.run(metric.metric(options, service, service.tls(), sys.stdout))
+    except (metric.AskFailed, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return metric.UNREACHABLE
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -50,6 +71,8 @@ def _serve(options: argparse.Namespace) -> int:
         return 1
     return 0
 
+
+_COMMANDS: Final = {"serve": _serve, "demo": _demo, "metric": _metric, "check": _check}
 
 if __name__ == "__main__":
     sys.exit(main())

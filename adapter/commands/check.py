@@ -1,0 +1,135 @@
+"""``steadyscale check FILE...``: everything that is wrong with rules and autoscalers, before it is applied.
+
+What a file is, its documents say: ``kind`` for Kubernetes' objects, none for our own configuration. A configuration
+inside a ConfigMap is found there. An object of a kind that is none of ours is passed over, and said to be.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import msgspec
+import yaml
+
+from adapter import config
+from adapter.commands.documents import Document, documents
+from adapter.errors import ConfigInvalid
+from adapter.objects.external_metric import rule_of
+from adapter.rules.prometheus_adapter import importing
+from autoscaler.defaults import with_defaults
+from autoscaler.settings import FeatureGates, Settings
+from autoscaler.validation import prepared, problems, warnings
+from autoscaler.wire import DecodeError, decode_autoscaler
+
+BAD: Final = 1
+NOTHING_TO_CHECK: Final = 2
+_OURS_BY: Final = ("rules", "backends", "serving", "auth", "limits", "log", "externalRules")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to say about a document."""
+
+    where: str
+    text: str
+    is_problem: bool = True
+
+
+def check(files: Sequence[Path], out: TextIO, *, form: str = "text") -> int:
+    """Check files and say what was found; return the exit code: 0 if nothing is wrong."""
+    found, checked = [], 0
+    for file in files:
+        try:
+            for document in documents(file):
+                checked += document.kind in _CHECKS
+                found += list(_findings(document))
+        except ConfigInvalid as error:
+            found += [Finding(str(file), problem) for problem in error.problems]
+    bad = [finding for finding in found if finding.is_problem]
+    if form == "json":
+        listed = [{"where": each.where, "text": each.text, "problem": each.is_problem} for each in found]
+        out.write(msgspec.json.encode({"documents": checked, "problems": len(bad), "findings": listed}).decode() + "\n")
+    else:
+        out.writelines(f"{each.where}: {'' if each.is_problem else 'note: '}{each.text}\n" for each in found)
+        out.write(f"{checked} checked, {len(bad)} {'problem' if len(bad) == 1 else 'problems'}\n")
+    return BAD if bad else 0 if checked else NOTHING_TO_CHECK
+
+
+def _findings(document: Document) -> Iterator[Finding]:
+    examine = _CHECKS.get(document.kind)
+    if examine is None:
+        yield Finding(
+            document.where, f"passed over: {document.kind} is none of the kinds that are checked", is_problem=False
+        )
+        return
+    try:
+        yield from (Finding(document.where, text, is_problem=False) for text in examine(document.content))
+    except ConfigInvalid as error:
+        yield from (Finding(document.where, problem) for problem in error.problems)
+
+
+def _configuration(content: Any) -> Iterator[str]:  # noqa: ANN401 - whatever stands in the file
+    if isinstance(content, dict) and "externalRules" in content:
+        return _prometheus_adapter(content)
+    config.decode(content)
+    return iter(())
+
+
+def _prometheus_adapter(content: Mapping[str, Any]) -> Iterator[str]:
+    """Check prometheus-adapter's own file for someone who moves over."""
+    found = importing.read(yaml.safe_dump(dict(content))).findings
+    if wrong := [f"{each.path}: {each.text}" for each in found if each.level == "error"]:
+        raise ConfigInvalid(wrong)
+    return (f"{each.path}: {each.text}" for each in found)
+
+
+def _config_map(content: Mapping[str, Any]) -> Iterator[str]:
+    """Check each entry that looks like our configuration."""
+    for key, text in (content.get("data") or {}).items():
+        try:
+            inside = yaml.safe_load(text)
+        except yaml.YAMLError:
+            continue  # somebody else's file
+        if isinstance(inside, dict) and any(part in inside for part in _OURS_BY):
+            try:
+                yield from _configuration(inside)
+            except ConfigInvalid as error:
+                raise ConfigInvalid(f"data[{key}]: {problem}" for problem in error.problems) from None
+
+
+def _external_metric(content: Mapping[str, Any]) -> Iterator[str]:
+    rule_of(content, None)
+    if (content.get("spec") or {}).get("onEmpty") == "zero":
+        yield "spec.onEmpty: zero scales the workload down whenever the series disappear, for whatever reason"
+
+
+def _autoscaler(content: Mapping[str, Any]) -> Iterator[str]:
+    try:
+        decoded = decode_autoscaler(content, strict=True)
+    except DecodeError as error:
+        raise ConfigInvalid(map(str, error.faults)) from None
+    gates, settings = FeatureGates(), Settings()
+    metadata = msgspec.structs.replace(decoded.metadata, namespace=decoded.metadata.namespace or "default")
+    filled = msgspec.structs.replace(decoded, metadata=metadata, spec=with_defaults(decoded.spec))
+    if found := problems(prepared(filled, gates=gates), gates=gates, settings=settings):
+        raise ConfigInvalid(map(str, found))
+    return (str(advice) for advice in warnings(decoded))
+
+
+def _native_autoscaler(content: Mapping[str, Any]) -> Iterator[str]:
+    if content.get("apiVersion") != "autoscaling/v2":
+        raise ConfigInvalid([f"apiVersion: must be autoscaling/v2 to be checked, is {content.get('apiVersion')!r}"])
+    yield from _autoscaler(content)
+    for number, metric in enumerate(content["spec"].get("metrics") or ()):
+        if (metric.get("external") or {}).get("fallback"):
+            yield f"spec.metrics[{number}].external.fallback: released API servers drop it; use a PodAutoscaler"
+
+
+_CHECKS: Final[Mapping[str, Callable[[Any], Iterator[str]]]] = {
+    "": _configuration,
+    "ConfigMap": _config_map,
+    "ExternalMetric": _external_metric,
+    "PodAutoscaler": _autoscaler,
+    "HorizontalPodAutoscaler": _native_autoscaler,
+}
