@@ -26,6 +26,7 @@ from autoscaler.kube.targets import TargetKey
 from autoscaler.ports import MetricChange
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.telemetry import ControllerTelemetry
+from autoscaler.types.autoscaler import Autoscaler
 
 log = logging.getLogger(__name__)
 
@@ -135,8 +136,15 @@ class Controller:
         for rival in self._observer.owners.note(POD_AUTOSCALER, key, autoscaler):
             self._wake(rival)
         if autoscaler is None or not self.reconciler.plans.knows(key, autoscaler):
-            self._queue.add(key)
+            self._queue.add_at(key, self._first_look(autoscaler))
             self._stir()
+
+    def _first_look(self, autoscaler: Autoscaler | None) -> datetime:
+        """Look at a new spec at once; what another process has just rescaled has a period to settle here as well."""
+        now = self._world.clock()
+        if autoscaler is None or autoscaler.status.observed_generation != autoscaler.metadata.generation:
+            return now
+        return max(now, (autoscaler.status.last_scale_time or now - self._period) + self._period)
 
     def _native_changed(self, key: str) -> None:
         for rival in self._observer.owners.note(NATIVE, key, self._world.native.get(key)):

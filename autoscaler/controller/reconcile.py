@@ -104,7 +104,7 @@ class Reconciler:
         moments = [_runs_out(step) for step in decision.working]
         waits = [moment - decision.at for moment in moments if moment is not None and moment > decision.at]
         if entry.unsaid is not None and _is_zeroed(decision):
-            waits.append(_FIRST_RETRY * 2 ** min(entry.failures - 1, 4))
+            waits.append(_FIRST_RETRY * 2 ** min(entry.failures - 1, 2))
         return min([period, *waits])
 
 
