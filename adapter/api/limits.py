@@ -9,6 +9,8 @@ from adapter.api.exchange import Exchange
 from adapter.duration import parse_duration
 from adapter.errors import BadRequest, DeadlineExceeded, TooManyRequests
 
+_LOOK_EVERY = 0.02
+
 
 class Turnstile:
     """Lets so many requests be answered at once, and refuses the next: waiting in a queue would only make all late."""
@@ -27,28 +29,62 @@ class Turnstile:
         self._inside -= 1
 
 
+class Deadlines:
+    """All deadlines of a server, kept by one timer: a timer for each request would cost more than finding its rule."""
+
+    def __init__(self) -> None:
+        self._open: dict[Deadline, None] = {}
+        self._looking = False
+
+    def within(self, limit: timedelta) -> "Deadline":
+        """Make a deadline for the block that is entered with it."""
+        return Deadline(self, limit.total_seconds())
+
+    def add(self, deadline: "Deadline", loop: asyncio.AbstractEventLoop) -> None:
+        """Keep one more."""
+        self._open[deadline] = None
+        if not self._looking:
+            self._looking = True
+            loop.call_later(_LOOK_EVERY, self._look, loop)
+
+    def remove(self, deadline: "Deadline") -> None:
+        """Keep it no longer: its block was left."""
+        self._open.pop(deadline, None)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        for deadline in [each for each in self._open if each.until <= now]:
+            self.remove(deadline)
+            deadline.cut_off()
+        self._looking = bool(self._open)
+        if self._looking:
+            loop.call_later(_LOOK_EVERY, self._look, loop)
+
+
 class Deadline:
-    """Cuts off what is inside when its time is up, and says so. It costs a third of asyncio's own, on every request."""
+    """Cuts off what is inside when its time is up, or a moment later, and says so."""
 
-    __slots__ = ("_late", "_limit", "_task", "_timer")
+    __slots__ = ("_deadlines", "_late", "_limit", "_task", "until")
 
-    def __init__(self, limit: timedelta) -> None:
-        self._limit = limit
+    def __init__(self, deadlines: Deadlines, limit: float) -> None:
+        self._deadlines, self._limit = deadlines, limit
         self._late = False
 
     def __enter__(self) -> None:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a deadline is for a task")
-        self._task = task
-        self._timer = task.get_loop().call_later(self._limit.total_seconds(), self._cut_off)
+        loop = task.get_loop()
+        self._task, self.until = task, loop.time() + self._limit
+        self._deadlines.add(self, loop)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._timer.cancel()
+        self._deadlines.remove(self)
         if self._late and self._task.uncancel() <= 0 and kind is asyncio.CancelledError:
-            raise DeadlineExceeded(f"the answer was not ready within {self._limit.total_seconds():g}s")
+            raise DeadlineExceeded(f"the answer was not ready within {self._limit:g}s")
 
-    def _cut_off(self) -> None:
+    def cut_off(self) -> None:
+        """Cancel what is inside."""
         self._late = True
         self._task.cancel()
 

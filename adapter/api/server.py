@@ -11,14 +11,14 @@ from typing import NamedTuple
 from aiohttp import web
 
 from adapter import errors
-from adapter.api import limits, status
+from adapter.api import status
 from adapter.api.access_log import AccessLog
 from adapter.api.connection import Listener
 from adapter.api.debug import Debug
 from adapter.api.exchange import Exchange
 from adapter.api.external_metrics import ExternalMetrics
 from adapter.api.health import OPEN, Check, Health, Lifecycle
-from adapter.api.limits import Turnstile
+from adapter.api.limits import Deadlines, Turnstile, time_for
 from adapter.api.routes import Routes
 from adapter.auth.attributes import attributes_of
 from adapter.auth.caller import ANONYMOUS
@@ -60,6 +60,7 @@ class Server:
         self._authorizer = authorizer
         self._limits = limits
         self._telemetry, self._log = journal.telemetry, journal.log
+        self._deadlines = Deadlines()
         self._turnstile = Turnstile(limits.concurrent_requests, self._telemetry.in_flight)
         health = Health(live={}, ready={**(ready or {}), "shutdown": self.lifecycle.is_staying})
         self._routes = Routes(metrics, health, self._telemetry, debug)
@@ -82,7 +83,7 @@ class Server:
 
     async def _admit(self, exchange: Exchange) -> web.Response:
         """Who is it, may they, is it there, is there room; in this order, so that a stranger learns nothing."""
-        with limits.Deadline(limits.time_for(exchange, self._limits.request_timeout)):
+        with self._deadlines.within(time_for(exchange, self._limits.request_timeout)):
             if exchange.path not in OPEN:
                 exchange.caller = await self._authenticator.authenticate(exchange.request)
                 await self._authorizer.authorize(exchange.caller, exchange.attributes)

@@ -1,5 +1,6 @@
 """The API server's word for who is calling: X-Remote-* headers, believed from its own certificate and nobody else's."""
 
+from functools import lru_cache
 from urllib.parse import unquote
 
 from aiohttp import web
@@ -43,9 +44,14 @@ def _first(listed: tuple[str, ...], headers: CIMultiDictProxy[str]) -> str:
     return next((value for name in listed if (value := headers.get(name, ""))), "")
 
 
+@lru_cache(maxsize=16)
+def _lowered(prefixes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(prefix.lower() for prefix in prefixes)
+
+
 def _extra(trust: Trust, headers: CIMultiDictProxy[str]) -> dict[str, tuple[str, ...]]:
     extra: dict[str, tuple[str, ...]] = {}
-    prefixes = tuple(prefix.lower() for prefix in trust.extra_prefixes)
+    prefixes = _lowered(trust.extra_prefixes)
     for name, value in headers.items():
         lowered = name.lower()
         if lowered.startswith(prefixes):

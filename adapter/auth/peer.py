@@ -33,6 +33,9 @@ class Peer:
     common_name: str
     """The first common name, empty if there is none."""
 
+    until: datetime
+    """When its time is over; asked of the certificate it is worked out anew each time."""
+
 
 def names(certificate: x509.Certificate, kind: x509.ObjectIdentifier) -> tuple[str, ...]:
     """All names of one kind in a certificate's subject, in order."""
@@ -54,7 +57,7 @@ class Peers:
         if connection is None or tls is None:
             return None
         seen = self._seen.get(connection)
-        if seen and seen[0] == self._trusted.generation and self._clock() < seen[1].certificate.not_valid_after_utc:
+        if seen and seen[0] == self._trusted.generation and self._clock() < seen[1].until:
             return seen[1]
         peer = self._verified(tls)
         if peer is not None:
@@ -74,6 +77,7 @@ class Peers:
         return Peer(
             certificate=leaf,
             common_name=next(iter(names(leaf, NameOID.COMMON_NAME)), ""),
+            until=leaf.not_valid_after_utc,
             not_a_user=_objection(trust.clients, leaf, between, now),
             not_a_proxy="front proxies cannot be told from users"
             if trust.is_ambiguous
