@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: test lint types contracts unit conform control-plane integration bench demo clean
+.PHONY: test lint types contracts unit conform control-plane integration bench manifests demo clean
 
 test: lint types contracts unit conform    ## everything that must hold, from a clean clone
 
@@ -39,6 +39,9 @@ integration: $(READY) ## our process beside a real API server, with a verified c
 bench: $(READY)      ## figures, each as a ratio to a yardstick of the same run
 	$(BIN)/python bench/decide.py
 	$(BIN)/python -m bench.adapter
+
+manifests: $(READY)  ## the definition of PodAutoscaler, made from the types
+	$(BIN)/python -m tools.crd
 
 demo: $(READY)       ## the main job, on this machine, without a cluster
 	$(BIN)/steadyscale demo

@@ -1,0 +1,1 @@
+"""Programs for who works on this project; nothing here runs in a cluster."""

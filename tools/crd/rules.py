@@ -1,0 +1,247 @@
+"""What a PodAutoscaler must keep to, as far as a schema and CEL can say it: `autoscaler.validation`, word for word.
+
+Bounds on lengths are there because the API server reckons beforehand what a rule may cost at most.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from autoscaler.selector import LabelSelector, LabelSelectorRequirement
+from autoscaler.types import spec
+
+_MOST_NAME: Final = 253
+_QUANTITY: Final = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+_POSITIVE: Final = {
+    "rule": "type(self) == int ? self > 0 : !isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
+    "message": "must be positive",
+}
+_POSITIVE_QUANTITY: Final = {"pattern": _QUANTITY, "maxLength": 64, "x-kubernetes-validations": [_POSITIVE]}
+_TOLERANCE: Final = {
+    # A number with a fraction is what people write here, and there is no type for "number or text": so there is none at
+    # all, and the rest is kept out by other means.
+    "x-kubernetes-int-or-string": None,
+    "anyOf": None,
+    "x-kubernetes-preserve-unknown-fields": True,
+    "minimum": 0,
+    "pattern": _QUANTITY.replace(r"(\+|-)?", r"\+?", 1),
+    "maxLength": 64,
+    "maxProperties": 0,
+    "maxItems": 0,
+}
+_SEGMENT: Final = {"minLength": 1, "maxLength": _MOST_NAME, "pattern": "^[^/%]*$"}
+_NOT_DOTS: Final = {"rule": "self != '.' && self != '..'", "message": "may not be '.' or '..'"}
+_NAME: Final = {**_SEGMENT, "x-kubernetes-validations": [_NOT_DOTS]}
+
+_POLICIES_UP: Final = [
+    {"type": "Pods", "value": 4, "periodSeconds": 15},
+    {"type": "Percent", "value": 100, "periodSeconds": 15},
+]
+_POLICIES_DOWN: Final = [{"type": "Percent", "value": 100, "periodSeconds": 15}]
+_CPU: Final = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+}
+
+_SOURCES: Final = {
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+    "External": "external",
+}
+
+
+def _required(rule: str, at: str, message: str) -> Mapping[str, str]:
+    return {"rule": rule, "fieldPath": at, "reason": "FieldValueRequired", "message": message}
+
+
+def _forbidden(rule: str, at: str, message: str) -> Mapping[str, str]:
+    return {"rule": rule, "fieldPath": at, "reason": "FieldValueForbidden", "message": message}
+
+
+def _either(one: str, other: str, *, at: str, neither: str) -> Mapping[str, str]:
+    return _required(f"has(self.target.{one}) || has(self.target.{other})", f".target.{at}", neither)
+
+
+def _not_both(one: str, other: str, *, at: str, both: str) -> Mapping[str, str]:
+    return _forbidden(f"!has(self.target.{one}) || !has(self.target.{other})", f".target.{at}", both)
+
+
+_RAW_OR_UTILIZATION: Final = (
+    _either(
+        "averageUtilization",
+        "averageValue",
+        at="averageUtilization",
+        neither="must set either a target raw value or a target utilization",
+    ),
+    _not_both(
+        "averageUtilization",
+        "averageValue",
+        at="averageValue",
+        both="may not set both a target raw value and a target utilization",
+    ),
+)
+
+REQUIRED: Final[Mapping[type, tuple[str, ...]]] = {
+    LabelSelectorRequirement: ("key", "operator"),
+    spec.ObjectReference: ("kind", "name"),
+    spec.MetricIdentifier: ("name",),
+    spec.MetricTarget: ("type",),
+    spec.ResourceSource: ("name", "target"),
+    spec.ContainerResourceSource: ("name", "target", "container"),
+    spec.PodsSource: ("metric", "target"),
+    spec.ObjectSource: ("describedObject", "target", "metric"),
+    spec.ExternalSource: ("metric", "target"),
+    spec.Fallback: ("replicas",),
+    spec.Metric: ("type",),
+    spec.Policy: ("type", "value", "periodSeconds"),
+    spec.Spec: ("scaleTargetRef", "maxReplicas"),
+}
+
+RULES: Final[Mapping[type, tuple[Mapping[str, str], ...]]] = {
+    LabelSelectorRequirement: (
+        _required(
+            "!(self.operator in ['In', 'NotIn']) || (has(self.values) && size(self.values) > 0)",
+            ".values",
+            "must be specified when `operator` is 'In' or 'NotIn'",
+        ),
+        _forbidden(
+            "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",
+            ".values",
+            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        ),
+    ),
+    spec.ResourceSource: _RAW_OR_UTILIZATION,
+    spec.ContainerResourceSource: _RAW_OR_UTILIZATION,
+    spec.PodsSource: (
+        _required(
+            "has(self.target.averageValue)", ".target.averageValue", "must specify a positive target averageValue"
+        ),
+    ),
+    spec.ObjectSource: (
+        _either("value", "averageValue", at="averageValue", neither="must set either a target value or averageValue"),
+    ),
+    spec.ExternalSource: (
+        _either(
+            "value",
+            "averageValue",
+            at="averageValue",
+            neither="must set either a target value for metric or a per-pod target",
+        ),
+        _not_both(
+            "value",
+            "averageValue",
+            at="value",
+            both="may not set both a target value for metric and a per-pod target",
+        ),
+    ),
+    spec.Metric: (
+        *(
+            _required(
+                f"self.type != '{kind}' || has(self.{field})",
+                f".{field}",
+                "must populate information for the given metric source",
+            )
+            for kind, field in _SOURCES.items()
+        ),
+        *(
+            _forbidden(
+                f"self.type == '{kind}' || !has(self.{field})",
+                f".{field}",
+                "must populate the given metric source only",
+            )
+            for kind, field in _SOURCES.items()
+        ),
+    ),
+    spec.Spec: (
+        {
+            "rule": "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",
+            "fieldPath": ".maxReplicas",
+            "message": "must be greater than or equal to `minReplicas`",
+        },
+        _forbidden(
+            "!has(self.minReplicas) || self.minReplicas > 0 || (has(self.metrics) &&"
+            " self.metrics.exists(metric, metric.type in ['Object', 'External']))",
+            ".metrics",
+            "must specify at least one Object or External metric to support scaling to zero replicas",
+        ),
+        _forbidden(
+            "!has(self.pausedUntil) || (has(self.mode) && self.mode == 'Paused')",
+            ".pausedUntil",
+            "may only be set together with `mode: Paused`; set that, or remove this",
+        ),
+    ),
+}
+
+CONSTRAINTS: Final[Mapping[tuple[type, str], dict[str, Any]]] = {
+    (LabelSelector, "match_labels"): {
+        "maxProperties": 64,
+        "additionalProperties": {"maxLength": 63, "pattern": "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"},
+    },
+    (LabelSelector, "match_expressions"): {"maxItems": 64},
+    (LabelSelectorRequirement, "key"): {"minLength": 1, "maxLength": 317},
+    (LabelSelectorRequirement, "operator"): {"enum": ["In", "NotIn", "Exists", "DoesNotExist"]},
+    (LabelSelectorRequirement, "values"): {"maxItems": 64, "items": {"maxLength": 63}},
+    (spec.ObjectReference, "kind"): _NAME,
+    (spec.ObjectReference, "name"): _NAME,
+    (spec.ObjectReference, "api_version"): {"maxLength": 317, "pattern": "^[^/]*(/[^/]*)?$"},
+    (spec.MetricIdentifier, "name"): _NAME,
+    (spec.MetricTarget, "type"): {"enum": ["Utilization", "Value", "AverageValue"]},
+    (spec.MetricTarget, "value"): _POSITIVE_QUANTITY,
+    (spec.MetricTarget, "average_value"): _POSITIVE_QUANTITY,
+    (spec.MetricTarget, "average_utilization"): {"minimum": 1},
+    (spec.ResourceSource, "name"): {"minLength": 1, "maxLength": 317},
+    (spec.ContainerResourceSource, "name"): {
+        "minLength": 1,
+        "maxLength": 317,
+        "x-kubernetes-validations": [
+            {
+                "rule": "self.contains('/') || self in ['cpu', 'memory', 'ephemeral-storage']"
+                " || self.startsWith('hugepages-')",
+                "message": "must be a standard resource for containers",
+            },
+            {
+                "rule": "!self.contains('/') || self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/"
+                "[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$') && !self.startsWith('requests.')",
+                "message": "doesn't follow extended resource name standard",
+            },
+        ],
+    },
+    (spec.ContainerResourceSource, "container"): {
+        "minLength": 1,
+        "maxLength": 63,
+        "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+    },
+    (spec.Fallback, "replicas"): {"minimum": 1},
+    (spec.Fallback, "failure_duration_seconds"): {"minimum": 180, "default": 180},
+    (spec.Fallback, "strategy"): {"enum": ["Static", "UseMax", "UseMin"], "default": "Static"},
+    (spec.Metric, "type"): {"enum": ["Object", "Pods", "Resource", "ContainerResource", "External"]},
+    (spec.Policy, "type"): {"enum": ["Pods", "Percent"]},
+    (spec.Policy, "value"): {"minimum": 1},
+    (spec.Policy, "period_seconds"): {"minimum": 1, "maximum": 1800},
+    (spec.ScalingRules, "stabilization_window_seconds"): {"minimum": 0, "maximum": 3600},
+    (spec.ScalingRules, "select_policy"): {"enum": ["Max", "Min", "Disabled"], "default": "Max"},
+    (spec.ScalingRules, "policies"): {"minItems": 1, "maxItems": 32},
+    (spec.ScalingRules, "tolerance"): _TOLERANCE,
+    (spec.Behavior, "scale_up"): {
+        "default": {},
+        "properties": {"stabilizationWindowSeconds": {"default": 0}, "policies": {"default": _POLICIES_UP}},
+    },
+    (spec.Behavior, "scale_down"): {"default": {}, "properties": {"policies": {"default": _POLICIES_DOWN}}},
+    (spec.Spec, "scale_target_ref"): {
+        "x-kubernetes-validations": [
+            {
+                "rule": "self.kind == 'ReplicationController' || (has(self.apiVersion)"
+                " && self.apiVersion.matches('^[^/]+/'))",
+                "fieldPath": ".apiVersion",
+                "message": "apiVersion must specify API group",
+            }
+        ]
+    },
+    (spec.Spec, "min_replicas"): {"minimum": 0, "default": 1},
+    (spec.Spec, "max_replicas"): {"minimum": 1},
+    (spec.Spec, "metrics"): {"maxItems": 64, "default": [_CPU]},
+    (spec.Spec, "mode"): {"enum": ["Active", "DryRun", "Paused"], "default": "Active"},
+}
