@@ -12,6 +12,7 @@ from adapter.commands import check, metric
 from adapter.errors import ConfigInvalid
 from adapter.loading import ConfigFile
 from autoscaler.kube.errors import KubeError
+from autoscaler.settings import FLAGS, FlagsInvalid, operation
 
 _BAD_CONFIG = 2
 _DEMO = """steadyscale demo: not here yet. What works today:
@@ -29,6 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     serve.add_argument("--port", type=int, help="listen on this port instead of serving.port")
     serve.add_argument("--address", help="listen on this address instead of serving.address")
     serve.add_argument("--kubeconfig", help="ask this cluster instead of auth.kubeconfig")
+    serve.add_argument("--no-adapter", action="store_true", help="do not serve metrics, only scale")
+    serve.add_argument("--no-autoscaler", action="store_true", help="do not scale, only serve metrics")
+    for flag in FLAGS:
+        serve.add_argument(f"--{flag.name}", metavar="VALUE", help=flag.help.replace("%", "%%"))
     commands.add_parser("demo", help="see it working, without a cluster")
     metric.add_arguments(commands.add_parser("metric", help="ask the running service what a metric is now, and why"))
     checking = commands.add_parser("check", help="find what is wrong with configuration, rules and autoscalers")
@@ -56,14 +61,21 @@ def _metric(options: argparse.Namespace) -> int:
         return metric.UNREACHABLE
 
 
+def _halves(options: argparse.Namespace) -> app.Halves:
+    given = {flag.name: getattr(options, flag.name.replace("-", "_")) for flag in FLAGS}
+    chosen = operation({name: value for name, value in given.items() if value is not None})
+    return app.Halves(adapter=not options.no_adapter, operation=None if options.no_autoscaler else chosen)
+
+
 def _serve(options: argparse.Namespace) -> int:
     flags = {"serving": {"port": options.port, "address": options.address}, "auth": {"kubeconfig": options.kubeconfig}}
     try:
+        halves = _halves(options)
         file = ConfigFile(options.config, flags)
         loaded = file.start()
         log.configure(loaded.config.log.format, loaded.config.log.level)
-        asyncio.run(app.serve(file, loaded))
-    except ConfigInvalid as error:
+        asyncio.run(app.serve(file, loaded, halves))
+    except (ConfigInvalid, FlagsInvalid) as error:
         sys.stderr.writelines(f"{problem}\n" for problem in error.problems)
         return _BAD_CONFIG
     except KubeError as error:

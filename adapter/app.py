@@ -4,7 +4,8 @@ import asyncio
 import gc
 import logging
 import signal
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple, Self
@@ -18,10 +19,12 @@ from adapter.auth.guard import Guard, Memories, guard
 from adapter.auth.trust import Trust
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.config import Config, SelfManagedTls
+from adapter.door import InProcessMetrics
 from adapter.errors import ConfigInvalid
 from adapter.loading import ConfigFile, Loaded
 from adapter.objects.follow import ExternalMetricObjects
 from adapter.objects.status import StatusKeeper
+from adapter.reader import RuleReader
 from adapter.supply import Kinds, MetricSupply
 from adapter.telemetry import Telemetry
 from adapter.tls.api_service import ApiService
@@ -30,9 +33,12 @@ from adapter.tls.context import PairInvalid, ServingContext
 from adapter.tls.files import ServingFiles
 from adapter.tls.secret import KeySecret
 from adapter.tls.self_managed import SelfManaged
+from autoscaler.controller.run import Control
 from autoscaler.kube.client import KubeClient
-from autoscaler.kube.connection import connect
+from autoscaler.kube.connection import Connection, connect
 from autoscaler.kube.errors import KubeError
+from autoscaler.settings import Operation
+from autoscaler.telemetry import ControllerTelemetry, StateCollector
 
 _log = logging.getLogger(__name__)
 _TRY_AGAIN = 2.0
@@ -58,11 +64,20 @@ def settle() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-async def serve(file: ConfigFile, loaded: Loaded) -> None:
+class Halves(NamedTuple):
+    """Which halves of the service run in this process."""
+
+    adapter: bool = True
+    operation: Operation | None = None
+    """How the autoscaler runs; None: it does not."""
+
+
+async def serve(file: ConfigFile, loaded: Loaded, halves: Halves) -> None:
     """Serve until told to stop, then leave in good order."""
     stop, config, telemetry = _told_to_stop(), loaded.config, Telemetry()
     settle()
-    async with KubeClient.open(await connect(Path(config.auth.kubeconfig) if config.auth.kubeconfig else None)) as kube:
+    connection = await connect(Path(config.auth.kubeconfig) if config.auth.kubeconfig else None)
+    async with KubeClient.open(connection) as kube:
         tls, door = ServingContext(), guard(kube, clock, _memories(config), telemetry)
         door.trusted.tell(lambda trust: tls.ask_for(_authorities(trust)))
         metrics, source = _Metrics.of(loaded, kube), _source(config, kube)
@@ -73,13 +88,36 @@ async def serve(file: ConfigFile, loaded: Loaded) -> None:
                 tasks.create_task(_certified(source, tls), name="serving certificate"),
                 tasks.create_task(metrics.run(file), name="metrics"),
             ]
-            async with server.serving(config.serving.address, config.serving.port, tls.listener) as port:
-                _log.info("serving", extra={"address": config.serving.address, "port": port})
-                await stop.wait()
-                _log.info("stopping")
-                await server.leave()
+            async with _controlling(halves.operation, connection, metrics.supply.reader, telemetry) as hand_over:
+                if not halves.adapter:
+                    await stop.wait()
+                else:
+                    async with server.serving(config.serving.address, config.serving.port, tls.listener) as port:
+                        _log.info("serving", extra={"address": config.serving.address, "port": port})
+                        await stop.wait()
+                        _log.info("stopping")
+                        hand_over()  # at once: another process takes over while this one still answers its callers
+                        await server.leave()
             for task in kept:
                 task.cancel()
+
+
+@asynccontextmanager
+async def _controlling(
+    operation: Operation | None, connection: Connection, reader: RuleReader, telemetry: Telemetry
+) -> AsyncIterator[Callable[[], object]]:
+    """Run the autoscaler for the length of the block, or until what this gives is called."""
+    if operation is None:
+        yield lambda: None
+        return
+    control = Control(connection, InProcessMetrics(reader), operation, ControllerTelemetry(telemetry.registry), clock)
+    telemetry.registry.register(StateCollector(control.states, clock))
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(control.run(), name="autoscaler")
+        try:
+            yield running.cancel
+        finally:
+            running.cancel()
 
 
 class _Metrics(NamedTuple):
