@@ -98,3 +98,8 @@ class TlsPool(HTTPSConnectionPool):
     """Encrypted connections to one server."""
 
     ConnectionCls = _EndableTls
+
+    def _validate_conn(self, conn: Any) -> None:  # noqa: ANN401 - the library does not say what it may be
+        """Connect, and do not warn of a server that is not verified at every request: the setting says so."""
+        if conn.is_closed:
+            conn.connect()

@@ -1,7 +1,6 @@
 """The session that prometheus-api-client is given: ours decides about time, size, redirects, retries and failures."""
 
 import threading
-import warnings
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,7 +8,7 @@ from urllib.parse import urlsplit
 import requests
 from requests.adapters import HTTPAdapter
 from urllib3 import PoolManager, Retry
-from urllib3.exceptions import HTTPError, InsecureRequestWarning
+from urllib3.exceptions import HTTPError
 
 from adapter.backends.prometheus import failures
 from adapter.backends.prometheus.answer import Answer, decode
@@ -64,6 +63,12 @@ class Adapter(HTTPAdapter):
         parts = urlsplit(request.url)
         return {"scheme": parts.scheme, "host": parts.hostname, "port": parts.port}, {}
 
+    def close(self) -> None:
+        """Close idle connections now; the library would leave that to whenever nothing refers to their pool."""
+        for key in self.poolmanager.pools.keys():  # noqa: SIM118 - it is no mapping to iterate over
+            self.poolmanager.pools[key].close()
+        super().close()
+
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:  # noqa: ANN401
         """Add nothing to the context."""
 
@@ -96,14 +101,11 @@ class Session(requests.Session):
 
     def request(self, method: str, url: str, **options: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - the library hands them on
         """Send one request and read its answer; raise our own errors."""
-        options["timeout"] = current().seconds_left
+        options |= {"timeout": current().seconds_left, "stream": True, "allow_redirects": False}
         if method == "POST":
             options["data"] = options.pop("params")
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", InsecureRequestWarning)
-                response = super().request(method, url, **options, stream=True, allow_redirects=False)
-            with response:
+            with super().request(method, url, **options) as response:
                 body = self._body(response)
         except (requests.RequestException, HTTPError, OSError) as error:
             raise failures.of_exception(error) from None

@@ -178,8 +178,8 @@ def test_discovered_names_pass_the_filters_and_the_last_of_one_name_wins() -> No
             {"metricsQuery": "sum(lag)"},
             [
                 (
-                    "warning: externalRules[0].metricsQuery: has no <<.LabelMatchers>>: selectors are ignored, and every "
-                    "namespace reads the same"
+                    "warning: externalRules[0].metricsQuery: has no <<.LabelMatchers>>: selectors are ignored, and "
+                    "every namespace reads the same"
                 )
             ],
             id="no matchers",
@@ -188,8 +188,8 @@ def test_discovered_names_pass_the_filters_and_the_last_of_one_name_wins() -> No
             {"metricsQuery": "sum(lag{<<.LabelMatchers>>}) by (<<.GroupBy>>)"},
             [
                 (
-                    "warning: externalRules[0].metricsQuery: uses <<.GroupBy>>, which is empty for external metrics: one "
-                    "series without labels"
+                    "warning: externalRules[0].metricsQuery: uses <<.GroupBy>>, which is empty for external metrics: "
+                    "one series without labels"
                 )
             ],
             id="grouping by nothing",
@@ -222,8 +222,8 @@ def test_discovered_names_pass_the_filters_and_the_last_of_one_name_wins() -> No
             {"metricsQuery": "'lag{<<.LabelMatchers>>}[5m]'"},
             [
                 (
-                    "error: externalRules[0].metricsQuery: answers with a range or a text, not with one number for each "
-                    "series"
+                    "error: externalRules[0].metricsQuery: answers with a range or a text, not with one number for "
+                    "each series"
                 )
             ],
             id="a range",

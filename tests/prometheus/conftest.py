@@ -1,0 +1,61 @@
+"""One Prometheus with fixed data for all tests, and what is left behind by each."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockBuster, blockbuster_ctx
+
+from tests.prometheus.fixed import SAMPLES
+from tests.prometheus.server import Server, prometheus, require
+from tests.prometheus.trouble import Trouble, trouble
+
+
+@pytest.fixture(autouse=True)
+def nothing_blocks_the_loop() -> Iterator[BlockBuster]:
+    with blockbuster_ctx("adapter") as guard:
+        yield guard
+
+
+@pytest.fixture(scope="session")
+def fixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A Prometheus whose data never change; ask it as of ``fixed.NOW``."""
+    require()
+    with prometheus(tmp_path_factory.mktemp("fixed"), samples=SAMPLES) as running:
+        yield running
+
+
+@pytest.fixture
+def hop(fixed: Server) -> Iterator[Trouble]:
+    with trouble(fixed.url) as told:
+        yield told
+
+
+@pytest.fixture
+async def nothing_is_left() -> AsyncIterator[None]:
+    """Whatever the test opens is closed when it is over: threads, sockets and files, tasks."""
+    await asyncio.to_thread(lambda: None)  # the loop's own threads are there from the start
+    before = _threads(), _open_files(), len(asyncio.all_tasks())
+    yield
+    for _ in range(100):
+        if (_threads(), _open_files(), len(asyncio.all_tasks())) == before:
+            return
+        await asyncio.sleep(0.02)  # a peer's thread ends a moment after its connection does
+    assert (_threads(), _open_files(), len(asyncio.all_tasks())) == before
+
+
+def _threads() -> list[str]:
+    return sorted(thread.name for thread in threading.enumerate() if thread.name.startswith("prometheus-"))
+
+
+def _open_files() -> int:
+    """Count our sockets. Those of the hop in this same process close a moment later."""
+    found = 0
+    for each in Path("/proc/self/fd").iterdir():
+        try:
+            found += str(each.readlink()).startswith("socket:")
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,68 @@
+"""The law of snapshots: picking from a snapshot by a selector is the same as asking Prometheus with matchers."""
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adapter.rules.fill import Query
+from adapter.rules.query import NotExpressible, matchers
+from adapter.snapshot import Snapshot
+from autoscaler.requirement import Requirement
+from autoscaler.selector import Selector
+from tests.prometheus.fixed import NOW, backend
+from tests.prometheus.server import Server
+
+pytestmark = pytest.mark.prometheus
+
+KEYS = st.sampled_from(["queue", "namespace", "tier", "absent"])
+VALUES = st.sampled_from(["a", "b", "c", "a.b", "axb", "A", "shop", "bank", "gold", "7", "12", "-3", "", "other"])
+REQUIREMENTS = st.one_of(
+    st.builds(Requirement, KEYS, st.sampled_from(["=", "==", "!="]), st.tuples(VALUES)),
+    st.builds(Requirement, KEYS, st.sampled_from(["in", "notin"]), st.lists(VALUES, min_size=1, max_size=4).map(tuple)),
+    st.builds(Requirement, KEYS, st.sampled_from(["exists", "!"])),
+)
+SELECTORS = st.lists(REQUIREMENTS, max_size=4).map(Selector)
+
+
+async def taken(server: Server) -> Snapshot:
+    async with backend(server.url) as made:
+        rows = await made.fetch(Query("prometheus", "depth"), timedelta(seconds=5))
+    return Snapshot(rows, datetime(2026, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture(scope="module")
+def snapshot(fixed: Server) -> Snapshot:
+    return asyncio.run(taken(fixed))
+
+
+def told_apart(labels: Any) -> str:
+    return json.dumps(labels, sort_keys=True)
+
+
+@given(selector=SELECTORS)
+@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_operator_means_to_a_snapshot_what_its_matchers_mean_to_prometheus(
+    fixed: Server, snapshot: Snapshot, selector: Selector
+) -> None:
+    asked = fixed.ask(f"depth{{{','.join(matchers(selector))}}}", time=str(NOW))
+    assert sorted(told_apart(dict(row.labels)) for row in snapshot.select(selector)) == sorted(
+        told_apart(each["metric"]) for each in asked
+    )
+
+
+@pytest.mark.parametrize(
+    ("operator", "bound", "chosen"),
+    [pytest.param("gt", "7", {"12"}, id="greater"), pytest.param("lt", "8", {"7", "-3"}, id="less")],
+)
+def test_what_prometheus_cannot_compare_a_snapshot_can(
+    snapshot: Snapshot, operator: str, bound: str, chosen: set[str]
+) -> None:
+    selector = Selector([Requirement("tier", operator, (bound,))])
+    assert {row.labels["tier"] for row in snapshot.select(selector)} == chosen
+    with pytest.raises(NotExpressible):
+        matchers(selector)
