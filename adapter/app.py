@@ -78,26 +78,39 @@ async def serve(file: ConfigFile, loaded: Loaded, halves: Halves) -> None:
     settle()
     connection = await connect(Path(config.auth.kubeconfig) if config.auth.kubeconfig else None)
     async with KubeClient.open(connection) as kube:
-        tls, door = ServingContext(), guard(kube, clock, _memories(config), telemetry)
-        door.trusted.tell(lambda trust: tls.ask_for(_authorities(trust)))
-        metrics, source = _Metrics.of(loaded, kube), _source(config, kube)
-        server = _server(config, door, tls, telemetry, metrics)
+        metrics = _Metrics.of(loaded, kube)
         async with aclosing(metrics.supply), asyncio.TaskGroup() as tasks:
-            kept = [
-                tasks.create_task(door.run(), name="trust"),
-                tasks.create_task(_certified(source, tls), name="serving certificate"),
-                tasks.create_task(metrics.run(file), name="metrics"),
-            ]
+            supplying = tasks.create_task(metrics.run(file), name="metrics")
             async with _controlling(halves.operation, connection, metrics.supply.reader, telemetry) as hand_over:
-                if not halves.adapter:
-                    await stop.wait()
-                else:
-                    async with server.serving(config.serving.address, config.serving.port, tls.listener) as port:
-                        _log.info("serving", extra={"address": config.serving.address, "port": port})
+                if halves.adapter:
+                    async with _answering(config, kube, telemetry, metrics) as server:
                         await stop.wait()
                         _log.info("stopping")
                         hand_over()  # at once: another process takes over while this one still answers its callers
                         await server.leave()
+                else:
+                    await stop.wait()
+            supplying.cancel()
+
+
+@asynccontextmanager
+async def _answering(
+    config: Config, kube: KubeClient, telemetry: Telemetry, metrics: "_Metrics"
+) -> AsyncIterator[Server]:
+    """Serve the metrics API for the length of the block."""
+    tls, door = ServingContext(), guard(kube, clock, _memories(config), telemetry)
+    door.trusted.tell(lambda trust: tls.ask_for(_authorities(trust)))
+    server, source = _server(config, door, tls, telemetry, metrics), _source(config, kube)
+    async with asyncio.TaskGroup() as tasks:
+        kept = [
+            tasks.create_task(door.run(), name="trust"),
+            tasks.create_task(_certified(source, tls), name="serving certificate"),
+        ]
+        try:
+            async with server.serving(config.serving.address, config.serving.port, tls.listener) as port:
+                _log.info("serving", extra={"address": config.serving.address, "port": port})
+                yield server
+        finally:
             for task in kept:
                 task.cancel()
 
