@@ -1,6 +1,6 @@
 """From the bytes of an answer to samples; pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -12,6 +12,7 @@ from adapter.rules.promql_age import MARK, TIME
 from adapter.sample import RawSample
 
 Point: TypeAlias = tuple[float, str]
+Labels: TypeAlias = frozenset[tuple[str, str]]
 _NAME = "__name__"
 
 
@@ -21,6 +22,11 @@ class Series(msgspec.Struct, gc=False):
     metric: dict[str, str]
     value: Point | None = None
     histogram: msgspec.Raw = msgspec.Raw()
+
+    @property
+    def asked(self) -> float:
+        """When the server evaluated the query, by its own clock."""
+        return self.value[0] if self.value is not None else 0.0
 
 
 class Data(msgspec.Struct):
@@ -87,23 +93,29 @@ def names(answer: Answer) -> frozenset[str]:
 
 
 def _samples(series: list[Series], now: datetime) -> Iterator[RawSample]:
-    times = {_key(each.metric): _number(each) for each in series if each.metric.get(MARK) == TIME}
-    of_all = times.get(frozenset())
+    times: dict[Labels, float] = {}
+    numbers: list[Series] = []
     for each in series:
+        if each.metric.pop(MARK, None) == TIME:
+            times[frozenset(each.metric.items())] = _number(each)
+        else:
+            numbers.append(each)
+    of_all = times.get(frozenset())
+    for each in numbers:
         labels = each.metric
-        if labels.pop(MARK, None) == TIME:
-            continue
-        value = _number(each)
-        asked = each.value[0] if each.value else 0.0
-        heard = times.get(_key(labels), of_all) if times else None
+        heard = times.get(_unnamed(labels), of_all) if times else None
         # Both times are by the server's clock, so that ours may differ from it.
-        age = max(asked - heard, 0.0) if heard is not None else 0.0
-        yield RawSample(value, now - timedelta(seconds=age), labels)
+        age = max(each.asked - heard, 0.0) if heard is not None else 0.0
+        yield RawSample(_number(each), now - timedelta(seconds=age) if age else now, labels)
 
 
-def _key(labels: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    """Say which series it is. A time has no name: ``timestamp()`` drops it."""
-    return frozenset(pair for pair in labels.items() if pair[0] not in {_NAME, MARK})
+def _unnamed(labels: dict[str, str]) -> Labels:
+    """Say which series it is but for its name: ``timestamp()`` drops that."""
+    name = labels.pop(_NAME, None)
+    key = frozenset(labels.items())
+    if name is not None:
+        labels[_NAME] = name
+    return key
 
 
 def _number(series: Series) -> float:

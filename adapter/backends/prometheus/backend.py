@@ -5,12 +5,12 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from functools import partial
+from typing import TypeAlias, TypeVar
 
 from cachetools import TTLCache
 
 from adapter.backends.breaker import Breaker
-from adapter.backends.prometheus.answer import Answer, names, samples, warned
+from adapter.backends.prometheus.answer import names, samples, warned
 from adapter.backends.prometheus.client import Client
 from adapter.backends.prometheus.connection import Call
 from adapter.backends.prometheus.settings import Prometheus
@@ -18,6 +18,10 @@ from adapter.errors import BackendError, BackendTimedOut, BackendUnauthorized, B
 from adapter.rules.fill import Query
 from adapter.rules.promql_age import timed
 from adapter.sample import RawSample
+
+T = TypeVar("T")
+Answered: TypeAlias = tuple[tuple[RawSample, ...], tuple[str, ...]]
+"""The series of an answer, and the warnings that came with it."""
 
 _log = logging.getLogger(__name__)
 _PING = timedelta(seconds=5)
@@ -51,24 +55,26 @@ class PrometheusBackend:
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return all series that the query finds, each with the time of its sample."""
-        now = self._clock()
-        answer = await self._answer(query.text, _after(deadline))
-        if answer.doubts != self._warned:
-            self._warned = answer.doubts
-            _log.warning("answers come with warnings", extra={"backend": self.name, "warnings": self._warned[:5]})
-        if answer.doubts and self._settings.warnings == "refuse":
-            raise warned(answer.doubts)
-        return samples(answer, now)
+        found, doubts = await self._answer(query.text, self._clock(), _after(deadline))
+        if doubts != self._warned:
+            self._warned = doubts
+            _log.warning("answers come with warnings", extra={"backend": self.name, "warnings": doubts[:5]})
+        if doubts and self._settings.warnings == "refuse":
+            raise warned(doubts)
+        return found
 
     async def names(self, selector: str, age: timedelta, deadline: timedelta) -> frozenset[str]:
         """Return the names of the series that match and were heard of within ``age``."""
         now = self._clock()
-        ask = partial(self._client.series, selector=selector, since=now - age, until=now)
-        return names(await self._ask(selector, ask, _after(deadline)))
+
+        def ask(call: Call) -> frozenset[str]:
+            return names(self._client.series(call, selector, now - age, now))
+
+        return await self._ask(selector, ask, _after(deadline))
 
     async def ping(self) -> None:
         """Ask for a number that needs no data."""
-        await self._query("vector(1)", _after(_PING))
+        await self._query("vector(1)", self._clock(), _after(_PING))
 
     async def aclose(self) -> None:
         """End what is under way, and let go of connections and threads."""
@@ -77,23 +83,28 @@ class PrometheusBackend:
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
         self._client.close()
 
-    async def _answer(self, text: str, ends: float) -> Answer:
+    async def _answer(self, text: str, now: datetime, ends: float) -> Answered:
         """Ask for numbers and times in one query; for the numbers alone where the two cannot be asked together."""
         both = timed(text) if self._settings.sample_times and text not in self._untimed else None
         if both is not None:
             try:
-                return await self._query(both, ends)
+                return await self._query(both, now, ends)
             except BadQuery:
                 pass  # the query's own fault, or that of what we added: the next answer will tell
-        answer = await self._query(text, ends)
+        answered = await self._query(text, now, ends)
         if both is not None:
             self._untimed[text] = None
-        return answer
+        return answered
 
-    async def _query(self, text: str, ends: float) -> Answer:
-        return await self._ask(text, partial(self._client.query, text=text), ends)
+    async def _query(self, text: str, now: datetime, ends: float) -> Answered:
+        def ask(call: Call) -> Answered:
+            # Read in the thread, too: ten thousand series are too much work to hold up everyone else for.
+            answer = self._client.query(call, text)
+            return samples(answer, now), answer.doubts
 
-    async def _ask(self, about: str, ask: Callable[[Call], Answer], ends: float) -> Answer:
+        return await self._ask(text, ask, ends)
+
+    async def _ask(self, about: str, ask: Callable[[Call], T], ends: float) -> T:
         if not self._breaker.admits(self._clock()):
             raise type(self._failure)(self._failure.message, detail=f"not asked again yet: {self._failure.detail}")
         try:
@@ -111,7 +122,7 @@ class PrometheusBackend:
         self._breaker.succeeded()
         return answer
 
-    async def _in_thread(self, ask: Callable[[Call], Answer], ends: float) -> Answer:
+    async def _in_thread(self, ask: Callable[[Call], T], ends: float) -> T:
         """Wait for an answer as long as there is time, and not for the thread that fetches it."""
         call = Call(ends)
         self._calls.add(call)
