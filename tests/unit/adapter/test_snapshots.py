@@ -1,0 +1,182 @@
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+
+from adapter import errors
+from adapter.fetch import Failed, Fetcher, Outcome
+from adapter.rules.fill import Query
+from adapter.snapshot import Snapshot
+from adapter.snapshots import Snapshots
+from tests.fakes.backend import ScriptedBackend, loop_clock, raw
+
+pytestmark = pytest.mark.looptime
+
+QUERY = Query("b", "q")
+INTERVAL, DEADLINE = timedelta(seconds=10), timedelta(seconds=5)
+
+
+@asynccontextmanager
+async def kept(backend: ScriptedBackend) -> AsyncIterator[Snapshots]:
+    snapshots = Snapshots(Fetcher({"b": backend}, loop_clock))
+    try:
+        yield snapshots
+    finally:
+        await snapshots.aclose()
+
+
+def values(outcome: Outcome) -> list[float]:
+    assert isinstance(outcome, Snapshot)
+    return [row.value for row in outcome.rows]
+
+
+async def read(snapshots: Snapshots, query: Query = QUERY) -> Outcome:
+    return await snapshots.get(query, INTERVAL, DEADLINE)
+
+
+async def test_a_crowd_costs_one_fetch():
+    backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=2)
+    async with kept(backend) as snapshots:
+        outcomes = await asyncio.gather(*(read(snapshots) for _ in range(1000)))
+
+    assert len({id(outcome) for outcome in outcomes}) == 1
+    assert backend.asked["q"] == 1
+
+
+async def test_a_reader_never_waits_while_someone_keeps_reading():
+    backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=2)
+    loop = asyncio.get_running_loop()
+    async with kept(backend) as snapshots:
+        await read(snapshots)
+        for _ in range(100):
+            await asyncio.sleep(0.7)
+            before = loop.time()
+            await read(snapshots)
+            assert loop.time() == before
+
+    assert 7 <= backend.asked["q"] <= 9
+
+
+async def test_an_idle_query_is_let_go_and_comes_back_at_once():
+    backend = ScriptedBackend(rows={"q": (raw(1),)})
+    async with kept(backend) as snapshots:
+        await read(snapshots)
+        await asyncio.sleep(3600)
+        resting = backend.asked["q"]
+        assert resting < 10
+        assert snapshots.peek(QUERY) is None
+
+        backend.rows["q"] = (raw(2),)
+        assert values(await read(snapshots)) == [2]
+        assert backend.asked["q"] == resting + 1
+
+
+async def test_a_failure_replaces_what_was_known_and_is_tried_again_soon():
+    backend = ScriptedBackend(rows={"q": (raw(1),)})
+    async with kept(backend) as snapshots:
+        await read(snapshots)
+        backend.rows["q"] = errors.BackendRefused("no")
+        await asyncio.sleep(10.5)
+        failed = await read(snapshots)
+        assert isinstance(failed, Failed)
+
+        backend.rows["q"] = (raw(3),)
+        await asyncio.sleep(1)
+        assert values(await read(snapshots)) == [3]
+
+
+async def test_a_dead_backend_is_asked_less_and_less_but_at_least_every_interval():
+    backend = ScriptedBackend(rows={"q": errors.BackendUnreachable("gone")})
+    async with kept(backend) as snapshots:
+        for _ in range(600):
+            await asyncio.sleep(0.1)
+            await read(snapshots)
+
+    assert 8 <= backend.asked["q"] <= 10  # after 0, 1, 3, 7, 15, 25, 35 … seconds
+
+
+async def test_who_leaves_early_spoils_it_for_nobody():
+    backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=2)
+    async with kept(backend) as snapshots:
+        impatient, patient = asyncio.create_task(read(snapshots)), asyncio.create_task(read(snapshots))
+        await asyncio.sleep(1)
+        impatient.cancel()
+        assert values(await patient) == [1]
+
+    with contextlib.suppress(asyncio.CancelledError):
+        await impatient
+    assert backend.asked["q"] == 1
+
+
+async def test_a_backend_that_takes_too_long_has_timed_out():
+    backend = ScriptedBackend(takes=60)
+    async with kept(backend) as snapshots:
+        failed = await read(snapshots)
+
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, errors.BackendTimedOut)
+    assert failed.took == DEADLINE
+
+
+async def test_a_backend_that_is_not_there_is_said_not_to_be():
+    async with kept(ScriptedBackend()) as snapshots:
+        failed = await read(snapshots, Query("elsewhere", "q"))
+
+    assert isinstance(failed, Failed)
+    assert failed.error.message == "there is no backend of that name"
+
+
+async def test_a_bug_in_one_backend_is_its_own_and_is_logged(caplog: pytest.LogCaptureFixture):
+    backend = ScriptedBackend(rows={"q": ZeroDivisionError("a secret"), "other": (raw(1),)})
+    async with kept(backend) as snapshots:
+        failed = await read(snapshots)
+        assert values(await read(snapshots, Query("b", "other"))) == [1]
+
+    assert isinstance(failed, Failed)
+    assert "secret" not in failed.error.message
+    assert "nobody foresaw" in caplog.text
+
+
+async def test_listeners_hear_of_changes_and_only_of_those():
+    backend = ScriptedBackend(rows={"q": (raw(1, n="a"), raw(float("nan"), n="b"))})
+    heard: list[object] = []
+    async with kept(backend) as snapshots:
+        stop = snapshots.tell(lambda key, changed: heard.append((key, changed)))
+        await read(snapshots)
+        await asyncio.sleep(25)
+        assert heard == []
+
+        backend.rows["q"] = (raw(1, n="a"), raw(2, n="b"))
+        await asyncio.sleep(10)
+        assert heard == [(QUERY.key, (raw(2, n="b"),))]
+
+        backend.rows["q"] = errors.BackendRefused("no")
+        await asyncio.sleep(10)
+        assert heard[1:] == [(QUERY.key, None)]
+
+        stop()
+        backend.rows["q"] = ()
+        await asyncio.sleep(2)
+        assert len(heard) == 2
+
+
+async def test_who_waits_for_a_query_whose_rule_goes_is_told_so():
+    backend = ScriptedBackend(takes=3)
+    async with kept(backend) as snapshots:
+        waiting = asyncio.create_task(read(snapshots))
+        await asyncio.sleep(1)
+        snapshots.forget(QUERY)
+        failed = await waiting
+
+    assert isinstance(failed, Failed)
+
+
+async def test_nothing_is_left_running_after_closing():
+    backend = ScriptedBackend(rows={"q": (raw(1),)})
+    async with kept(backend) as snapshots:
+        await read(snapshots)
+
+    assert asyncio.all_tasks() == {asyncio.current_task()}
