@@ -51,7 +51,10 @@ def test_kubectl_lists_all_groups_without_a_complaint(running: Service) -> None:
 
 
 def test_kubectl_get_prints_a_table_without_a_complaint(running: Service) -> None:
-    printed = running.plane.kubectl("get", "externalmetrics", "--namespace=default", check=False)
+    # The whole name: `externalmetrics` alone is also the plural of our ExternalMetric objects.
+    printed = running.plane.kubectl(
+        "get", "externalmetrics.external.metrics.k8s.io", "--namespace=default", check=False
+    )
     assert "queue-depth" in printed
     assert "error" not in printed.lower()
 
