@@ -72,20 +72,26 @@ class ConfigFile:
 def without_bad_rules(document: object) -> Loaded:
     """Make a configuration of a document, leaving out rules with problems; raise ``ConfigInvalid`` for any other."""
     broken: dict[str, tuple[str, ...]] = {}
+    rules = document.get("rules") if isinstance(document, dict) else None
+    left = list(range(len(rules))) if isinstance(rules, list) else []
     while True:
         try:
             return Loaded(config.decode(document), broken)
         except ConfigInvalid as error:
-            found = [(problem, _OF_A_RULE.match(problem)) for problem in error.problems]
-            outside = [problem for problem, rule in found if rule is None]
-            if outside or not isinstance(document, dict):
+            outside = [problem for problem in error.problems if not _OF_A_RULE.match(problem)]
+            if outside or not isinstance(document, dict) or not isinstance(rules, list):
                 raise ConfigInvalid(outside or error.problems) from None
-            bad = {int(rule[1]) for _, rule in found if rule is not None}
-            rules = document["rules"]
-            for number in bad:
-                problems = tuple(problem for problem, rule in found if rule is not None and int(rule[1]) == number)
-                broken[_name(rules[number], number)] = problems
-            document = {**document, "rules": [rule for number, rule in enumerate(rules) if number not in bad]}
+            told = [_OF_A_RULE.sub(lambda rule: f"rules[{left[int(rule[1])]}]", each) for each in error.problems]
+        for number in sorted({_number(problem) for problem in told}):
+            broken[_name(rules[number], number)] = tuple(each for each in told if _number(each) == number)
+            left.remove(number)
+        document = {**document, "rules": [rules[number] for number in left]}
+
+
+def _number(problem: str) -> int:
+    """Say which rule a problem is of."""
+    found = _OF_A_RULE.match(problem)
+    return int(found[1]) if found else -1
 
 
 def _name(rule: object, number: int) -> str:
