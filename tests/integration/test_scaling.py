@@ -1,0 +1,163 @@
+"""The autoscaler beside a real API server, as a person would use it."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.control_plane.cluster import ControlPlane
+from tests.integration.scaling import Rig, autoscaler, deployment, external, rig
+from tests.integration.service import until
+
+pytestmark = pytest.mark.apiserver
+
+WIDGETS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                "subresources": {
+                    "status": {},
+                    "scale": {
+                        "specReplicasPath": ".spec.size",
+                        "statusReplicasPath": ".status.size",
+                        "labelSelectorPath": ".status.selector",
+                    },
+                },
+            }
+        ],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def running(plane: ControlPlane) -> Iterator[Rig]:
+    with rig(plane, "shop") as ready:
+        yield ready
+
+
+def test_a_deployment_goes_up_down_to_zero_and_back(running):
+    running.set(queue=40)
+    running.apply(deployment("web", 4), autoscaler("web", minReplicas=0))
+    running.becomes(8)
+    running.set(queue=60)
+    running.becomes(12)
+    running.set(queue=10)
+    running.becomes(2)
+    running.set(queue=0)
+    running.becomes(0)
+    running.says("ScaledToZero", "True", "ScaledToZero")
+    running.set(queue=25)
+    running.becomes(5)
+    assert set(running.events()) == {"SuccessfulRescale"}
+
+
+def test_a_custom_resource_does_so_too(running):
+    running.set(custom=40)
+    running.plane.kubectl("apply", "-f", "-", stdin=json.dumps(WIDGETS))
+    running.plane.kubectl("wait", "--for=condition=Established", "crd/widgets.example.com")
+    widgets = ("--verb=list,watch", "--resource=widgets.example.com")
+    running.plane.kubectl("create", "clusterrole", "steadyscale:widgets", *widgets)
+    account = ("--clusterrole=steadyscale:widgets", "--serviceaccount=steadyscale:steadyscale")
+    running.plane.kubectl("create", "clusterrolebinding", "steadyscale:widgets", *account)
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 8}}
+    running.apply(widget)
+    running.patch("widget", "w", {"status": {"size": 8, "selector": "app=w"}}, "--subresource=status")
+    target = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w"}
+    running.apply(autoscaler("w", external("custom"), target=target, minReplicas=0))
+    size = lambda: running.get("widget", "w")["spec"]["size"]  # noqa: E731
+    running.set(custom=60)
+    until(lambda: size() == 12, "the widget has 12")
+    running.patch("widget", "w", {"status": {"size": 12, "selector": "app=w"}}, "--subresource=status")
+    running.set(custom=0)
+    until(lambda: size() == 0, "the widget has none")
+    running.set(custom=15)
+    until(lambda: size() == 3, "the widget has 3")
+
+
+def test_people_see_it_as_they_see_an_hpa(running):
+    running.set(seen=40)
+    running.apply(deployment("seen", 8), autoscaler("seen", external("seen")))
+    running.says("AbleToScale", "True", "ReadyForNewScale", "seen")
+    table = running.plane.kubectl("get", "spa", "seen", "--namespace=shop")
+    assert "NAME" in table
+    assert "seen" in table
+    told = running.plane.kubectl("describe", "spa", "seen", "--namespace=shop")
+    assert "ReadyForNewScale" in told
+    explained = running.plane.kubectl("explain", "podautoscaler.spec.metrics.external.fallback")
+    assert "failureDurationSeconds" in explained
+    assert "spa" in running.plane.kubectl("api-resources", "--api-group=steadyscale.dev")
+
+
+def test_bad_objects_are_refused_with_the_field_named(running):
+    for spec, field in (
+        ({"maxReplicas": 0}, "spec.maxReplicas"),
+        ({"minReplicas": 9, "maxReplicas": 3}, "spec.maxReplicas"),
+        ({"metrics": [external("m", fallback={"replicas": 0})]}, "fallback.replicas"),
+        ({"metrics": [external("m", fallback={})]}, "fallback.replicas"),
+        ({"metrics": [external("m", fallback={"replicas": 1, "failureDurationSeconds": 179})]}, "failureDurationSecon"),
+        ({"metrics": [external("m", fallback={"replicas": 1, "strategy": "Best"})]}, "fallback.strategy"),
+    ):
+        body = json.dumps(autoscaler("bad", **spec))
+        said = running.plane.kubectl("create", "--namespace=shop", "-f", "-", stdin=body, check=False)
+        assert field in said, said
+
+
+def test_a_second_owner_stops_it_and_is_named(running):
+    running.set(owned=60)
+    running.apply(deployment("owned", 8), autoscaler("owned", external("owned")))
+    running.becomes(12, "owned")
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "owned"}
+    native = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "owned"}}
+    running.apply({**native, "spec": {"scaleTargetRef": reference, "minReplicas": 12, "maxReplicas": 13}})
+    running.says("AbleToScale", "False", "AmbiguousTarget", "owned")
+    running.plane.kubectl("delete", "hpa", "owned", "--namespace=shop")
+    running.says("AbleToScale", "True", "ReadyForNewScale", "owned")
+
+
+def test_a_metric_that_stays_away_is_replaced_by_its_fallback(running):
+    running.set(flaky=40)
+    running.apply(deployment("flaky", 8))
+    fallback = {"replicas": 10, "failureDurationSeconds": 180}
+    running.apply(autoscaler("flaky", external("flaky", fallback=fallback)))
+    running.says("ExternalMetricFallbackActive", "False", "MetricsReadable", "flaky")
+    running.set(flaky=None)
+    running.says("ExternalMetricFallbackActive", "False", "FailureClockRunning", "flaky")
+    assert running.replicas("flaky") == 8
+    running.set(flaky=45)
+    running.says("ExternalMetricFallbackActive", "False", "MetricsReadable", "flaky")
+    running.becomes(9, "flaky")
+
+
+def test_a_competing_writer_does_not_stop_it(running):
+    running.set(fought=60)
+    running.apply(deployment("fought", 3), autoscaler("fought", external("fought")))
+    for turn in range(20):
+        running.patch("deployment", "fought", {"metadata": {"annotations": {"turn": str(turn)}}})
+    running.becomes(12, "fought")
+
+
+def test_a_target_that_goes_and_comes_back_is_scaled_again(running):
+    running.set(gone=60)
+    running.apply(deployment("gone", 8), autoscaler("gone", external("gone")))
+    running.becomes(12, "gone")
+    running.plane.kubectl("delete", "deployment", "gone", "--namespace=shop")
+    running.says("AbleToScale", "False", "FailedGetScale", "gone")
+    running.apply(deployment("gone", 8))
+    running.becomes(12, "gone")
+
+
+def test_it_wrote_nothing_that_it_may_not(running):
+    for program in running.programs:
+        log = program.log.read_text()
+        assert "Traceback" not in log
+        assert "forbidden" not in log.lower(), log
