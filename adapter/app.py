@@ -21,6 +21,7 @@ from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.config import Config, SelfManagedTls
 from adapter.door import InProcessMetrics
 from adapter.errors import ConfigInvalid
+from adapter.imports import Imports
 from adapter.loading import ConfigFile, Loaded
 from adapter.objects.follow import ExternalMetricObjects
 from adapter.objects.status import StatusKeeper
@@ -139,19 +140,26 @@ class _Metrics(NamedTuple):
     supply: MetricSupply
     objects: ExternalMetricObjects
     statuses: StatusKeeper
+    imports: Imports
 
     @classmethod
     def of(cls, loaded: Loaded, kube: KubeClient) -> Self:
         supply = MetricSupply(loaded, BACKENDS, clock)
         objects = ExternalMetricObjects(kube, supply.book, supply.entries)
         supply.tell(objects.use_backends)
-        return cls(supply, objects, StatusKeeper(kube, objects, supply.reader, clock))
+        imports = Imports(supply.book, supply.fetcher, loaded.config.prometheus_adapter)
+        return cls(supply, objects, StatusKeeper(kube, objects, supply.reader, clock), imports)
 
     async def run(self, file: ConfigFile) -> None:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(file.follow(self.supply.use, self.supply.refuse), name="configuration")
+            tasks.create_task(file.follow(self._use, self.supply.refuse), name="configuration")
+            tasks.create_task(self.imports.run(), name="imports")
             tasks.create_task(self.objects.run(), name="external metrics")
             tasks.create_task(self.statuses.run(), name="statuses of external metrics")
+
+    async def _use(self, config: Config) -> None:
+        await self.supply.use(config)
+        self.imports.use(config.prometheus_adapter)
 
 
 def _server(config: Config, door: Guard, tls: ServingContext, telemetry: Telemetry, metrics: "_Metrics") -> Server:

@@ -1,6 +1,6 @@
 """Every setting, with its meaning, its unit and the reason for its default; and the only reader of files and flags."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -12,6 +12,7 @@ from adapter.backends.entry import BackendEntry, backend_kinds
 from adapter.backends.prometheus import settings as prometheus_settings
 from adapter.errors import ConfigInvalid
 from adapter.rules import problems as rule_problems
+from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
 from adapter.rules.rule import STATIC, Rule
 from autoscaler.types.record import Record
 
@@ -140,6 +141,9 @@ class Config(Record, frozen=True):
     rules: tuple[Rule, ...] = ()
     """What the metrics are; here for any namespace, in ``ExternalMetric`` objects for one."""
 
+    prometheus_adapter: tuple[PrometheusAdapterFile, ...] = ()
+    """Files of prometheus-adapter to serve; a rule of ours goes before theirs of the same name."""
+
 
 def load(path: Path, flags: Mapping[str, Mapping[str, object]]) -> Config:
     """Read a configuration file and lay the command line's flags over it; raise ``ConfigInvalid`` with its problems."""
@@ -165,6 +169,7 @@ def decode(document: object) -> Config:
         *_limit_problems(config.limits),
         *_backend_problems(config),
         *_rule_problems(config),
+        *_import_problems(config),
     ]:
         raise ConfigInvalid(found)
     return config
@@ -206,6 +211,18 @@ def _backend_problems(config: Config) -> list[str]:
 
 def _rule_problems(config: Config) -> list[str]:
     return list(rule_problems.problems(config.rules, backends=config.backends))
+
+
+def _import_problems(config: Config) -> Iterator[str]:
+    for number, each in enumerate(config.prometheus_adapter):
+        at, entry = f"prometheusAdapter[{number}]", config.backends.get(each.backend)
+        if entry is None or entry.kind != "prometheus":
+            yield f"{at}.backend: there is no Prometheus {each.backend!r} under backends"
+        for key, time in (("relistInterval", each.relist_interval), ("interval", each.interval)):
+            if time <= timedelta():
+                yield f"{at}.{key}: must be more than nothing"
+        if each.file in {other.file for other in config.prometheus_adapter[:number]}:
+            yield f"{at}.file: is listed twice"
 
 
 def _limit_problems(limits: Limits) -> list[str]:

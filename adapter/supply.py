@@ -16,7 +16,7 @@ from adapter.rules.book import RuleBook
 from adapter.rules.rule import STATIC
 
 _log = logging.getLogger(__name__)
-_LIVE = frozenset({"backends", "rules"})
+_LIVE = frozenset({"backends", "rules", "prometheus_adapter"})
 
 Clock: TypeAlias = Callable[[], datetime]
 Kinds: TypeAlias = Mapping[str, Callable[[str, Any, Clock], Backend]]

@@ -70,7 +70,7 @@ def _findings(document: Document) -> Iterator[Finding]:
 
 
 def _configuration(content: Any) -> Iterator[str]:  # noqa: ANN401 - whatever stands in the file
-    if isinstance(content, dict) and "externalRules" in content:
+    if isinstance(content, dict) and ("externalRules" in content or isinstance(content.get("rules"), dict)):
         return _prometheus_adapter(content)
     config.decode(content)
     return iter(())

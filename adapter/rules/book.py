@@ -17,6 +17,7 @@ class RuleBook:
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._file = tuple(rules)
         self._objects: dict[str, Rule] = {}
+        self._imported: dict[str, tuple[Rule, ...]] = {}
         self._listeners: list[Callable[[tuple[Rule, ...]], None]] = []
         self.broken: Mapping[str, tuple[str, ...]] = {}
         """Rules of the file that are not in force, with what is wrong with them."""
@@ -41,6 +42,13 @@ class RuleBook:
             self._index()
             self._announce((before,) if before else (), (rule,) if rule else ())
 
+    def use_imported(self, file: str, rules: Iterable[Rule]) -> None:
+        """Replace the rules that come from a file of another adapter; any rule of our own goes before them."""
+        before, self._imported[file] = self._imported.get(file, ()), tuple(rules)
+        if before != self._imported[file]:
+            self._index()
+            self._announce(before, self._imported[file])
+
     def tell(self, listener: Callable[[tuple[Rule, ...]], None]) -> None:
         """Call ``listener`` with the rules, old and new, that are not what they were."""
         self._listeners.append(listener)
@@ -54,8 +62,10 @@ class RuleBook:
         return self._by_query.get(key, ())
 
     def _index(self) -> None:
-        self.rules = RuleSet((*self._objects.values(), *self._file))
+        imported = [(rule, file) for file, rules in self._imported.items() for rule in rules]
+        self.rules = RuleSet((*self._objects.values(), *self._file, *(rule for rule, _ in imported)))
         self._origins = {id(rule): key for key, rule in self._objects.items()}
+        self._origins |= {id(rule): file for rule, file in imported}
         self._by_query: dict[Hashable, tuple[Rule, ...]] = {}
         for rule in self.rules:
             if not rule.is_template:

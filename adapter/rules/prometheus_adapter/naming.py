@@ -74,7 +74,8 @@ def pinned(series_query: str) -> str:
     except PromqlError:
         return ""
     if found and found[0].kind == "name":
-        return found[0].text
+        is_selector = len(found) == 1 or (found[1].text == "{" and found[-1].text == "}")
+        return found[0].text if is_selector else ""  # not a selector of series: Prometheus will say so
     for label, sign, value in zip(found, found[1:], found[2:], strict=False):
         if label.text == "__name__" and value.kind == "string":
             text = value.text[1:-1]

@@ -1,0 +1,112 @@
+"""A file of prometheus-adapter, served: known names at once, the others as Prometheus has them, each on its own."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapter.imports import Imports
+from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
+from autoscaler.selector import parse
+from tests.prometheus.fixed import NOW, as_of, backend, reader, until
+from tests.prometheus.server import Server
+from tests.prometheus.trouble import Trouble
+
+pytestmark = [pytest.mark.prometheus, pytest.mark.usefixtures("nothing_is_left")]
+SUM = "sum(<<.Series>>{<<.LabelMatchers>>})"
+KNOWN = {
+    "seriesQuery": 'depth{queue!=""}',
+    "resources": {"overrides": {"namespace": {"resource": "namespace"}}},
+    "name": {"as": "queue_depth"},
+    "metricsQuery": SUM,
+}
+FOUND = {
+    "seriesQuery": '{__name__=~"odd|hostile"}',
+    "resources": {"namespaced": False},
+    "name": {"matches": "(.*)", "as": "my_${1}"},
+    "metricsQuery": SUM,
+}
+WRONG = {**FOUND, "seriesQuery": "sum(depth)", "name": {"as": "wrong"}}
+
+
+@asynccontextmanager
+async def importing(url: str, path: Path, *rules: Any) -> AsyncIterator[tuple[Imports, Callable[[], tuple[str, ...]]]]:
+    path.write_text(json.dumps({"externalRules": rules}))  # noqa: ASYNC240 - before anything waits
+    age = timedelta(seconds=as_of(0).timestamp() - NOW + 3600)
+    file = PrometheusAdapterFile(str(path), "prometheus", timedelta(milliseconds=50), age)
+    async with backend(url) as made:
+        read = reader(made)
+        imports = Imports(read.book, read.sources.fetcher, (file,))
+        running = asyncio.create_task(imports.run())
+        try:
+            yield imports, lambda: read.names("shop")
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_names_in_the_file_and_names_in_prometheus_are_served(fixed: Server, tmp_path: Path) -> None:
+    async with importing(fixed.url, tmp_path / "config.yaml", KNOWN, FOUND) as (_, names):
+        await until(lambda: names() == ("my_hostile", "my_odd", "queue_depth"))
+
+
+async def test_a_name_in_the_file_waits_for_nobody(hop: Trouble, tmp_path: Path) -> None:
+    hop.kind = "503"
+    async with importing(hop.url, tmp_path / "config.yaml", KNOWN, FOUND) as (imports, names):
+        await until(lambda: names() == ("queue_depth",))
+        question = '{__name__=~"odd|hostile"}'
+        await until(lambda: question in imports.kept[0].trouble)
+        assert imports.kept[0].trouble[question] == "unreachable: HTTP 503 Service Unavailable (internal)"
+        hop.kind = ""
+        await until(lambda: len(names()) == 3)
+        assert imports.kept[0].trouble == {}
+
+
+async def test_an_outage_takes_away_no_name_that_was_found(hop: Trouble, tmp_path: Path) -> None:
+    async with importing(hop.url, tmp_path / "config.yaml", FOUND) as (imports, names):
+        await until(lambda: names() == ("my_hostile", "my_odd"))
+        hop.kind = "503"
+        await until(lambda: bool(imports.kept[0].trouble))
+        assert names() == ("my_hostile", "my_odd")
+
+
+async def test_one_rule_that_prometheus_refuses_affects_no_other(fixed: Server, tmp_path: Path) -> None:
+    async with importing(fixed.url, tmp_path / "config.yaml", WRONG, KNOWN, FOUND) as (imports, names):
+        await until(lambda: names() == ("my_hostile", "my_odd", "queue_depth"))
+        await until(lambda: imports.kept[0].trouble.get("sum(depth)", "").startswith("bad query: "))
+
+
+async def test_a_changed_file_is_read_again_and_a_broken_one_is_not(
+    fixed: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapter.imports._LOOK_EVERY", 0.05)
+    path = tmp_path / "config.yaml"
+    async with importing(fixed.url, path, KNOWN) as (imports, names):
+        await until(lambda: names() == ("queue_depth",))
+        path.write_text(json.dumps({"externalRules": [{**KNOWN, "name": {"as": "renamed"}}]}))
+        await until(lambda: names() == ("renamed",))
+        path.write_text("not: [yaml")
+        await until(lambda: "" in imports.kept[0].trouble)
+        assert names() == ("renamed",)
+        imports.use(())
+        await until(lambda: names() == ())
+
+
+async def test_it_is_read_through_the_rendered_query(fixed: Server, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(json.dumps({"externalRules": [KNOWN]}))
+    file = PrometheusAdapterFile(str(tmp_path / "config.yaml"), "prometheus")
+    async with backend(fixed.url) as made:
+        read = reader(made)
+        running = asyncio.create_task(Imports(read.book, read.sources.fetcher, (file,)).run())
+        await until(lambda: bool(read.names("shop")))
+        look = await read.look("shop", "QUEUE_depth", parse("queue in (a,b)"))
+        assert look.query is not None
+        assert look.query.text == 'sum(depth{queue=~"a|b",namespace="shop"})'
+        assert [sample.milli for sample in look.samples] == [7500]
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
