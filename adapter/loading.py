@@ -31,36 +31,43 @@ class Loaded:
     broken: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ConfigFile:
     """Where the configuration is, and the flags that lie over it."""
 
     path: Path
     flags: Flags
-    every: timedelta = timedelta(seconds=5)
-    """How soon a change is noticed. A mounted ConfigMap changes by turning a link over, which a watch would miss."""
+    every: timedelta = timedelta(seconds=2)
+    """How often to look for changes. A mounted ConfigMap changes by turning a link over, which a watch would miss."""
+
+    _known: bytes | None = None
 
     def start(self) -> Loaded:
         """Read it for the first time; only a file that is wrong outside its rules is refused."""
+        self._known = self._content()
         return without_bad_rules(config.read(self.path, self.flags))
 
     async def follow(self, use: Callable[[Config], Awaitable[None]], refuse: Callable[[tuple[str, ...]], None]) -> None:
         """Read it again whenever it changes, for ever: ``use`` what makes sense, ``refuse`` what does not."""
-        known = await asyncio.to_thread(self._content)
+        before = self._known
         while True:
             await asyncio.sleep(self.every.total_seconds())
             content = await asyncio.to_thread(self._content)
-            if content == known:
-                continue
-            known = content
-            try:
-                changed = await asyncio.to_thread(config.load, self.path, self.flags)
-            except ConfigInvalid as error:
-                _log.error("configuration not reloaded; the old one stays", extra={"problems": error.problems})
-                refuse(error.problems)
-            else:
-                _log.info("configuration reloaded", extra={"rules": len(changed.rules)})
-                await use(changed)
+            # Whoever is still writing must be let finish: half a file may make sense, and mean something else.
+            is_finished, before = content == before, content
+            if content != self._known and is_finished:
+                self._known = content
+                await self._look(use, refuse)
+
+    async def _look(self, use: Callable[[Config], Awaitable[None]], refuse: Callable[[tuple[str, ...]], None]) -> None:
+        try:
+            changed = await asyncio.to_thread(config.load, self.path, self.flags)
+        except ConfigInvalid as error:
+            _log.error("configuration not reloaded; the old one stays", extra={"problems": error.problems})
+            refuse(error.problems)
+        else:
+            _log.info("configuration reloaded", extra={"rules": len(changed.rules)})
+            await use(changed)
 
     def _content(self) -> bytes | None:
         try:
