@@ -64,6 +64,11 @@ class Writing:
         found = self._shelf.get(place.kind.resource, place.key)
         if found is None:
             raise refusals.not_found(place.kind, place.name)
+        sent, known = (patch.get("metadata") or {}).get("uid"), found["metadata"].get("uid")
+        if sent and sent != known:
+            raise refusals.invalid(
+                place.kind, place.name, [f'metadata.uid: Invalid value: "{sent}": field is immutable']
+            )
         self._check(place, patch, found)
         shown = scales.show(place.kind, found) if place.subresource == "scale" else found
         return self._update(place, found, merged(shown, patch))

@@ -48,7 +48,8 @@ class StatusWriter:
         path = f"{POD_AUTOSCALERS}/namespaces/{metadata.namespace}/podautoscalers/{metadata.name}/status"
         difference = merge_patch(encode_status(autoscaler.status), encode_status(status))
         body: Json = {"metadata": {"resourceVersion": metadata.resource_version}, "status": difference}
-        written = self._store.learn(await self._client.patch(path, body))
+        with self._store.writing(f"{metadata.namespace}/{metadata.name}"):
+            written = self._store.learn(await self._client.patch(path, body))
         return autoscaler if written is None else written
 
 

@@ -6,6 +6,7 @@ reading again and writing the same number, five times at most; any other refusal
 
 import asyncio
 import random
+from contextlib import nullcontext
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -65,7 +66,9 @@ class ScaleClient:
         seen = await self._see(found, autoscaler)
         if isinstance(seen, TargetUnreadable):
             return NotRescaled(seen.message)
-        return await self._write(found, autoscaler, seen, replicas)
+        store = await self._targets.store(found)
+        with nullcontext() if store is None else store.writing(_key(autoscaler)):
+            return await self._write(found, autoscaler, seen, replicas)
 
     async def _find(self, autoscaler: Autoscaler) -> Resource | TargetUnreadable:
         reference, target = autoscaler.spec.scale_target_ref, target_of(autoscaler)
@@ -83,7 +86,7 @@ class ScaleClient:
         store = await self._targets.store(resource)
         if store is None:
             return await self._fetch(resource, namespace, name)
-        seen = store.get(f"{namespace}/{name}")
+        seen = store.get(_key(autoscaler))
         return TargetUnreadable(not_found(resource.group, resource.plural, name)) if seen is None else seen
 
     async def _fetch(self, resource: Resource, namespace: str, name: str) -> SeenScale | TargetUnreadable:
@@ -107,7 +110,7 @@ class ScaleClient:
                 seen = seen if isinstance(fresh, TargetUnreadable) else fresh
                 await asyncio.sleep(_BETWEEN_WRITES * random.uniform(1, 1.1))  # noqa: S311 - spreads load, guards nothing
             else:
-                await self._learn(resource, f"{namespace}/{name}", decode_scale(answer), seen)
+                await self._learn(resource, _key(autoscaler), decode_scale(answer), seen)
                 return Rescaled(replicas, attempt)
         raise AssertionError("the last attempt returns")
 
@@ -119,6 +122,10 @@ class ScaleClient:
         if isinstance(before.scale, ScaleTarget):  # a Deployment's own selector is printed otherwise than in its Scale
             written = replace(written, scale=replace(written.scale, selector=before.scale.selector))
         store.hold(key, written.version, written)
+
+
+def _key(autoscaler: Autoscaler) -> str:
+    return f"{autoscaler.metadata.namespace}/{autoscaler.spec.scale_target_ref.name}"
 
 
 def _body(resource: Resource, namespace: str, name: str, seen: SeenScale, replicas: int) -> Json:

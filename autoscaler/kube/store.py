@@ -8,7 +8,7 @@ he has already changed himself, and nobody is woken by his own doing.
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
@@ -36,6 +36,10 @@ class Store(Generic[T]):
         self._keep = keep
         self._kept: dict[str, _Kept[T]] = {}
         self._listeners: list[Callable[[str], None]] = []
+        self._writing: dict[str, bool] = {}
+        """The keys that are being written by us, and whether news of them came meanwhile."""
+        self._ours: dict[str, str] = {}
+        """The version that our last write gave to each of those."""
         self._settled = asyncio.Event()
         self._trouble: KubeError | None = None
         self.changes = 0
@@ -85,6 +89,21 @@ class Store(Generic[T]):
             listener(key)
         return partial(self._listeners.remove, listener)
 
+    @contextmanager
+    def writing(self, key: str) -> Iterator[None]:
+        """Tell nobody of a key while it is written in the block, unless more than that happens to it.
+
+        The watch may tell of a write before its answer has come.
+        """
+        self._writing[key] = False
+        try:
+            yield
+        finally:
+            heard, ours = self._writing.pop(key), self._ours.pop(key, None)
+            known = self._kept.get(key)
+            if heard and (known is None or known.version != ours):
+                self._announce(key)
+
     def learn(self, content: Json) -> T | None:
         """Take in the answer to a write of our own, and tell nobody; give what was kept of it."""
         thing = self._keep(content)
@@ -98,6 +117,8 @@ class Store(Generic[T]):
         if known is None or not _is_older(version, known.version):
             self._kept[key] = _Kept(version, thing)
             self.changes += 1
+        if key in self._writing:
+            self._ours[key] = version
 
     async def run(self) -> None:
         """Keep up with the collection until cancelled."""
@@ -144,7 +165,8 @@ class Store(Generic[T]):
         if thing is None:
             self._forget(key)
         else:
-            self.hold(key, version, thing)
+            self._kept[key] = _Kept(version, thing)
+            self.changes += 1
             self._announce(key)
 
     def _forget(self, key: str) -> None:
@@ -153,6 +175,9 @@ class Store(Generic[T]):
             self._announce(key)
 
     def _announce(self, key: str) -> None:
+        if key in self._writing:
+            self._writing[key] = True
+            return
         for listener in self._listeners:
             listener(key)
 

@@ -6,6 +6,7 @@ from adapter.demo.cluster import Cluster
 from autoscaler.kube.client import Json, KubeClient
 from tests.control_plane.cluster import ControlPlane
 
+MAPS = "/api/v1/namespaces/default/configmaps"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
 
 
@@ -25,6 +26,15 @@ class Api:
             return f"token of {name}"
         await asyncio.to_thread(self._behind.kubectl, "create", "serviceaccount", name)
         return (await asyncio.to_thread(self._behind.kubectl, "create", "token", name)).strip()
+
+    async def forget_the_past(self) -> None:
+        """Let no watch go on from a version that is known now."""
+        if isinstance(self._behind, Cluster):
+            self._behind.expire_watches()
+            return
+        await self.client.create(f"{MAPS}", {"metadata": {"generateName": "so-that-time-has-passed-"}})
+        await asyncio.to_thread(self._behind.apiserver.stop)
+        await asyncio.to_thread(self._behind.apiserver.start)
 
     async def allow(self, user: str, resource: str) -> None:
         """Let `user` list one resource of our group in the namespace default."""

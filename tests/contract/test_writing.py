@@ -1,0 +1,113 @@
+"""What becomes of what is written: versions, generations, subresources, defaults, and the words of a refusal."""
+
+import pytest
+
+from autoscaler.kube.errors import BadRequest, Conflict, KubeError, NotFound
+from tests.contract.api import Api
+from tests.contract.things import DEPLOYMENTS, WIDGETS, define, deployment, new_name, widget, widget_definition
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+
+
+async def said(api: Api, method: str, path: str, body: object = None) -> str | None:
+    with pytest.raises(KubeError) as caught:
+        await api.client.request(method, path, body=body)  # type: ignore[arg-type]
+    return caught.value.said
+
+
+async def test_what_is_missing_is_named(api: Api) -> None:
+    name = new_name()
+    assert await said(api, "GET", f"{DEPLOYMENTS}/{name}") == f'deployments.apps "{name}" not found'
+    assert await said(api, "GET", f"{DEPLOYMENTS}/{name}/scale") == f'deployments.apps "{name}" not found'
+    assert await said(api, "GET", f"{MAPS}/{name}") == f'configmaps "{name}" not found'
+
+
+async def test_a_kind_that_is_not_served_is_not_found(api: Api) -> None:
+    with pytest.raises(NotFound):
+        await api.client.get("/apis/nobody.example/v1/namespaces/default/things/one")
+
+
+async def test_a_conflict_says_what_to_do(api: Api) -> None:
+    name = new_name()
+    first = await api.client.create(MAPS, {"metadata": {"name": name}})
+    await api.client.patch(f"{MAPS}/{name}", {"data": {"a": "1"}})
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    assert await said(api, "PUT", f"{MAPS}/{name}", {**first, "data": {"a": "2"}}) == (
+        f'Operation cannot be fulfilled on configmaps "{name}": {why}'
+    )
+
+
+async def test_another_object_of_the_same_name_is_not_written_over(api: Api) -> None:
+    name = new_name()
+    await api.client.create(MAPS, {"metadata": {"name": name}})
+    another = {"metadata": {"name": name, "uid": "of-somebody-else"}}
+    with pytest.raises(Conflict, match="UID in precondition"):
+        await api.client.replace(f"{MAPS}/{name}", another)
+    with pytest.raises(BadRequest, match="field is immutable"):
+        await api.client.patch(f"{MAPS}/{name}", another)
+
+
+async def test_writing_what_is_there_changes_no_version(api: Api) -> None:
+    name = new_name()
+    first = await api.client.create(MAPS, {"metadata": {"name": name}, "data": {"a": "1"}})
+    again = await api.client.patch(f"{MAPS}/{name}", {"data": {"a": "1"}})
+    assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+
+
+async def test_a_lease_that_is_put_where_none_is_comes_into_being(api: Api) -> None:
+    name = new_name()
+    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}}
+    put = await api.client.replace(f"{LEASES}/{name}", {**body, "spec": {"holderIdentity": "me"}})
+    assert put["spec"]["holderIdentity"] == "me"
+
+
+async def test_a_change_of_what_is_asked_for_is_a_generation_and_a_status_is_none(api: Api) -> None:
+    await define(api.client, widget_definition())
+    name = new_name()
+    made = await api.client.create(WIDGETS, {**widget(name, size=1), "status": {"size": 9}})
+    assert made["metadata"]["generation"] == 1
+    assert "status" not in made
+    status = await api.client.patch(f"{WIDGETS}/{name}/status", {"spec": {"size": 7}, "status": {"size": 1}})
+    assert (status["metadata"]["generation"], status["spec"]["size"], status["status"]["size"]) == (1, 1, 1)
+    edited = await api.client.patch(f"{WIDGETS}/{name}", {"spec": {"size": 2}, "status": {"size": 8}})
+    assert (edited["metadata"]["generation"], edited["spec"]["size"], edited["status"]["size"]) == (2, 2, 1)
+
+
+async def test_a_status_of_an_older_version_is_a_conflict(api: Api) -> None:
+    await define(api.client, widget_definition())
+    name = new_name()
+    made = await api.client.create(WIDGETS, widget(name, size=1))
+    await api.client.patch(f"{WIDGETS}/{name}", {"spec": {"size": 2}})
+    version = made["metadata"]["resourceVersion"]
+    with pytest.raises(Conflict):
+        await api.client.patch(
+            f"{WIDGETS}/{name}/status", {"metadata": {"resourceVersion": version}, "status": {"size": 1}}
+        )
+
+
+async def test_a_custom_object_is_not_replaced_blindly(api: Api) -> None:
+    await define(api.client, widget_definition())
+    name = new_name()
+    await api.client.create(WIDGETS, widget(name, size=1))
+    with pytest.raises(BadRequest, match="resourceVersion"):
+        await api.client.replace(f"{WIDGETS}/{name}", widget(name, size=2))
+
+
+async def test_a_schema_fills_in_prunes_and_refuses(api: Api) -> None:
+    await define(api.client, widget_definition())
+    name = new_name()
+    made = await api.client.create(WIDGETS, widget(name, size=1, weight=3))
+    assert made["spec"] == {"size": 1, "colour": "grey"}
+    refused = await said(api, "POST", WIDGETS, widget(new_name(), size=-1, colour="blue"))
+    assert refused is not None
+    assert "spec.size: Invalid value: -1" in refused
+    assert 'spec.colour: Unsupported value: "blue": supported values: "grey", "red"' in refused
+
+
+async def test_what_was_deleted_is_gone(api: Api) -> None:
+    name = new_name()
+    await api.client.create(DEPLOYMENTS, deployment(name, 0))
+    await api.client.request("DELETE", f"{DEPLOYMENTS}/{name}")
+    with pytest.raises(NotFound):
+        await api.client.get(f"{DEPLOYMENTS}/{name}")
