@@ -62,9 +62,11 @@ class Service:
 
 
 @contextmanager
-def service(plane: ControlPlane, port: int, **self_managed: str) -> Iterator[Service]:
+def service(
+    plane: ControlPlane, port: int, *, metrics: dict[str, Any] | None = None, **self_managed: str
+) -> Iterator[Service]:
     """Run our process for the length of the block, registered and available."""
-    program = process(plane, port, **self_managed)
+    program = process(plane, port, metrics=metrics, **self_managed)
     program.start()
     try:
         running = Service(plane, port, program)
@@ -74,11 +76,18 @@ def service(plane: ControlPlane, port: int, **self_managed: str) -> Iterator[Ser
         program.stop()
 
 
-def process(plane: ControlPlane, port: int, *, files: dict[str, str] | None = None, **self_managed: str) -> Program:
+def process(
+    plane: ControlPlane,
+    port: int,
+    *,
+    files: dict[str, str] | None = None,
+    metrics: dict[str, Any] | None = None,
+    **self_managed: str,
+) -> Program:
     """Make ready to run our process on a port, with its service account's token and nothing else."""
     tls = {"files": files} if files else {"selfManaged": {"namespace": "steadyscale", **self_managed}}
     config, log = plane.folder / f"service-{port}.yaml", plane.folder / f"service-{port}.log"
-    config.write_text(json.dumps(_config(port, tls)))
+    config.write_text(json.dumps({**_config(port, tls), **(metrics or {})}))
     token = plane.kubectl("create", "token", "steadyscale", "--namespace=steadyscale", "--duration=1h").strip()
     kubeconfig = plane.kubeconfig_with_token(f"service-{port}", token)
     command = [sys.executable, "-m", "adapter", "serve", f"--config={config}", f"--kubeconfig={kubeconfig}"]
