@@ -23,7 +23,6 @@ class AccessLog:
         """Write about one request."""
         if exchange.endpoint != "metric" and response.status < 400:
             return
-        asked = exchange.attributes
         facts: dict[str, object] = {
             "method": exchange.request.method,
             "endpoint": exchange.endpoint,
@@ -32,8 +31,10 @@ class AccessLog:
             "caller": exchange.caller.name if exchange.caller else "",
             "audit": exchange.audit_id,
         }
+        asked = exchange.attributes
         if isinstance(asked, ResourceAttributes):
-            facts |= {"namespace": asked.namespace, "metric": asked.resource[:_LONGEST]}
+            facts["namespace"] = asked.namespace
+            facts["metric"] = asked.resource[:_LONGEST]
         else:
             facts["path"] = exchange.path[:_LONGEST]
         if error is not None:

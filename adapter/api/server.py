@@ -111,7 +111,7 @@ class Server:
     def _count_access(self, exchange: Exchange, error: Exception | None) -> None:
         """Count how the two steps at the door ended, as far as they were taken."""
         if exchange.caller is not None:
-            self._telemetry.authentications.add("anonymous" if exchange.caller == ANONYMOUS else "passed")
+            self._telemetry.authentications.add("anonymous" if exchange.caller is ANONYMOUS else "passed")
             self._telemetry.authorizations.add(_REFUSALS.get(type(error), "passed"))
         elif isinstance(error, errors.Unauthenticated):
             self._telemetry.authentications.add("refused")

@@ -35,13 +35,17 @@ def _caller(trust: Trust, headers: CIMultiDictProxy[str]) -> Caller | None:
     user = _first(trust.user_headers, headers)
     if not user:
         return None
-    groups = (group for header in trust.group_headers for group in headers.getall(header, ()) if group)
-    return Caller(name=user, uid=_first(trust.uid_headers, headers), groups=tuple(groups), extra=_extra(trust, headers))
+    groups = [group for header in trust.group_headers for group in headers.getall(header, ()) if group]
+    return Caller(user, _first(trust.uid_headers, headers), tuple(groups), _extra(trust, headers))
 
 
 def _first(listed: tuple[str, ...], headers: CIMultiDictProxy[str]) -> str:
     """Give the first value of the first listed header that has one; a header's later values are never looked at."""
-    return next((value for name in listed if (value := headers.get(name, ""))), "")
+    for name in listed:
+        value = headers.get(name)
+        if value:
+            return value
+    return ""
 
 
 @lru_cache(maxsize=16)
@@ -52,10 +56,11 @@ def _lowered(prefixes: tuple[str, ...]) -> tuple[str, ...]:
 def _extra(trust: Trust, headers: CIMultiDictProxy[str]) -> dict[str, tuple[str, ...]]:
     extra: dict[str, tuple[str, ...]] = {}
     prefixes = _lowered(trust.extra_prefixes)
-    for name, value in headers.items():
+    for name in headers:
         lowered = name.lower()
         if lowered.startswith(prefixes):
             prefix = next(prefix for prefix in prefixes if lowered.startswith(prefix))
             key = unquote(lowered[len(prefix) :])
-            extra[key] = (*extra.get(key, ()), value)
+            if key not in extra:
+                extra[key] = tuple(headers.getall(name))
     return extra
