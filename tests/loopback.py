@@ -17,6 +17,7 @@ from typing import Any
 
 from adapter import log
 from adapter.api.access_log import AccessLog
+from adapter.api.debug import Debug
 from adapter.api.external_metrics import ExternalMetrics
 from adapter.api.server import Journal, Server
 from adapter.app import clock
@@ -76,7 +77,10 @@ class Rehearsal(StaticBackend):
 
 @dataclass
 class Reviews:
-    """The API server's opinion: alice and bob may list our metrics in ``default``; the token ``good`` is bob's."""
+    """The API server's opinion: alice and bob may list our metrics in ``default``; the token ``good`` is bob's.
+
+    Bob is an operator and may also look into the service.
+    """
 
     tokens: list[str] = field(default_factory=list)
     wishes: list[tuple[Subject, dict[str, Any]]] = field(default_factory=list)
@@ -89,7 +93,8 @@ class Reviews:
         self.wishes.append((subject, wanted))
         resource, path = wanted.get("resourceAttributes"), wanted.get("nonResourceAttributes")
         if path is not None:
-            allowed = "system:authenticated" in subject.groups and path["path"].startswith(_OPEN_TO_ALL)
+            may_look = subject.name == "bob" and path["path"].startswith("/debug/")
+            allowed = may_look or ("system:authenticated" in subject.groups and path["path"].startswith(_OPEN_TO_ALL))
         else:
             allowed = (
                 subject.name in {"alice", "bob"} and resource["verb"] == "list" and resource["namespace"] == "default"
@@ -192,5 +197,6 @@ def assemble(folder: Path, limits: Limits) -> tuple[Server, ServingContext, Revi
         authorizer=Access(reviews.access),
         limits=limits,
         journal=Journal(Telemetry(), AccessLog(log.writer("json"), clock)),
+        debug=Debug(reader),
     )
     return server, tls, reviews

@@ -1,3 +1,7 @@
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -6,11 +10,13 @@ from adapter import errors
 from adapter.backends.static import StaticBackend
 from adapter.fetch import Fetcher
 from adapter.reader import RuleReader, Sources
+from adapter.reads import Asked
 from adapter.rules.book import RuleBook
-from adapter.rules.rule import Rule, Series
+from adapter.rules.rule import Namespacing, Rule, Series
 from adapter.sample import Sample
 from autoscaler.selector import parse
 from autoscaler.types.observation import FailureClass
+from tests.fakes.backend import BEGINNING, ScriptedBackend, loop_clock, raw
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 EVERYTHING = parse("")
@@ -112,3 +118,119 @@ async def test_a_number_just_as_old_as_may_be_is_served():
     rule = Rule("m", (Series(1, {}, timedelta(seconds=90)),), max_sample_age=timedelta(seconds=90))
 
     assert len(await reader(rule).read("ns", "m", EVERYTHING)) == 1
+
+
+# --- whose series, which labels, what is remembered -----------------------------------------------------------------
+
+
+@asynccontextmanager
+async def reading(backend: ScriptedBackend, *rules: Rule) -> AsyncIterator[RuleReader]:
+    it = RuleReader(RuleBook(rules), Sources.of(Fetcher({"b": backend}, loop_clock)), loop_clock)
+    yield it
+    await it.sources.aclose()
+
+
+TEAMS = Rule("queue", backend="b", query="q")
+
+
+@pytest.mark.looptime
+async def test_a_namespace_is_answered_from_its_own_series():
+    rows = (raw(1, namespace="shop"), raw(2, namespace="bank"), raw(4))
+    async with reading(ScriptedBackend(rows={"q": rows}), TEAMS) as it:
+        assert [s.milli for s in await it.read("shop", "queue", EVERYTHING)] == [1000]
+        assert [s.milli for s in await it.read("bank", "queue", EVERYTHING)] == [2000]
+        with pytest.raises(errors.NoSeries, match="nothing matches a=b,namespace=other"):
+            await it.read("other", "queue", parse("a=b"))
+
+
+@pytest.mark.looptime
+async def test_no_selector_reaches_another_namespaces_series():
+    rows = (raw(1, namespace="shop"), raw(2, namespace="bank"))
+    async with reading(ScriptedBackend(rows={"q": rows}), TEAMS) as it:
+        for hostile in ("namespace=bank", "namespace in (bank,shop),namespace!=shop", "namespace!=shop"):
+            with pytest.raises(errors.NoSeries):
+                await it.read("shop", "queue", parse(hostile))
+
+
+@pytest.mark.looptime
+async def test_what_is_shared_is_answered_from_one_namespace_for_all():
+    shared = Rule("queue", backend="b", query="q", namespace=Namespacing("namespace", "bank"))
+    async with reading(ScriptedBackend(rows={"q": (raw(1, namespace="shop"), raw(2, namespace="bank"))}), shared) as it:
+        assert [s.milli for s in await it.read("shop", "queue", EVERYTHING)] == [2000]
+
+
+@pytest.mark.looptime
+async def test_series_without_the_label_that_the_rule_names_are_explained():
+    async with reading(ScriptedBackend(rows={"q": (raw(1),)}), TEAMS) as it:
+        with pytest.raises(errors.NoSeries, match="no series has the label 'namespace' that the rule"):
+            await it.read("shop", "queue", EVERYTHING)
+
+
+@pytest.mark.looptime
+async def test_a_label_that_selectors_may_not_use_is_the_callers_error():
+    rule = Rule("queue", backend="b", query="q", labels=("queue", "vhost"))
+    async with reading(ScriptedBackend(), rule) as it:
+        with pytest.raises(errors.BadRequest, match="cannot use the label 'pod'; they can use: queue, vhost"):
+            await it.read("shop", "queue", parse("queue=a,pod=b"))
+
+
+@pytest.mark.looptime
+async def test_a_template_is_asked_for_each_selector_with_the_selector_inside():
+    rule = Rule("queue", backend="b", query="sum(x{<<.LabelMatchers>>})")
+    asked = 'sum(x{queue="a",namespace="shop"})'
+    backend = ScriptedBackend(rows={asked: (raw(3),)})
+    async with reading(backend, rule) as it:
+        for _ in range(5):
+            assert [s.milli for s in await it.read("shop", "queue", parse("queue=a"))] == [3000]
+        with pytest.raises(errors.BadRequest, match="compares numbers"):
+            await it.read("shop", "queue", parse("queue>5"))
+
+    assert backend.asked == {asked: 1}
+
+
+@pytest.mark.looptime
+async def test_each_read_is_remembered_with_since_when_it_fails():
+    backend = ScriptedBackend(rows={"q": (raw(5, namespace="shop"), raw(1, namespace="bank"))}, takes=0.5)
+    async with reading(backend, TEAMS) as it:
+        await it.read("shop", "queue", EVERYTHING)
+        backend.rows["q"] = errors.BackendRefused("no", detail="HTTP 418")
+        for _ in range(3):
+            await asyncio.sleep(20)
+            with contextlib.suppress(errors.BackendRefused):
+                await it.read("shop", "Queue", EVERYTHING)
+        read = it.reads.of(Asked("shop", "queue", EVERYTHING))
+
+        assert (read.failures, read.failure) == (3, FailureClass.REFUSED)
+        assert read.first_failure_time == BEGINNING + timedelta(seconds=20.5)
+        assert (read.good_milli, read.good_at) == (5000, BEGINNING + timedelta(seconds=0.5))
+        assert (read.message, read.detail) == ("metric 'queue': scripted: refused: no", "HTTP 418")
+        assert (read.query, read.seen, read.chosen) == ("q", 0, 0)
+
+        backend.rows["q"] = (raw(6, loop_clock(), namespace="shop"),)
+        await asyncio.sleep(20)
+        await it.read("shop", "queue", EVERYTHING)
+        assert (read.failures, read.first_failure_time, read.good_milli) == (0, None, 6000)
+        assert (read.seen, read.chosen, read.took) == (1, 1, timedelta(seconds=0.5))
+
+
+@pytest.mark.looptime
+async def test_a_glance_fetches_nothing_and_is_not_remembered():
+    backend = ScriptedBackend(rows={"q": (raw(5, namespace="shop"),)})
+    async with reading(backend, TEAMS) as it:
+        assert it.glance("shop", "queue", EVERYTHING).outcome is None
+        await it.read("shop", "queue", EVERYTHING)
+        assert [s.milli for s in it.glance("shop", "queue", parse("namespace=shop")).samples] == [5000]
+
+        assert backend.asked["q"] == 1
+        assert it.reads.peek(Asked("shop", "queue", parse("namespace=shop"))) is None
+
+
+@pytest.mark.looptime
+async def test_an_edited_rule_is_fetched_anew():
+    backend = ScriptedBackend(rows={"q": (raw(5, namespace="shop"),)})
+    async with reading(backend, TEAMS) as it:
+        await it.read("shop", "queue", EVERYTHING)
+        it.book.use_file([Rule("queue", backend="b", query="q", interval=timedelta(seconds=30))])
+        await it.read("shop", "queue", EVERYTHING)
+
+    assert backend.asked["q"] == 2
