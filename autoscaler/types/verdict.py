@@ -109,4 +109,8 @@ class Unavailable(Record):
     status: MetricStatus = UNREAD
 
 
-Verdict: TypeAlias = Proposal | Substitute | Unavailable
+Answer: TypeAlias = Proposal | Unavailable
+"""What a metric says itself."""
+
+Verdict: TypeAlias = Answer | Substitute
+"""What is said of a metric, by itself or by its fallback."""
