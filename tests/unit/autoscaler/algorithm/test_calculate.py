@@ -770,5 +770,11 @@ def test_pod_level_requests_count_only_with_their_gate():
     assert utilization(Metric(type=CONTAINER_RESOURCE, container_resource=source)) == 100
 
 
+@pytest.mark.parametrize("average_of", [from_external_average, from_object_average])
+def test_with_no_pod_to_share_it_the_ratio_is_told_as_if_there_were_one(average_of):
+    assert average_of(12000, 5000, 0, TENTH) == Calculation(3, Rule.TOTAL, MIN_INT64, 5000, 2.4)
+    assert average_of(0, 5000, 0, TENTH) == Calculation(0, Rule.TOTAL, MIN_INT64, 5000, 0.0)
+
+
 def test_an_incalculable_says_why():
     assert from_total(100, 5, 3, TENTH, ()) == Incalculable(f"unable to calculate ready pods: {NO_PODS}")
