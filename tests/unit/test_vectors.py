@@ -7,7 +7,7 @@ import pytest
 from autoscaler.conformance.report import print_report, run_file
 
 FOLDER = Path(__file__).parents[1] / "vectors"
-FILES = sorted(path.name for path in FOLDER.glob("*.json"))
+FILES = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.json"))
 AT_LEAST = {
     "behavior.json": 730,
     "quantity.json": 1260,
@@ -29,15 +29,16 @@ def test_every_case_of_a_file_is_run_and_passes(reports, name):
     report = reports[name]
 
     assert (report.failures, report.not_run) == ((), ()), "\n".join(print_report(report))
+    assert report.passed
 
 
-def test_no_file_has_lost_its_cases(reports):
-    assert {name: report.passed for name, report in reports.items() if report.passed < AT_LEAST[name]} == {}
-    assert set(FILES) == set(AT_LEAST)
+@pytest.mark.parametrize("name", AT_LEAST)
+def test_no_file_has_lost_its_cases(reports, name):
+    assert reports[name].passed >= AT_LEAST[name]
 
 
 def test_more_than_3800_cases_are_run(reports, record_property):
     total = sum(report.passed for report in reports.values())
     record_property("vectors", total)
 
-    assert total > 3800, f"{total} vectors passed"
+    assert total > 3800, f"only {total} vectors were run"

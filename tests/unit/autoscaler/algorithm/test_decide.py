@@ -536,12 +536,13 @@ def test_without_its_gate_a_tolerance_is_not_honoured():
 
 
 @pytest.mark.parametrize(
-    ("spec", "rivals", "hold", "message", "bound"),
+    ("spec", "rivals", "hold", "reason", "message", "bound"),
     [
         pytest.param(
             {"mode": "DryRun"},
             (),
             Held(Hold.DRY_RUN, 5, 3),
+            "DryRun",
             "spec.mode is DryRun; it would be 5 replicas",
             Bound.DRY_RUN,
             id="a dry run",
@@ -550,6 +551,7 @@ def test_without_its_gate_a_tolerance_is_not_honoured():
             {"mode": "Paused"},
             (),
             Held(Hold.PAUSED, 5, 3),
+            "Paused",
             "scaling is paused until spec.mode is changed; it would be 5 replicas",
             Bound.PAUSED,
             id="a pause without end",
@@ -558,6 +560,7 @@ def test_without_its_gate_a_tolerance_is_not_honoured():
             {"mode": "Paused", "paused_until": later(90)},
             (),
             Held(Hold.PAUSED, 5, 3, later(90)),
+            "Paused",
             "scaling is paused until 2026-03-01T12:01:30Z; it would be 5 replicas",
             Bound.PAUSED,
             id="a pause until later",
@@ -566,6 +569,7 @@ def test_without_its_gate_a_tolerance_is_not_honoured():
             {},
             ("HorizontalPodAutoscaler/shop/web", "PodAutoscaler/shop/web2"),
             Held(Hold.RIVAL, 5, 3, rivals=("HorizontalPodAutoscaler/shop/web", "PodAutoscaler/shop/web2")),
+            "AmbiguousTarget",
             "the target is also scaled by HorizontalPodAutoscaler/shop/web, PodAutoscaler/shop/web2: "
             "remove one of them; nothing is scaled until then",
             Bound.RIVAL,
@@ -575,6 +579,7 @@ def test_without_its_gate_a_tolerance_is_not_honoured():
             {"mode": "DryRun"},
             ("HorizontalPodAutoscaler/shop/web",),
             Held(Hold.RIVAL, 5, 3, rivals=("HorizontalPodAutoscaler/shop/web",)),
+            "AmbiguousTarget",
             "the target is also scaled by HorizontalPodAutoscaler/shop/web: "
             "remove one of them; nothing is scaled until then",
             Bound.RIVAL,
@@ -582,7 +587,7 @@ def test_without_its_gate_a_tolerance_is_not_honoured():
         ),
     ],
 )
-def test_a_decision_is_made_and_told_but_not_carried_out(spec, rivals, hold, message, bound):
+def test_a_decision_is_made_and_told_but_not_carried_out(spec, rivals, hold, reason, message, bound):
     past = long_at(3)
 
     decision = decide_once(
@@ -590,7 +595,7 @@ def test_a_decision_is_made_and_told_but_not_carried_out(spec, rivals, hold, mes
     )
 
     assert (decision.replicas, decision.scale_to, decision.events) == (5, None, ())
-    assert condition_of(decision, "AbleToScale") == ("False", hold.hold.value, message)
+    assert condition_of(decision, "AbleToScale") == ("False", reason, message)
     assert reasons_of(decision)["ScalingActive"] == ACTIVE
     assert (decision.status.desired_replicas, decision.status.last_scale_time) == (5, None)
     assert (decision.history.scale_ups, decision.status.condition("ScaledToZero")) == ((), None)
