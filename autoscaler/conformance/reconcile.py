@@ -25,6 +25,7 @@ MOST_SCALE_WRITES = 5
 """How often upstream writes the scale before it takes a conflict for an answer."""
 
 _PLURALS = {
+    ("apps", "DaemonSet"): "daemonsets.apps",
     ("apps", "Deployment"): "deployments.apps",
     ("apps", "ReplicaSet"): "replicasets.apps",
     ("apps", "StatefulSet"): "statefulsets.apps",
