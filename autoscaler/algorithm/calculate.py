@@ -173,7 +173,8 @@ def from_object_average(usage: int, target: int, status_replicas: int, tolerance
     average = ceiling64(ratio(usage, status_replicas))
     if tolerance.covers(usage_ratio):
         return Calculation(status_replicas, Rule.WITHIN_TOLERANCE, average, target, usage_ratio)
-    return Calculation(ceiling32(ratio(usage, target)), Rule.TOTAL, average, target, usage_ratio)
+    wanted = ratio(usage, target)
+    return Calculation(ceiling32(wanted), Rule.TOTAL, average, target, usage_ratio if status_replicas else wanted)
 
 
 def from_external_average(usage: int, target: int, status_replicas: int, tolerance: Tolerance) -> Calculation:
@@ -185,7 +186,7 @@ def from_external_average(usage: int, target: int, status_replicas: int, toleran
         return Calculation(status_replicas, Rule.WITHIN_TOLERANCE, average, target, usage_ratio)
     wanted = ratio(usage, target)
     replicas = MAX_INT32 if wanted > MAX_INT32 else ceiling32(wanted)
-    return Calculation(replicas, Rule.TOTAL, average, target, usage_ratio)
+    return Calculation(replicas, Rule.TOTAL, average, target, usage_ratio if status_replicas else wanted)
 
 
 def _average_ratio(usage: int, target: int, status_replicas: int) -> float:

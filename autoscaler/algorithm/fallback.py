@@ -146,7 +146,8 @@ def _unreadable(source: ExternalSource, verdict: Unavailable, before: Clock | No
     fallback = source.fallback or Fallback()
     second = scene.now.replace(microsecond=0)
     since = second if before is None else min(before.since, second)
-    due = since + timedelta(seconds=fallback.failure_duration_seconds or FAILURE_DURATION_SECONDS)
+    patience = fallback.failure_duration_seconds
+    due = since + timedelta(seconds=FAILURE_DURATION_SECONDS if patience is None else patience)
     events = [] if before is not None else [conditions.warning(verdict.reason, verdict.message)]
     if scene.now < due:
         waiting = MetricFailed(

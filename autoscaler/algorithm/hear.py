@@ -9,7 +9,7 @@ from autoscaler.algorithm.propose import name_of, propose
 from autoscaler.algorithm.scene import Scene
 from autoscaler.types.observation import Reading
 from autoscaler.types.spec import EXTERNAL, ExternalSource, Metric
-from autoscaler.types.verdict import Proposal, Unavailable, Verdict
+from autoscaler.types.verdict import Answer, Proposal, Verdict
 from autoscaler.types.working import MetricAnswered, MetricFailed
 
 
@@ -18,49 +18,48 @@ def hear(metrics: Sequence[Metric], readings: Sequence[Reading], scene: Scene, d
     verdicts: list[Verdict] = []
     told: set[Identity] = set()
     for metric, reading in zip(metrics, readings, strict=True):
-        verdict = propose(metric, reading, scene)
+        answer = propose(metric, reading, scene)
         source = metric.external
         if source is None or source.fallback is None or metric.type != EXTERNAL:
-            _note(metric, verdict, scene, draft)
+            _note(metric, answer, scene, draft)
+            verdicts.append(answer)
         else:
-            verdict = _consider_fallback(metric, source, verdict, scene, told, draft)
-        verdicts.append(verdict)
+            verdicts.append(_consider_fallback(metric, source, answer, scene, told, draft))
     return verdicts
 
 
 def _consider_fallback(
     metric: Metric,
     source: ExternalSource,
-    verdict: Verdict,
+    answer: Answer,
     scene: Scene,
     told: set[Identity],
     draft: Draft,
 ) -> Verdict:
     """Let the metric's clock have a word. Two entries of one metric share a clock, and its events are told once."""
-    is_calm = isinstance(verdict, Proposal) and not draft.clocks  # nearly always; then nobody asks for the identity
+    is_calm = isinstance(answer, Proposal) and not draft.clocks  # nearly always; then nobody asks for the identity
     identity = ("", "") if is_calm else identity_of(source.metric)
     clock = draft.clocks.get(identity)
     if not scene.gates.HPAExternalMetricFallback:
-        verdict = untouched(verdict, clock)
-        _note(metric, verdict, scene, draft)
-        return verdict
-    judged = judge(source, verdict, clock, scene)
+        _note(metric, answer, scene, draft)
+        return untouched(answer, clock)
+    judged = judge(source, answer, clock, scene)
     if judged.events and identity not in told:
         draft.events.extend(judged.events)
         told.add(identity)
     if judged.step is not None:
         draft.working.append(judged.step)
     else:
-        _note(metric, judged.verdict, scene, draft)
+        _note(metric, answer, scene, draft)
     return judged.verdict
 
 
-def _note(metric: Metric, verdict: Verdict, scene: Scene, draft: Draft) -> None:
+def _note(metric: Metric, answer: Answer, scene: Scene, draft: Draft) -> None:
     """Write down an ordinary answer; each failure is told at once, in every pass, as upstream does."""
     name = name_of(metric)
-    if isinstance(verdict, Proposal):
-        replicas, calculation = verdict.replicas, verdict.calculation
+    if isinstance(answer, Proposal):
+        replicas, calculation = answer.replicas, answer.calculation
         draft.working.append(MetricAnswered(name, replicas, scene.target.replicas, scene.tolerance, calculation))
-    elif isinstance(verdict, Unavailable):
-        draft.events.append(conditions.warning(verdict.reason, verdict.message))
-        draft.working.append(MetricFailed(name, verdict.message, verdict.trouble, verdict.failure))
+    else:
+        draft.events.append(conditions.warning(answer.reason, answer.message))
+        draft.working.append(MetricFailed(name, answer.message, answer.trouble, answer.failure))

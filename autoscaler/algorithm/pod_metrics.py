@@ -22,7 +22,7 @@ from autoscaler.types.status import (
     PodsMetricStatus,
     ResourceMetricStatus,
 )
-from autoscaler.types.verdict import Calculation, Incalculable, Proposal, Trouble, Verdict
+from autoscaler.types.verdict import Answer, Calculation, Incalculable, Proposal, Trouble
 
 FAILED_RESOURCE = "FailedGetResourceMetric"
 FAILED_CONTAINER_RESOURCE = "FailedGetContainerResourceMetric"
@@ -35,7 +35,7 @@ _NO_TARGET = Failure(
 _NO_AVERAGE = Failure("invalid pods metric source: no average value target was set", Trouble.SPEC)
 
 
-def propose_resource(source: ResourceSource, reading: Reading, scene: Scene) -> Verdict:
+def propose_resource(source: ResourceSource, reading: Reading, scene: Scene) -> Answer:
     """Ask a resource of the whole pod."""
     result = _resource(source.name, "", source.target, reading, scene)
     if isinstance(result, Failure):
@@ -45,7 +45,7 @@ def propose_resource(source: ResourceSource, reading: Reading, scene: Scene) -> 
     return Proposal(result.replicas, slot, result)
 
 
-def propose_container_resource(source: ContainerResourceSource, reading: Reading, scene: Scene) -> Verdict:
+def propose_container_resource(source: ContainerResourceSource, reading: Reading, scene: Scene) -> Answer:
     """Ask a resource of one container."""
     result = _resource(source.name, source.container, source.target, reading, scene)
     if isinstance(result, Failure):
@@ -60,7 +60,7 @@ def propose_container_resource(source: ContainerResourceSource, reading: Reading
     return Proposal(result.replicas, slot, result)
 
 
-def propose_pods(source: PodsSource, reading: Reading, scene: Scene) -> Verdict:
+def propose_pods(source: PodsSource, reading: Reading, scene: Scene) -> Answer:
     """Ask a custom metric that every pod has."""
     result = _pods(source, reading, scene)
     if isinstance(result, Failure):

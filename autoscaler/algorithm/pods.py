@@ -39,9 +39,11 @@ def count_serving(pods: Sequence[Pod]) -> int:
 
 def _cpu_can_be_trusted(pod: Pod, sample: PodSample, settings: Settings, now: datetime) -> bool:
     """Tell whether a pod's CPU is that of serving, not of starting up."""
-    if pod.ready is None or pod.started is None or pod.ready_since is None:
+    if pod.ready is None or pod.started is None:
         return False
+    since = pod.ready_since
     if pod.started + settings.cpu_initialization_period > now:
-        return pod.ready != FALSE and sample.at >= pod.ready_since + sample.window
-    never_was_ready = pod.started + settings.initial_readiness_delay > pod.ready_since
+        return pod.ready != FALSE and (since is None or sample.at >= since + sample.window)
+    # A condition without a time counts as one that has not changed since the beginning of time.
+    never_was_ready = since is None or pod.started + settings.initial_readiness_delay > since
     return not (pod.ready == FALSE and never_was_ready)

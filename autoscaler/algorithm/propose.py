@@ -6,12 +6,12 @@ from autoscaler.algorithm.workload_metrics import propose_external, propose_obje
 from autoscaler.selector import go_syntax
 from autoscaler.types.observation import Reading
 from autoscaler.types.spec import CONTAINER_RESOURCE, EXTERNAL, OBJECT, PODS, RESOURCE, VALUE, Metric, MetricTarget
-from autoscaler.types.verdict import Trouble, Unavailable, Verdict
+from autoscaler.types.verdict import Answer, Trouble, Unavailable
 
 UNKNOWN_SOURCE = "InvalidMetricSourceType"
 
 
-def propose(metric: Metric, reading: Reading, scene: Scene) -> Verdict:
+def propose(metric: Metric, reading: Reading, scene: Scene) -> Answer:
     """Ask one metric how many replicas it wants."""
     kind = metric.type
     if kind == EXTERNAL and metric.external is not None:

@@ -42,8 +42,8 @@ def _container_requests(pod: Pod, resource: str, container: str) -> int | Incalc
         if request is None:
             return Incalculable(f"missing request for {resource} in container {candidate.name} of Pod {pod.name}")
         total += request.milli()
-        if container:
-            return total
+        if candidate.name == container:
+            return wrap64(total)
     if container:
         return Incalculable(f"container {container} not found in Pod {pod.name}")
     return wrap64(total)

@@ -7,7 +7,7 @@ from autoscaler.selector import go_syntax
 from autoscaler.types.observation import BadSelector, ExternalReading, ObjectReading, Reading
 from autoscaler.types.spec import AVERAGE_VALUE, EXTERNAL, OBJECT, VALUE, ExternalSource, MetricTarget, ObjectSource
 from autoscaler.types.status import ExternalMetricStatus, MetricStatus, MetricValue, ObjectMetricStatus
-from autoscaler.types.verdict import Calculation, Incalculable, Proposal, Trouble, Verdict
+from autoscaler.types.verdict import Answer, Calculation, Incalculable, Proposal, Trouble
 
 FAILED_OBJECT = "FailedGetObjectMetric"
 FAILED_EXTERNAL = "FailedGetExternalMetric"
@@ -17,7 +17,7 @@ _NO_OBJECT_TARGET = Failure(f"invalid object metric source: {_NEITHER}", Trouble
 _NO_EXTERNAL_TARGET = Failure(f"invalid external metric source: {_NEITHER}", Trouble.SPEC)
 
 
-def propose_object(source: ObjectSource, reading: Reading, scene: Scene) -> Verdict:
+def propose_object(source: ObjectSource, reading: Reading, scene: Scene) -> Answer:
     """Ask a metric of one object."""
     result = _object(source, reading, scene)
     averages = source.target.type == AVERAGE_VALUE
@@ -29,7 +29,7 @@ def propose_object(source: ObjectSource, reading: Reading, scene: Scene) -> Verd
     return Proposal(result.replicas, MetricStatus(type=OBJECT, object=slot), result)
 
 
-def propose_external(source: ExternalSource, reading: Reading, scene: Scene) -> Verdict:
+def propose_external(source: ExternalSource, reading: Reading, scene: Scene) -> Answer:
     """Ask a metric of the outside world."""
     result = _external(source, reading, scene)
     averages = source.target.average_value is not None

@@ -25,11 +25,10 @@ MOST_SCALE_WRITES = 5
 """How often upstream writes the scale before it takes a conflict for an answer."""
 
 _PLURALS = {
+    ("apps", "DaemonSet"): "daemonsets.apps",
     ("apps", "Deployment"): "deployments.apps",
     ("apps", "ReplicaSet"): "replicasets.apps",
     ("apps", "StatefulSet"): "statefulsets.apps",
-    ("extensions", "Deployment"): "deployments.extensions",
-    ("extensions", "ReplicaSet"): "replicasets.extensions",
     ("", "ReplicationController"): "replicationcontrollers",
 }
 _CONFLICT = (
@@ -53,10 +52,21 @@ def cases(document: Document) -> Iterator[Case]:
 def _differences(trace: Json) -> Iterator[Difference]:
     replay = Replay(trace)
     for step in trace["steps"]:
-        expected = {"scaleUpdateAttempts": [], **step["expect"]}
-        expected.pop("platformDependent", None)
-        yield from compare(f"t={step['t']}", expected, replay.step(step))
+        got = replay.step(step)
+        expected: Json = {"scaleUpdateAttempts": [], **step["expect"], "platformDependent": None}
+        if any(event["reason"] == "FailedGetScale" for event in expected["events"]):
+            # The metrics of this status were read back, and reading a quantity forgets in which notation it was sent.
+            expected, got = _read_back(expected), _read_back(got)
+        yield from compare(f"t={step['t']}", expected, got)
     yield from compare("finalMemory", trace["finalMemory"], replay.memory())
+
+
+def _read_back(told: Json) -> Json:
+    status = told["status"]
+    if status is None:
+        return told
+    kept = decode_autoscaler({"status": {"currentMetrics": status["currentMetrics"]}}).status
+    return {**told, "status": {**status, "currentMetrics": encode_status(kept)["currentMetrics"]}}
 
 
 class Replay:

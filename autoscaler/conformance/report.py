@@ -49,12 +49,12 @@ def _run_document(document: Document, name: str) -> FileReport:
     known = set(_INPUTS_OF_ALL_CASES)
     missed: list[str] = []
     for runner in RUNNERS:
-        sections = runner.sections(document)
+        sections = _sections(runner, document)
         known.update(sections)
-        mine = [run_case(case) for case in runner.cases(document)] if sections else []
-        count = sum(len(document[section]) for section in sections)
-        if count != len(mine):
-            missed.append(f"{count - len(mine)} of {count} cases in {', '.join(sections)}")
+        mine, problem = _run_cases(runner, document) if sections else ([], "")
+        count = sum(_size(document[section]) for section in sections)
+        if problem or count != len(mine):
+            missed.append(f"{count - len(mine)} of {count} cases in {', '.join(sections)}{problem}")
         results += mine
     missed += [
         f"{len(value)} cases in section {key!r}, which no runner knows"
@@ -65,6 +65,29 @@ def _run_document(document: Document, name: str) -> FileReport:
         missed.append("there is no section of cases in it")
     failures = tuple(result for result in results if result.differences)
     return FileReport(name, len(results) - len(failures), failures, tuple(missed))
+
+
+def _sections(runner: Runner, document: Document) -> tuple[str, ...]:
+    """Ask a runner whether it knows the document; what has another shape than it expects is not of its kind."""
+    try:
+        return runner.sections(document)
+    except TypeError:
+        return ()
+
+
+def _run_cases(runner: Runner, document: Document) -> tuple[list[Result], str]:
+    """Run the cases as far as they can be told apart, and say what was wrong with the first that cannot."""
+    results: list[Result] = []
+    try:
+        for case in runner.cases(document):
+            results.append(run_case(case))  # noqa: PERF401 - what ran before a bad one counts
+    except Exception as error:  # noqa: BLE001 - whatever it was, the report names it
+        return results, f": {type(error).__name__}: {error}"
+    return results, ""
+
+
+def _size(section: object) -> int:
+    return len(section) if isinstance(section, list) else 1
 
 
 def print_report(report: FileReport) -> Iterator[str]:

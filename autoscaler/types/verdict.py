@@ -51,7 +51,7 @@ class Calculation(Record):
     """In milli, or percent where utilization is the measure."""
 
     ratio: float
-    """Usage over target, of the pods that have a number."""
+    """Usage over target, of the pods that have a number; where there is no pod yet, as if there were one."""
 
     utilization: int | None = None
     refined_ratio: float | None = None
@@ -109,4 +109,8 @@ class Unavailable(Record):
     status: MetricStatus = UNREAD
 
 
-Verdict: TypeAlias = Proposal | Substitute | Unavailable
+Answer: TypeAlias = Proposal | Unavailable
+"""What a metric says itself."""
+
+Verdict: TypeAlias = Answer | Substitute
+"""What is said of a metric, by itself or by its fallback."""

@@ -724,6 +724,13 @@ def test_an_edited_failure_duration_counts_from_the_first_failure(seconds, repli
     assert (decision.replicas, slots(decision)) == (replicas, (slot,))
 
 
+def test_where_the_floor_is_lowered_to_nothing_so_may_be_the_patience():
+    decision = decide_once(with_fallback(4, seconds=0), make_observation(BROKEN))
+
+    assert (decision.replicas, slots(decision)) == (4, (fallen_back(replicas=4),))
+    assert told(decision)[:2] == [FAILED, activated(4, after="0s")]
+
+
 def test_an_active_fallback_whose_patience_is_lengthened_waits_again():
     steps = [*passes_at((0, 180), BROKEN), Step(195, (BROKEN,), spec=with_fallback(seconds=600))]
 

@@ -1,4 +1,5 @@
 from autoscaler.conformance import validation
+from autoscaler.conformance.result import run_case
 
 OBJECT = {
     "metadata": {"name": "web", "namespace": "shop"},
@@ -9,7 +10,7 @@ WRONG = {"spec": {"maxReplicas": True}}
 
 
 def differences(**changes):
-    (result,) = validation.run({"validation": [CASE | changes]})
+    (result,) = map(run_case, validation.cases({"validation": [CASE | changes]}))
     return [difference.where for difference in result.differences]
 
 
@@ -37,7 +38,7 @@ def test_a_document_must_fail_to_decode_where_upstream_says_so_and_only_there():
 
 
 def test_defaults_are_compared():
-    (result,) = validation.run({"defaulting": [{"input": {}, "output": {"maxReplicas": 1}}]})
+    (result,) = map(run_case, validation.cases({"defaulting": [{"input": {}, "output": {"maxReplicas": 1}}]}))
 
     assert result.case == "defaulting/000"
     assert "output.maxReplicas" in [difference.where for difference in result.differences]

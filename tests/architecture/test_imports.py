@@ -1,0 +1,18 @@
+"""Which way the arrows point is a rule that a machine checks."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_import_follows_the_contracts():
+    command = shutil.which("lint-imports", path=str(Path(sys.executable).parent))
+    assert command, "import-linter is among the development dependencies"
+
+    done = subprocess.run([command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 broken" in done.stdout

@@ -1,0 +1,276 @@
+"""Worlds to decide in: everything ``decide`` is given, valid as a whole, odd in every part."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from autoscaler.algorithm.decide import decide
+from autoscaler.settings import FeatureGates, Settings
+from autoscaler.types.autoscaler import Autoscaler
+from autoscaler.types.decision import Decision
+from autoscaler.types.history import History, Recommendation, ScaleEvent
+from autoscaler.types.observation import (
+    BadSelector,
+    ExternalReading,
+    FailureClass,
+    ObjectReading,
+    Observation,
+    Pod,
+    PodReading,
+    Reading,
+    TargetUnreadable,
+    Unreadable,
+)
+from autoscaler.types.spec import EXTERNAL, OBJECT, Behavior, Metric, Policy
+from autoscaler.types.status import Condition, MetricStatus, Status
+from tests.build import (
+    NOW,
+    ago,
+    fallen_back,
+    make_autoscaler,
+    make_behavior,
+    make_container_metric,
+    make_external_metric,
+    make_fallback,
+    make_object_metric,
+    make_pod,
+    make_pods_metric,
+    make_resource_metric,
+    make_rules,
+    make_sample,
+    make_spec,
+    make_target,
+    running,
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything that one decision is made from."""
+
+    autoscaler: Autoscaler
+    seen: Observation
+    past: History
+    settings: Settings
+    gates: FeatureGates
+    now: datetime
+
+    def decide(self) -> Decision:
+        return decide(
+            autoscaler=self.autoscaler,
+            seen=self.seen,
+            past=self.past,
+            settings=self.settings,
+            gates=self.gates,
+            now=self.now,
+        )
+
+    @property
+    def current(self) -> int:
+        return self.seen.target.replicas
+
+    def ordered(self, order: list[int]) -> "World":
+        """Give the same world with its metrics in another order."""
+        spec = self.autoscaler.spec
+        return World(
+            replace(self.autoscaler, spec=replace(spec, metrics=tuple(spec.metrics[index] for index in order))),
+            replace(self.seen, readings=tuple(self.seen.readings[index] for index in order)),
+            self.past,
+            self.settings,
+            self.gates,
+            self.now,
+        )
+
+
+SIZES = st.integers(0, 30)
+SECONDS = st.integers(0, 700)
+PERIODS = st.integers(1, 600)
+
+policies = st.builds(Policy, st.sampled_from(["Pods", "Percent"]), st.integers(1, 150), PERIODS)
+rules = st.builds(
+    lambda some, window, select, tolerance: make_rules(*some, window=window, select=select, tolerance=tolerance),
+    st.lists(policies, max_size=2),
+    st.none() | st.integers(0, 600),
+    st.sampled_from([None, "Max", "Min", "Disabled"]),
+    st.sampled_from([None, "0", "0.05", "0.3"]),
+)
+behaviors: st.SearchStrategy[Behavior] = st.builds(make_behavior, st.none() | rules, st.none() | rules)
+
+recommendations = st.lists(
+    st.builds(lambda size, seconds: Recommendation(size, ago(seconds)), SIZES, SECONDS), max_size=5
+).map(tuple)
+scale_events = st.lists(
+    st.builds(lambda size, seconds: ScaleEvent(size, ago(seconds)), st.integers(1, 10), SECONDS), max_size=4
+).map(tuple)
+histories = st.builds(History, recommendations, scale_events, scale_events)
+
+
+# --- pods and their numbers ------------------------------------------------------------------------------------------
+
+
+_KINDS = (
+    *[make_pod()] * 6,
+    make_pod(phase="Pending", ready="False"),
+    make_pod(phase="Failed"),
+    make_pod(phase="Succeeded"),
+    make_pod(terminating=True),
+    make_pod(ready=None),
+    make_pod(ready="Unknown", ready_since=ago(20), started=ago(60)),
+    make_pod(ready="True", ready_since=ago(20), started=ago(60)),
+    make_pod(ready="False", ready_since=ago(590), started=ago(600)),
+    make_pod(ready="False", ready_since=ago(100), started=ago(600)),
+    make_pod(containers=()),
+)
+_SAMPLES = (None, *(make_sample(milli, ago(seconds)) for milli in (0, 90, 500, 1000, 2500) for seconds in (0, 60)))
+
+pods: st.SearchStrategy[tuple[Pod, ...]] = st.lists(st.sampled_from(_KINDS), max_size=6).map(
+    lambda kinds: tuple(replace(kind, name=f"web-{index}") for index, kind in enumerate(kinds))
+)
+
+
+_FAILURES: st.SearchStrategy[Reading] = st.sampled_from(
+    [*(Unreadable("down", failure) for failure in FailureClass), BadSelector("bad")]
+)
+_TOTALS = st.lists(st.integers(0, 90_000), min_size=1, max_size=2).map(lambda milli: ExternalReading(tuple(milli)))
+
+
+@cache
+def _pod_readings(count: int) -> st.SearchStrategy[PodReading]:
+    """Give some of the pods a number, and sometimes a pod that nobody listed."""
+    names = [*(f"web-{index}" for index in range(count)), "ghost"]
+    return st.lists(st.sampled_from(_SAMPLES), min_size=len(names), max_size=len(names)).map(
+        lambda samples: PodReading({name: one for name, one in zip(names, samples, strict=True) if one is not None})
+    )
+
+
+@cache
+def readings_of(kind: str, count: int) -> st.SearchStrategy[Reading]:
+    """Give what a metric may answer, or why it may not."""
+    if kind == EXTERNAL:
+        sound = _TOTALS
+    elif kind == OBJECT:
+        sound = st.integers(0, 90_000).map(ObjectReading)
+    else:
+        sound = _pod_readings(count)
+    return st.one_of(sound, sound, sound, _FAILURES)
+
+
+fallbacks = st.builds(
+    make_fallback,
+    st.integers(1, 40),
+    st.sampled_from([180, 300]),
+    st.sampled_from(["Static", "UseMax", "UseMin"]),
+)
+metrics: st.SearchStrategy[Metric] = st.one_of(
+    st.builds(make_resource_metric, st.sampled_from(["cpu", "memory", "gpu"]), utilization=st.integers(1, 200)),
+    st.builds(make_resource_metric, average=st.sampled_from(["100m", "1", "3"])),
+    st.builds(make_container_metric, container=st.sampled_from(["app", "side"])),
+    st.builds(make_pods_metric, average=st.sampled_from(["100m", "1"])),
+    st.builds(make_object_metric, value=st.sampled_from(["1", "15"])),
+    st.builds(make_object_metric, average=st.sampled_from(["1", "15"])),
+    st.builds(make_external_metric, st.sampled_from("ab"), value=st.sampled_from(["1", "15"])),
+    st.builds(make_external_metric, st.sampled_from("cd"), average=st.sampled_from(["1", "15"])),
+    st.builds(make_external_metric, st.sampled_from("ef"), average=st.sampled_from(["1", "15"]), fallback=fallbacks),
+)
+
+
+# --- what it last said -----------------------------------------------------------------------------------------------
+
+slots: st.SearchStrategy[MetricStatus] = st.builds(running, st.sampled_from("efg"), SECONDS.map(ago)) | st.builds(
+    fallen_back, st.sampled_from("efg"), SECONDS.map(ago), st.integers(1, 30), st.integers(0, 30)
+)
+zero_marks = st.builds(
+    Condition, st.just("ScaledToZero"), st.sampled_from(["True", "False"]), SECONDS.map(ago), st.just("x"), st.just("y")
+)
+statuses = st.builds(
+    Status,
+    desired_replicas=SIZES,
+    current_replicas=SIZES,
+    current_metrics=st.lists(slots, max_size=2, unique_by=lambda slot: slot.external.metric.name).map(tuple),
+    conditions=st.lists(zero_marks, max_size=1).map(tuple),
+)
+gates = st.sampled_from(
+    [
+        *[FeatureGates()] * 5,
+        *(FeatureGates(**{name: False}) for name in FeatureGates.__struct_fields__),
+        FeatureGates(*[False] * 5),
+    ]
+)
+settings = st.builds(
+    Settings,
+    tolerance=st.sampled_from([0.0, 0.1, 0.5]),
+    downscale_stabilization=st.integers(0, 600).map(lambda seconds: timedelta(seconds=seconds)),
+)
+
+
+_METRICS = st.lists(metrics, min_size=1, max_size=3)
+_BEHAVIORS = st.none() | behaviors
+_MODES = st.sampled_from([(None, None)] * 4 + [("Active", None), ("DryRun", None), ("Paused", None)]) | st.integers(
+    -60, 60
+).map(lambda seconds: ("Paused", NOW + timedelta(seconds=seconds)))
+_SELECTORS = st.sampled_from([*["app=web"] * 7, ""])
+_RIVALS = st.sampled_from([*[()] * 5, ("HorizontalPodAutoscaler/shop/web",)])
+_TENTHS = st.integers(0, 9)
+_BOUNDS = st.tuples(st.integers(0, 5), st.integers(1, 25)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+
+
+@st.composite
+def _worlds(draw: st.DrawFn) -> World:
+    minimum, maximum = draw(_BOUNDS)
+    mode, until = draw(_MODES)
+    spec = make_spec(
+        *draw(_METRICS), minimum=minimum, maximum=maximum, behavior=draw(_BEHAVIORS), mode=mode, paused_until=until
+    )
+    listed = draw(pods)
+    size = draw(SIZES)
+    target = make_target(min(max(size, minimum), maximum) if draw(_TENTHS) else size, draw(SIZES), draw(_SELECTORS))
+    readings = tuple(draw(readings_of(metric.type, len(listed))) for metric in spec.metrics)
+    seen = Observation(target, listed, readings, rivals=draw(_RIVALS))
+    return World(make_autoscaler(spec, draw(statuses)), seen, draw(histories), draw(settings), draw(gates), NOW)
+
+
+worlds_with_target: st.SearchStrategy[World] = _worlds()
+worlds: st.SearchStrategy[World] = st.one_of(
+    *[worlds_with_target] * 9,
+    worlds_with_target.map(
+        lambda world: World(**vars(world) | {"seen": replace(world.seen, target=TargetUnreadable("gone"))})
+    ),
+)
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def shifted(value: Any, delta: timedelta) -> Any:
+    """Move every time within a value, also those written in sentences."""
+    move: Callable[[Any], Any] = lambda inner: shifted(inner, delta)  # noqa: E731 - a name for two words
+    match value:
+        case datetime():
+            return value + delta
+        case str():
+            return type(value)(_STAMP.sub(lambda found: _restamped(found[0], delta), value)) if "Z" in value else value
+        case msgspec.Struct():
+            fields = {name: move(getattr(value, name)) for name in value.__struct_fields__}
+            return type(value)(**fields)
+        case tuple():
+            return tuple(map(move, value))
+        case dict():
+            return {key: move(inner) for key, inner in value.items()}
+        case World():
+            return World(**{name: move(inner) for name, inner in vars(value).items()})
+        case _:
+            return value
+
+
+def _restamped(text: str, delta: timedelta) -> str:
+    return (datetime.strptime(text, _FORMAT).replace(tzinfo=UTC) + delta).strftime(_FORMAT)

@@ -1,0 +1,108 @@
+"""``python -m autoscaler conform DIR``, as a reviewer runs it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autoscaler.__main__ import main
+
+VECTORS = Path(__file__).parents[3] / "vectors"
+ONE = {"v": 1, "milliDecimalSI": "1m", "milliBinarySI": "1m", "decimalSI": "1", "binarySI": "1"}
+
+
+@pytest.fixture
+def conform(tmp_path, capsys):
+    def run(**files):
+        for name, content in files.items():
+            (tmp_path / f"{name}.json").write_text(content if isinstance(content, str) else json.dumps(content))
+        code = main(["conform", str(tmp_path)])
+        return code, capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def test_files_may_have_any_name(conform):
+    assert conform(renamed=(VECTORS / "queue.json").read_text(), other={"format": [ONE]}) == (
+        0,
+        [
+            "other.json                    1 passed     0 failed",
+            "renamed.json                 24 passed     0 failed",
+            "25 passed, 0 failed",
+        ],
+    )
+
+
+def test_a_wrong_vector_fails_and_is_shown_side_by_side(conform):
+    document = json.loads((VECTORS / "behavior.json").read_text())
+    first = next(case for case in document["cases"] if "limited" in case["expect"])
+    right = first["expect"]["limited"]["replicas"]
+    first["expect"]["limited"]["replicas"] = 4711
+
+    code, lines = conform(wrong=document | {"cases": [first]})
+
+    assert (code, lines) == (
+        1,
+        [
+            "wrong.json                    0 passed     1 failed",
+            f"    {first['id']}",
+            "                          Kubernetes  Steadyscale",
+            f"        limited.replicas  4711        {right}",
+            "0 passed, 1 failed",
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        pytest.param(
+            {"format": [ONE], "weather": [1]},
+            "    not run: 1 cases in section 'weather', which no runner knows",
+            id="an unknown section",
+        ),
+        pytest.param("{}}", "    not run: this is not JSON: Extra data: line 1 column 3 (char 2)", id="bad JSON"),
+        pytest.param({}, "    not run: there is no section of cases in it", id="nothing to run"),
+        pytest.param(
+            {"format": [{"v": "x"}]},
+            "    format 'x'",
+            id="a case that crashes",
+        ),
+    ],
+)
+def test_what_did_not_run_or_pass_fails_the_run(conform, content, line):
+    code, lines = conform(some=content)
+
+    assert code == 1
+    assert line in lines
+
+
+def test_an_empty_folder_fails_the_run(conform, tmp_path):
+    assert conform() == (1, [f"no case was found in {tmp_path}", "0 passed, 0 failed"])
+
+
+def test_something_that_is_not_a_folder_is_refused(capsys, tmp_path):
+    assert main(["conform", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err.endswith("is not a folder: name one that holds vector files (*.json)\n")
+
+
+def test_a_command_is_needed(capsys):
+    with pytest.raises(SystemExit):
+        main([])
+    assert "COMMAND" in capsys.readouterr().err
+
+
+def test_it_runs_as_a_module(tmp_path):
+    (tmp_path / "some.json").write_text(json.dumps({"format": [ONE]}))
+
+    done = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-m", "autoscaler", "conform", str(tmp_path)],
+        cwd=VECTORS.parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout.splitlines()[-1], done.stderr) == (0, "1 passed, 0 failed", "")
