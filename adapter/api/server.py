@@ -1,8 +1,6 @@
 """The server: the walk of every request, and the order of starting and stopping."""
 
 import asyncio
-import re
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ssl import SSLContext
@@ -15,12 +13,11 @@ from adapter.api import status
 from adapter.api.access_log import AccessLog
 from adapter.api.connection import Listener
 from adapter.api.debug import Debug
-from adapter.api.exchange import Exchange
+from adapter.api.exchange import Exchange, Exchanges
 from adapter.api.external_metrics import ExternalMetrics
 from adapter.api.health import OPEN, Check, Health, Lifecycle
 from adapter.api.limits import Deadlines, Turnstile, time_for
 from adapter.api.routes import Routes
-from adapter.auth.attributes import attributes_of
 from adapter.auth.caller import ANONYMOUS
 from adapter.auth.gate import Authenticator, Authorizer
 from adapter.config import Limits
@@ -28,7 +25,6 @@ from adapter.telemetry import Telemetry
 
 _MASTERS = "system:masters"
 _REFUSALS: dict[type[object], str] = {errors.Forbidden: "refused", errors.ReviewUnavailable: "failed"}
-_AUDIT_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Journal(NamedTuple):
@@ -60,7 +56,7 @@ class Server:
         self._authorizer = authorizer
         self._limits = limits
         self._telemetry, self._log = journal.telemetry, journal.log
-        self._deadlines = Deadlines()
+        self._deadlines, self._exchanges = Deadlines(), Exchanges()
         self._turnstile = Turnstile(limits.concurrent_requests, self._telemetry.in_flight)
         health = Health(live={}, ready={**(ready or {}), "shutdown": self.lifecycle.is_staying})
         self._routes = Routes(metrics, health, self._telemetry, debug)
@@ -71,7 +67,7 @@ class Server:
         """Answer one request. Whatever goes wrong below becomes a Status here, so this never raises."""
         loop = asyncio.get_running_loop()
         started = loop.time()
-        exchange = _exchange(request)
+        exchange = self._exchanges.begin(request)
         error: Exception | None = None
         try:
             response = await self._admit(exchange)
@@ -142,15 +138,3 @@ class Server:
         """Say that we are going, and go on answering until nobody comes any more."""
         self.lifecycle.stopping = True
         await asyncio.sleep(self._limits.shutdown_delay.total_seconds())
-
-
-def _exchange(request: web.BaseRequest) -> Exchange:
-    path, query = request.path, request.query
-    audit_id = request.headers.get("Audit-Id", "")
-    return Exchange(
-        request=request,
-        path=path,
-        query=query,
-        attributes=attributes_of(request.method, path, query),
-        audit_id=audit_id if _AUDIT_ID.fullmatch(audit_id) else secrets.token_hex(16),
-    )
