@@ -18,7 +18,7 @@ from autoscaler.kube.words import in_words
 from autoscaler.settings import Settings
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
-from autoscaler.types.status import Condition, MetricStatus, Status
+from autoscaler.types.status import TRUE, Condition, MetricStatus, Status
 
 
 class Deposed(Exception):
@@ -82,7 +82,8 @@ def with_unsaid(status: Status, unsaid: Status | None) -> Status:
     if unsaid is None:
         return status
     zero = unsaid.condition(SCALED_TO_ZERO)
-    conditions = status.conditions if zero is None else _with(status.conditions, zero)
+    is_news = zero is not None and (zero.status == TRUE) != _is_zeroed(status)
+    conditions = _with(status.conditions, zero) if zero is not None and is_news else status.conditions
     metrics = unsaid.current_metrics if _has_clock(unsaid.current_metrics) else status.current_metrics
     return replace(status, conditions=conditions, current_metrics=metrics)
 
@@ -91,6 +92,11 @@ def _with(conditions: tuple[Condition, ...], one: Condition) -> tuple[Condition,
     if any(old.type == one.type for old in conditions):
         return tuple(one if old.type == one.type else old for old in conditions)
     return (*conditions, one)
+
+
+def _is_zeroed(status: Status) -> bool:
+    zero = status.condition(SCALED_TO_ZERO)
+    return zero is not None and zero.status == TRUE
 
 
 def _has_clock(metrics: tuple[MetricStatus, ...] | None) -> bool:

@@ -71,7 +71,9 @@ class Observer:
 
     def forget(self, key: str) -> None:
         """Forget an autoscaler that is gone."""
-        self.selectors.forget(key)
+        selector = self.selectors.forget(key)
+        if selector is not None:
+            self._world.pods.forget(key.partition("/")[0], selector)
 
     async def _target(self, autoscaler: Autoscaler, by: float) -> ScaleTarget | TargetUnreadable:
         try:

@@ -97,6 +97,7 @@ class Reconciler:
         self.plans.forget(key)
         self._observer.forget(key)
         self._observer.owners.note(POD_AUTOSCALER, key, None)
+        self._reporter.gone(key)
 
     def _come_again(self, decision: Decision, entry: Entry) -> timedelta:
         """Come every period; at the moment a clock or a pause runs out; soon, where a zero is not yet known of."""

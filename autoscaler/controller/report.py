@@ -1,9 +1,10 @@
-"""Tells operators what a pass came to: one line of log where something changed, and the figures always."""
+"""Tells what a pass came to: a line of log where something changed, the figures always, and whoever listens."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
+from autoscaler.ports import Audience
 from autoscaler.telemetry import AutoscalerState, ControllerTelemetry, MetricState, Passed
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
@@ -15,10 +16,11 @@ log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """Logs and counts."""
+    """Logs, counts and tells."""
 
-    def __init__(self, telemetry: ControllerTelemetry) -> None:
+    def __init__(self, telemetry: ControllerTelemetry, audience: Sequence[Audience] = ()) -> None:
         self._telemetry = telemetry
+        self._audience = audience
 
     def passed(self, key: str, before: Autoscaler, spec: Spec, decision: Decision, took: timedelta) -> None:
         """Report one pass."""
@@ -31,6 +33,13 @@ class Reporter:
                 action = _compared(step.replicas, before.status.current_replicas)
                 self._telemetry.computed(action, "none", metric.type, took)
         _log(key, before.status, decision)
+        for one in self._audience:
+            one.decided(key, before, decision)
+
+    def gone(self, key: str) -> None:
+        """Report that an autoscaler is no more."""
+        for one in self._audience:
+            one.gone(key)
 
 
 def state_of(key: str, decision: Decision) -> AutoscalerState:

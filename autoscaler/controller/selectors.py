@@ -49,12 +49,12 @@ class Selectors:
         if not pairs:
             here.without.add(key)
 
-    def forget(self, key: str) -> None:
-        """Forget an autoscaler that is gone."""
+    def forget(self, key: str) -> Selector | None:
+        """Forget an autoscaler that is gone; give what it selected."""
         here = self._namespaces.get(_namespace(key))
         selector = here.selectors.pop(key, None) if here is not None else None
         if here is None or selector is None:
-            return
+            return None
         for pair in _pairs(selector):
             here.by_pair[pair].discard(key)
             if not here.by_pair[pair]:
@@ -63,6 +63,7 @@ class Selectors:
         here.without.discard(key)
         if not here.selectors:
             del self._namespaces[_namespace(key)]
+        return selector
 
     def may_overlap(self, key: str) -> bool:
         """Tell whether another selector might match the same pods; one with another value of a label cannot."""

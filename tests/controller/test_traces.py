@@ -1,0 +1,30 @@
+"""One law above the others: the controller decides as Kubernetes' own does, with an API server in between.
+
+Every trace that upstream's controller left is replayed through ours: the scale, the metrics and the pods of each step
+are put into a cluster in memory, one pass is made, and what was written is what upstream wrote.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from autoscaler.conformance.result import compare
+from tests.controller.replay import Replayed, can_be_staged
+
+TRACES = json.loads((Path(__file__).parents[1] / "vectors" / "reconcile.json").read_text())["traces"]
+STAGED = [trace for trace in TRACES if can_be_staged(trace)]
+
+
+def test_most_traces_can_be_staged():
+    assert len(STAGED) > len(TRACES) * 0.8
+
+
+@pytest.mark.parametrize("trace", STAGED, ids=lambda trace: trace["id"])
+async def test_a_trace_is_replayed_as_it_was(trace):
+    async with Replayed.of(trace) as replay:
+        for step in trace["steps"]:
+            expected = {"scaleUpdateAttempts": [], **step["expect"]}
+            expected.pop("platformDependent", None)
+            differences = list(compare(f"t={step['t']}", expected, await replay.step(step)))
+            assert differences == []
