@@ -1,0 +1,103 @@
+"""ExternalMetric on a real API server: its schema refuses early, our process serves the rest and says how it fares."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapter.__main__ import main
+from tests.integration.service import GROUP, Service, condition, until
+
+pytestmark = pytest.mark.apiserver
+
+
+def external_metric(name: str, **spec: Any) -> str:
+    metadata = {"name": name, "namespace": "default"}
+    return json.dumps(
+        {"apiVersion": "steadyscale.dev/v1beta1", "kind": "ExternalMetric", "metadata": metadata, "spec": spec}
+    )
+
+
+def apply(running: Service, name: str, *, check: bool = True, **spec: Any) -> str:
+    text = external_metric(name, **spec)
+    return running.plane.kubectl("apply", "--filename=-", stdin=text, check=check)
+
+
+def status(running: Service, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = running.plane.get("externalmetric", name, "--namespace=default").get("status", {})
+    return found
+
+
+def test_an_object_becomes_a_metric_and_its_status_says_so(running: Service) -> None:
+    apply(running, "orders", static=[{"value": 1.5, "labels": {"queue": "a"}}, {"value": 2}])
+    until(lambda: condition({"status": status(running, "orders")}, "Ready") == "True", "it can be read")
+
+    assert (status(running, "orders")["lastValue"], status(running, "orders")["series"]) == ("3500m", 2)
+    values = json.loads(running.plane.kubectl("get", "--raw", f"{GROUP}/namespaces/default/orders"))
+    assert [item["value"] for item in values["items"]] == ["2", "1500m"]
+    assert running.plane.kubectl("get", "--raw", f"{GROUP}/namespaces/kube-system/orders", check=False).count(
+        "no rule defines metric 'orders' in namespace 'kube-system'"
+    )
+
+
+def test_an_edit_and_a_deletion_are_heard_of(running: Service) -> None:
+    apply(running, "mails", static=[{"value": 1}])
+    until(lambda: status(running, "mails").get("lastValue") == "1", "the first value")
+    apply(running, "mails", static=[{"value": 2}])
+    until(lambda: status(running, "mails").get("observedGeneration") == 2, "the second generation")
+
+    running.plane.kubectl("delete", "externalmetric", "mails", "--namespace=default")
+    gone = f"{GROUP}/namespaces/default/mails"
+    until(lambda: "no rule defines" in running.plane.kubectl("get", "--raw", gone, check=False), "it is gone")
+
+
+def test_what_only_the_service_can_know_to_be_wrong_is_in_the_status(running: Service) -> None:
+    apply(running, "lost", backend="nowhere", query="x")
+    until(lambda: condition({"status": status(running, "lost")}, "Ready") == "False", "it is said to be wrong")
+
+    (said,) = status(running, "lost")["conditions"]
+    assert said["reason"] == "Invalid"
+    assert said["message"].startswith("spec.backend: there is no backend 'nowhere'")
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ({}, "either static or backend is needed, and not both"),
+        ({"backend": "b"}, "a backend needs a query or parameters"),
+        ({"backend": "b", "query": "x", "static": [{"value": 1}]}, "either static or backend is needed"),
+        ({"backend": "b", "query": "x", "parameters": {"a": 1}}, "query and parameters exclude each other"),
+        ({"metric": "Status", "static": [{"value": 1}]}, "this name has a meaning of its own"),
+        ({"metric": "a/b", "static": [{"value": 1}]}, "must fit one segment of a path"),
+        ({"static": [{"value": 1}], "interval": "100ms"}, "must be at least 1s"),
+        ({"static": [{"value": 1}], "deadline": "2m"}, "must be more than nothing and at most 60s"),
+        ({"static": [{"value": 1}], "interval": "soon"}, "should match"),
+        ({"static": [{"value": 1}], "aggregation": "median"}, 'supported values: "sum", "max", "min", "avg", "one"'),
+        ({"static": [{"value": 1}], "onEmtpy": "zero"}, 'unknown field "spec.onEmtpy"'),
+    ],
+)
+def test_what_could_never_be_read_is_refused_by_the_schema(running: Service, spec: dict[str, Any], says: str) -> None:
+    assert says in apply(running, "refused", check=False, **spec)
+
+
+def test_parts_of_a_question_are_kept_as_they_are(running: Service) -> None:
+    apply(running, "parts", backend="b", parameters={"dimensions": {"QueueName": "orders"}, "period": 60})
+    kept = running.plane.get("externalmetric", "parts", "--namespace=default")["spec"]["parameters"]
+
+    assert kept == {"dimensions": {"QueueName": "orders"}, "period": 60}
+
+
+def test_an_operator_asks_from_a_terminal(running: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plane = running.plane
+    plane.kubectl("create", "serviceaccount", "operator", "--namespace=default")
+    token = tmp_path / "token"
+    token.write_text(plane.kubectl("create", "token", "operator", "--namespace=default", "--duration=1h"))
+    question = ["metric", "--server", f"https://localhost:{running.port}", "--token-file", str(token)]
+    assert main([*question, "default/queue-depth"]) == 2
+    assert 'cannot get path "/debug/metrics/default/queue-depth"' in capsys.readouterr().err
+
+    role = ["--clusterrole=steadyscale:debug", "--serviceaccount=default:operator"]
+    plane.kubectl("create", "clusterrolebinding", "operators", *role)
+    until(lambda: main([*question, "default/queue-depth"]) == 0, "the right is known", within=30)
+    assert "an HPA hears 30 (2 items)" in capsys.readouterr().out
