@@ -1,4 +1,4 @@
-"""What the controller needs from outside and does not care who gives: external metrics, and the time.
+"""What the controller needs from outside and does not care who gives: external metrics, the time, and who listens.
 
 The adapter's reader fits (the two halves in one process, no request between them), and so does whichever server the
 cluster has registered for external metrics. Neither needs to import this; it is enough to have the shape.
@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from autoscaler.selector import Selector
+from autoscaler.types.autoscaler import Autoscaler
+from autoscaler.types.decision import Decision
 from autoscaler.types.observation import ExternalReading, Unreadable
 from autoscaler.types.record import Record
 
@@ -42,3 +44,16 @@ class ExternalMetrics(Protocol):
 
         It returns at once. Who cannot know of changes never calls; the controller comes back every period anyway.
         """
+
+
+class Audience(Protocol):
+    """Who is told of every decision, such as a page that shows them. It returns at once and never raises."""
+
+    def decided(self, key: str, autoscaler: Autoscaler, decision: Decision) -> None:
+        """Hear what a pass over an autoscaler came to, once it is carried out."""
+
+    def gone(self, key: str) -> None:
+        """Hear that there is no such autoscaler any more."""
+
+    def dismissed(self) -> None:
+        """Hear that another process decides from now on."""

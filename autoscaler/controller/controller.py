@@ -9,6 +9,7 @@ period becomes longer for all alike, which is measured and told.
 import asyncio
 import logging
 import zlib
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
@@ -23,7 +24,7 @@ from autoscaler.controller.reconcile import Reconciler
 from autoscaler.controller.report import Reporter
 from autoscaler.controller.world import World
 from autoscaler.kube.targets import TargetKey
-from autoscaler.ports import MetricChange
+from autoscaler.ports import Audience, MetricChange
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.telemetry import ControllerTelemetry
 from autoscaler.types.autoscaler import Autoscaler
@@ -38,12 +39,19 @@ class Controller:
     """Looks at autoscalers for as long as it runs."""
 
     def __init__(
-        self, world: World, settings: Settings, gates: FeatureGates, telemetry: ControllerTelemetry, *, syncs: int
+        self,
+        world: World,
+        settings: Settings,
+        gates: FeatureGates,
+        telemetry: ControllerTelemetry,
+        *,
+        syncs: int,
+        audience: Sequence[Audience] = (),
     ) -> None:
         self._world = world
         self._period = settings.sync_period
         self._observer = Observer(world, gates)
-        self.reconciler = Reconciler(world, self._observer, settings, gates, Reporter(telemetry))
+        self.reconciler = Reconciler(world, self._observer, settings, gates, Reporter(telemetry, audience))
         self._queue = WorkQueue()
         self._due: dict[str, datetime] = {}
         """When each key should be looked at next, to know how late that is."""

@@ -5,7 +5,7 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -25,7 +25,7 @@ from autoscaler.kube.pods import Pods
 from autoscaler.kube.scale import ScaleClient
 from autoscaler.kube.store import Store
 from autoscaler.kube.targets import Targets
-from autoscaler.ports import Clock, ExternalMetrics
+from autoscaler.ports import Audience, Clock, ExternalMetrics
 from autoscaler.settings import EMBEDDED, Operation
 from autoscaler.telemetry import AutoscalerState, ControllerTelemetry
 from autoscaler.types.autoscaler import Autoscaler
@@ -46,6 +46,9 @@ class Control:
     telemetry: ControllerTelemetry
     clock: Clock
     identity: str = ""
+    audience: Sequence[Audience] = ()
+    """Who is told of every decision that is made here."""
+
     _controller: Controller | None = None
 
     @property
@@ -118,7 +121,14 @@ class Control:
 
     async def _control(self, world: World) -> None:
         given = self.operation
-        controller = Controller(world, given.settings, given.gates, self.telemetry, syncs=given.concurrent_syncs)
+        controller = Controller(
+            world,
+            given.settings,
+            given.gates,
+            self.telemetry,
+            syncs=given.concurrent_syncs,
+            audience=self.audience,
+        )
         self._controller = controller
         self.telemetry.leading.set(1)
         try:
@@ -126,6 +136,8 @@ class Control:
         finally:
             self._controller = None
             self.telemetry.leading.set(0)
+            for one in self.audience:
+                one.dismissed()
 
 
 async def _complete(*stores: Store[Autoscaler]) -> None:
