@@ -48,12 +48,14 @@ class Connection(web.RequestHandler):
     def handle_error(
         self,
         request: web.BaseRequest,  # noqa: ARG002  (there is none: it did not parse)
-        status: int = 500,  # noqa: ARG002  (always 400: our own answers never raise)
-        exc: BaseException | None = None,  # noqa: ARG002  (says where in our parser, which helps nobody)
+        status: int = 500,
+        exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
         """Answer what is not HTTP as everything else is answered, and hang up."""
-        return self.listener.refuse(message)
+        if status < 500:
+            return self.listener.refuse(message)
+        return self.listener.fail(exc)
 
 
 class Listener(web.Server):
@@ -71,8 +73,18 @@ class Listener(web.Server):
     def refuse(self, message: str | None) -> web.Response:
         """Say that this was not a request."""
         what = (message or "").partition("\n")[0].rstrip(": ")
-        answer = status.answer(BadRequest(f"not an HTTP request that can be answered: {what or 'it does not parse'}"))
+        return self._last_words(
+            BadRequest(f"not an HTTP request that can be answered: {what or 'it does not parse'}"), "unparsed"
+        )
+
+    def fail(self, error: BaseException | None) -> web.Response:
+        """Say that we failed at what is done around every request, where no Status could be made of it."""
+        return self._last_words(error if isinstance(error, Exception) else RuntimeError("cut off"), "failed")
+
+    def _last_words(self, error: Exception, endpoint: str) -> web.Response:
+        answer = status.answer(error)
         answer.force_close()
+        self._telemetry.requests.add(endpoint, str(answer.status))
         return answer
 
     def drop(self, connection: Connection, why: str) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 from datetime import timedelta
 
+import pytest
+
 from adapter.api.connection import Listener
 from adapter.config import Limits
 from tests.unit.adapter.served import METRIC, Served, served
@@ -99,6 +101,17 @@ async def test_what_is_not_http_gets_a_status_and_is_hung_up_on():
         assert said.startswith(b"HTTP/1.0 400 ")
         assert b'"reason":"BadRequest"' in said
         assert b"Traceback" not in said
+        assert it.figure("steadyscale_requests_total", endpoint="unparsed", code="400") == 1
+
+
+async def test_even_a_failure_outside_the_walk_is_a_status(caplog: pytest.LogCaptureFixture):
+    async with served() as it:
+        it.server._log = None  # as if the access log broke
+        answer = await it.session.get("/readyz")
+
+        assert (answer.status, (await answer.json())["reason"]) == (500, "InternalError")
+        assert it.figure("steadyscale_requests_total", endpoint="failed", code="500") == 1
+        assert "nobody foresaw" in caplog.text
 
 
 async def test_a_body_on_a_get_is_not_waited_for():
