@@ -16,7 +16,6 @@ from adapter.api.debug import Debug
 from adapter.api.external_metrics import ExternalMetrics
 from adapter.api.server import Journal, Server
 from adapter.auth.guard import Guard, Memories, guard
-from adapter.auth.trust import Trust
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.config import Config, SelfManagedTls
 from adapter.door import InProcessMetrics
@@ -100,7 +99,7 @@ async def _answering(
 ) -> AsyncIterator[Server]:
     """Serve the metrics API for the length of the block."""
     tls, door = ServingContext(), guard(kube, clock, _memories(config), telemetry)
-    door.trusted.tell(lambda trust: tls.ask_for(_authorities(trust)))
+    door.trusted.tell(lambda trust: tls.ask_for(trust.authorities))
     server, source = _server(config, door, tls, telemetry, metrics), _source(config, kube)
     async with asyncio.TaskGroup() as tasks:
         kept = [
@@ -215,19 +214,8 @@ async def _certified(source: ServingFiles | SelfManaged, tls: ServingContext) ->
     """Get a certificate, however long it takes, and then keep it; until there is one we are alive and not ready."""
     while not tls.has_certificate:
         try:
-            await _load(source, tls)
+            await source.load(tls)
         except (KubeError, PairInvalid) as error:
             _log.warning("no serving certificate yet", extra={"error": str(error)})
             await asyncio.sleep(_TRY_AGAIN)
     await source.keep(tls)
-
-
-async def _load(source: ServingFiles | SelfManaged, tls: ServingContext) -> None:
-    if isinstance(source, ServingFiles):
-        source.load(tls)
-    else:
-        await source.load(tls)
-
-
-def _authorities(trust: Trust) -> str:
-    return f"{trust.front_proxies.pem}\n{trust.clients.pem}"

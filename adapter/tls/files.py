@@ -25,16 +25,16 @@ class ServingFiles:
     every: timedelta = timedelta(seconds=10)
     """How soon a change is noticed. A mounted Secret itself takes a minute to change."""
 
-    def load(self, context: ServingContext) -> None:
+    async def load(self, context: ServingContext) -> None:
         """Serve with what the files hold now; PairInvalid if that is nothing to serve with."""
-        context.serve_with(self._read())
+        context.serve_with(await asyncio.to_thread(self._read))
 
     async def keep(self, context: ServingContext) -> None:
         """Serve with what the files hold, for ever."""
         while True:
             await asyncio.sleep(self.every.total_seconds())
             try:
-                context.serve_with(await asyncio.to_thread(self._read))
+                await self.load(context)
             except PairInvalid as error:
                 log.warning("serving certificate not reloaded; the old one stays", extra={"error": str(error)})
 

@@ -118,7 +118,7 @@ def test_a_key_is_not_printed() -> None:
 async def test_files_are_read_again_when_they_change(tmp_path: Path) -> None:
     files = ServingFiles(*OLD.server("localhost").save(tmp_path, "tls"), every=timedelta(milliseconds=10))
     context = ServingContext()
-    files.load(context)
+    await files.load(context)
     keeping = asyncio.create_task(files.keep(context))
     async with echoing(context) as port, asyncio.timeout(10):
         (tmp_path / "tls.crt").write_text("half")  # a pair that does not match is waited out
@@ -134,6 +134,6 @@ async def test_files_are_read_again_when_they_change(tmp_path: Path) -> None:
     keeping.cancel()
 
 
-def test_files_that_are_not_there_are_said_to_be_so(tmp_path: Path) -> None:
+async def test_files_that_are_not_there_are_said_to_be_so(tmp_path: Path) -> None:
     with pytest.raises(PairInvalid, match="cannot be read"):
-        ServingFiles(tmp_path / "tls.crt", tmp_path / "tls.key").load(ServingContext())
+        await ServingFiles(tmp_path / "tls.crt", tmp_path / "tls.key").load(ServingContext())
