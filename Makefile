@@ -39,6 +39,7 @@ integration: $(READY) ## our process beside a real API server, with a verified c
 bench: $(READY)      ## figures, each as a ratio to a yardstick of the same run
 	$(BIN)/python bench/decide.py
 	$(BIN)/python -m bench.adapter
+	$(BIN)/python -m bench.prometheus_load
 
 manifests: $(READY)  ## the definition of PodAutoscaler, made from the types
 	$(BIN)/python -m tools.crd

@@ -19,6 +19,11 @@ class Program:
     def name(self) -> str:
         return Path(self._command[0]).name
 
+    @property
+    def pid(self) -> int:
+        """Which process it is; 0 if it does not run."""
+        return self._running.pid if self._running is not None else 0
+
     def start(self, *, within: float = 60) -> None:
         """Start it, and return when it is ready."""
         with self.log.open("ab") as log:

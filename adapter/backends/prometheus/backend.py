@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TypeAlias, TypeVar
 
@@ -26,7 +27,6 @@ Answered: TypeAlias = tuple[tuple[RawSample, ...], tuple[str, ...]]
 _log = logging.getLogger(__name__)
 _PING = timedelta(seconds=5)
 _REMEMBERED = 4096
-_TOO_SLOW = "no answer within the rule's deadline"
 _HEAD_START = 0.98
 """We give up a little before whoever waits for us does, and so know that it was for want of an answer."""
 _UNTIMED_FOR = 300  # seconds; that two series clashed may have been a passing thing
@@ -55,7 +55,8 @@ class PrometheusBackend:
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return all series that the query finds, each with the time of its sample."""
-        found, doubts = await self._answer(query.text, self._clock(), _after(deadline))
+        with _within(deadline):
+            found, doubts = await self._answer(query.text, self._clock(), _after(deadline))
         if doubts != self._warned:
             self._warned = doubts
             _log.warning("answers come with warnings", extra={"backend": self.name, "warnings": doubts[:5]})
@@ -70,11 +71,13 @@ class PrometheusBackend:
         def ask(call: Call) -> frozenset[str]:
             return names(self._client.series(call, selector, now - age, now))
 
-        return await self._ask(selector, ask, _after(deadline))
+        with _within(deadline):
+            return await self._ask(selector, ask, _after(deadline))
 
     async def ping(self) -> None:
         """Ask for a number that needs no data."""
-        await self._query("vector(1)", self._clock(), _after(_PING))
+        with _within(_PING):
+            await self._query("vector(1)", self._clock(), _after(_PING))
 
     async def aclose(self) -> None:
         """End what is under way, and let go of connections and threads."""
@@ -129,12 +132,20 @@ class PrometheusBackend:
         try:
             async with asyncio.timeout_at(ends):
                 return await asyncio.get_running_loop().run_in_executor(self._threads, ask, call)
-        except (TimeoutError, BackendTimedOut) as error:
-            # Who notices first, the server, the socket or we, is chance; the words must not depend on it.
-            raise BackendTimedOut(_TOO_SLOW, detail=getattr(error, "detail", "")) from None
+        except TimeoutError:
+            raise BackendTimedOut from None
         finally:
             call.end()
             self._calls.discard(call)
+
+
+@contextmanager
+def _within(deadline: timedelta) -> Iterator[None]:
+    """Say of whatever was too slow the same: who notices first, the server, the socket or we, is chance."""
+    try:
+        yield
+    except BackendTimedOut as error:
+        raise BackendTimedOut(f"no answer within {deadline.total_seconds():g}s", detail=error.detail) from None
 
 
 def _after(time: timedelta) -> float:
