@@ -1,8 +1,9 @@
 """What a thousand autoscalers on one rule cost Prometheus: one query for all of them, beside one query for each.
 
 A real Prometheus holds ten thousand series. Readers with distinct selectors poll one rule, spread over a period as
-autoscalers are. On the left each is answered from the rule's snapshot, on the right each sends a query of its own
-through the same client, as adapters do today (the rule's own one query goes on beside them). Run it as ``python -m bench.prometheus_load``.
+autoscalers are. On the left each is answered from the rule's snapshot. On the right each sends a query of its own
+through the same client, as adapters do today; the rule's own one query goes on beside them. Run it as
+``python -m bench.prometheus_load``.
 """
 
 import argparse
