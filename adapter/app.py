@@ -79,6 +79,7 @@ async def serve(file: ConfigFile, loaded: Loaded, halves: Halves) -> None:
     connection = await connect(Path(config.auth.kubeconfig) if config.auth.kubeconfig else None)
     async with KubeClient.open(connection) as kube:
         metrics = _Metrics.of(loaded, kube)
+        metrics.supply.fetcher.watch = telemetry.fetched
         async with aclosing(metrics.supply), asyncio.TaskGroup() as tasks:
             supplying = tasks.create_task(metrics.run(file), name="metrics")
             async with _controlling(halves.operation, connection, metrics.supply.reader, telemetry) as hand_over:

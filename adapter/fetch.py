@@ -40,6 +40,9 @@ class Fetcher:
         self.count = 0
         """How many questions were sent."""
 
+        self.watch: Callable[[str, str, float], None] = lambda _backend, _result, _seconds: None
+        """Told of each question: to whom, what came of it, in how many seconds."""
+
     def hop(self, backend: str) -> str:
         """Say what to call a backend in a message."""
         found = self.backends.get(backend)
@@ -49,11 +52,17 @@ class Fetcher:
         """Ask, and say what came of it; a backend that keeps us waiting longer than it may is left alone."""
         loop = asyncio.get_running_loop()
         started = loop.time()
+        result = "ok"
         try:
             rows = await self._rows(query, deadline)
-        except Exception as error:  # noqa: BLE001 - one rule's failure, of whatever kind, stays its own
-            return Failed(_told(error, query), self.now(), timedelta(seconds=loop.time() - started))
-        return Snapshot(rows, self.now(), timedelta(seconds=loop.time() - started), indexed)
+        except Exception as unexpected:  # noqa: BLE001 - one rule's failure, of whatever kind, stays its own
+            error = _told(unexpected, query)
+            result = "internal error" if error.failure is None else error.failure.value
+            return Failed(error, self.now(), timedelta(seconds=loop.time() - started))
+        else:
+            return Snapshot(rows, self.now(), timedelta(seconds=loop.time() - started), indexed)
+        finally:
+            self.watch(query.backend, result, loop.time() - started)
 
     async def _rows(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         backend = self.backends.get(query.backend)

@@ -77,6 +77,15 @@ class Telemetry:
         )
         self.in_flight = Gauge("steadyscale_requests_in_flight", "Requests being answered.", registry=self.registry)
         self.dropped = self._tally("connections_dropped", "Connections closed by us.", "why")
+        self.fetches = self._tally(
+            "backend_queries", "Queries sent to metric systems, by what came.", "backend", "result"
+        )
+        self.fetching = Durations(
+            "steadyscale_backend_query_duration_seconds",
+            "Time that a metric system took over a query.",
+            "backend",
+            self.registry,
+        )
         self.failures = self._tally("metric_failures", "Metrics that could not be read.", "failure")
         self.authentications = self._tally("authentications", "Callers told apart, by result.", "result")
         self.authorizations = self._tally("authorizations", "Leave asked for, by result.", "result")
@@ -92,6 +101,11 @@ class Telemetry:
             return await review(*args, **kwargs)
 
         return counted
+
+    def fetched(self, backend: str, result: str, seconds: float) -> None:
+        """Count a query that was sent to a metric system."""
+        self.fetches.add(backend, result)
+        self.fetching.add(backend, seconds)
 
     def render(self) -> tuple[bytes, str]:
         """Write all figures in the text format; return them with their content type."""

@@ -11,6 +11,7 @@ from adapter.fetch import Failed, Fetcher, Outcome
 from adapter.rules.fill import Query
 from adapter.snapshot import Snapshot
 from adapter.snapshots import Snapshots
+from adapter.telemetry import Telemetry
 from tests.fakes.backend import ScriptedBackend, loop_clock, raw
 
 pytestmark = pytest.mark.looptime
@@ -180,3 +181,25 @@ async def test_nothing_is_left_running_after_closing():
         await read(snapshots)
 
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_each_question_is_counted_with_what_came_of_it():
+    backend = ScriptedBackend(rows={"q": (raw(1),), "bad": errors.BadQuery("parse error")}, takes=0.25)
+    telemetry = Telemetry()
+    fetcher = Fetcher({"b": backend}, loop_clock)
+    fetcher.watch = telemetry.fetched
+    for text in ("q", "bad", "q"):
+        await fetcher.fetch(Query("b", text), DEADLINE)
+
+    assert (
+        telemetry.registry.get_sample_value("steadyscale_backend_queries_total", {"backend": "b", "result": "ok"}) == 2
+    )
+    assert (
+        telemetry.registry.get_sample_value(
+            "steadyscale_backend_queries_total", {"backend": "b", "result": "bad query"}
+        )
+        == 1
+    )
+    assert telemetry.registry.get_sample_value(
+        "steadyscale_backend_query_duration_seconds_sum", {"backend": "b"}
+    ) == pytest.approx(0.75)
