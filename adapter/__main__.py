@@ -1,90 +1,62 @@
-"""``steadyscale``: parse the command line, load the configuration, run."""
+"""``steadyscale``: parse the command line, run the command.
+
+A command's module is imported when the command is given: who checks a file need not wait for what only serving needs.
+"""
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Final
 
-from adapter import app, log
-from adapter.commands import check, metric
-from adapter.errors import ConfigInvalid
-from adapter.loading import ConfigFile
-from autoscaler.kube.errors import KubeError
-from autoscaler.settings import FLAGS, FlagsInvalid, operation
+from autoscaler.settings import FLAGS
 
-_BAD_CONFIG = 2
-_DEMO = """steadyscale demo: not here yet. What works today:
-  steadyscale serve --config FILE               serves external.metrics.k8s.io to a cluster, from fixed numbers
-  python -m autoscaler conform tests/vectors    runs the decision core against cases computed by Kubernetes' own code
-"""
+_FORMS = ("text", "json")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
+    options = _parser().parse_args(arguments)
+    code: int = import_module(f"adapter.commands.{options.command}").run(options)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="steadyscale", description="External metrics for Kubernetes.")
     commands = parser.add_subparsers(dest="command", required=True)
-    serve = commands.add_parser("serve", help="serve external.metrics.k8s.io")
-    serve.add_argument("--config", type=Path, required=True, metavar="FILE", help="the configuration, YAML")
-    serve.add_argument("--port", type=int, help="listen on this port instead of serving.port")
-    serve.add_argument("--address", help="listen on this address instead of serving.address")
-    serve.add_argument("--kubeconfig", help="ask this cluster instead of auth.kubeconfig")
-    serve.add_argument("--no-adapter", action="store_true", help="do not serve metrics, only scale")
-    serve.add_argument("--no-autoscaler", action="store_true", help="do not scale, only serve metrics")
-    for flag in FLAGS:
-        serve.add_argument(f"--{flag.name}", metavar="VALUE", help=flag.help.replace("%", "%%"))
+    _serve(commands.add_parser("serve", help="serve external.metrics.k8s.io"))
     commands.add_parser("demo", help="see it working, without a cluster")
-    metric.add_arguments(commands.add_parser("metric", help="ask the running service what a metric is now, and why"))
-    checking = commands.add_parser("check", help="find what is wrong with configuration, rules and autoscalers")
-    checking.add_argument("files", nargs="+", type=Path, metavar="FILE", help="YAML, with any number of documents")
-    checking.add_argument("-o", "--output", choices=["text", "json"], default="text")
-    options = parser.parse_args(arguments)
-    return _COMMANDS[options.command](options)
+    _metric(commands.add_parser("metric", help="ask the running service what a metric is now, and why"))
+    check = commands.add_parser("check", help="find what is wrong with configuration, rules and autoscalers")
+    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="YAML, with any number of documents")
+    check.add_argument("-o", "--output", choices=_FORMS, default="text")
+    return parser
 
 
-def _demo(_: argparse.Namespace) -> int:
-    sys.stdout.write(_DEMO)
-    return 0
+def _serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the configuration, YAML")
+    parser.add_argument("--port", type=int, help="listen on this port instead of serving.port")
+    parser.add_argument("--address", help="listen on this address instead of serving.address")
+    parser.add_argument("--kubeconfig", help="ask this cluster instead of auth.kubeconfig")
+    parser.add_argument("--no-adapter", action="store_true", help="do not serve metrics, only scale")
+    parser.add_argument("--no-autoscaler", action="store_true", help="do not scale, only serve metrics")
+    for flag in FLAGS:
+        parser.add_argument(f"--{flag.name}", metavar="VALUE", help=flag.help.replace("%", "%%"))
 
 
-def _check(options: argparse.Namespace) -> int:
-    return check.check(options.files, sys.stdout, form=options.output)
+def _metric(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("metric", metavar="NAMESPACE/NAME")
+    parser.add_argument("-l", "--selector", default="", help="the label selector that the autoscaler uses")
+    parser.add_argument("-o", "--output", choices=_FORMS, default="text")
+    _service(parser)
 
 
-def _metric(options: argparse.Namespace) -> int:
-    try:
-        service = metric.Service.of(options)
-        return asyncio.run(metric.metric(options, service, service.tls(), sys.stdout))
-    except (metric.AskFailed, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return metric.UNREACHABLE
+def _service(parser: argparse.ArgumentParser) -> None:
+    """Add what every command takes that asks the running service."""
+    parser.add_argument("--server", default="https://localhost:6443", help="the service; %(default)s if left out")
+    parser.add_argument("--token-file", type=Path, help="a bearer token; in a pod, its own if left out")
+    parser.add_argument("--ca-file", type=Path, help="who signed the service's certificate")
 
-
-def _halves(options: argparse.Namespace) -> app.Halves:
-    given = {flag.name: getattr(options, flag.name.replace("-", "_")) for flag in FLAGS}
-    chosen = operation({name: value for name, value in given.items() if value is not None})
-    return app.Halves(adapter=not options.no_adapter, operation=None if options.no_autoscaler else chosen)
-
-
-def _serve(options: argparse.Namespace) -> int:
-    flags = {"serving": {"port": options.port, "address": options.address}, "auth": {"kubeconfig": options.kubeconfig}}
-    try:
-        halves = _halves(options)
-        file = ConfigFile(options.config, flags)
-        loaded = file.start()
-        log.configure(loaded.config.log.format, loaded.config.log.level)
-        asyncio.run(app.serve(file, loaded, halves))
-    except (ConfigInvalid, FlagsInvalid) as error:
-        sys.stderr.writelines(f"{problem}\n" for problem in error.problems)
-        return _BAD_CONFIG
-    except KubeError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
-
-
-_COMMANDS: Final = {"serve": _serve, "demo": _demo, "metric": _metric, "check": _check}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,8 +1,10 @@
 """``steadyscale metric NAMESPACE/NAME [-l SELECTOR]``: asks the running service what a metric is now, and why."""
 
 import argparse
+import asyncio
 import json
 import ssl
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,6 @@ from adapter.debug.text import lines
 
 UNREADABLE: Final = 1
 UNREACHABLE: Final = 2
-SERVER: Final = "https://localhost:6443"
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _PATIENCE: Final = aiohttp.ClientTimeout(total=30)
@@ -48,14 +49,14 @@ class Service:
         return tls
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("metric", metavar="NAMESPACE/NAME")
-    parser.add_argument("-l", "--selector", default="", help="the label selector that the autoscaler uses")
-    parser.add_argument("-o", "--output", choices=["text", "json"], default="text")
-    parser.add_argument("--server", default=SERVER, help=f"the service; {SERVER} if left out")
-    parser.add_argument("--token-file", type=Path, help="a bearer token; in a pod, its own if left out")
-    parser.add_argument("--ca-file", type=Path, help="who signed the service's certificate")
+def run(options: argparse.Namespace) -> int:
+    """Ask, and write the answer; return 0 if the metric has a value now."""
+    try:
+        service = Service.of(options)
+        return asyncio.run(metric(options, service, service.tls(), sys.stdout))
+    except (AskFailed, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return UNREACHABLE
 
 
 async def metric(options: argparse.Namespace, service: Service, tls: ssl.SSLContext, out: TextIO) -> int:
