@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from functools import partial
+from typing import Final, Protocol
 
 from adapter import errors
 from adapter.cache import QueryCache
@@ -16,6 +17,8 @@ from adapter.rules.rule import STATIC, Rule
 from adapter.sample import RawSample, Sample
 from adapter.snapshots import Snapshots
 from autoscaler.selector import Selector
+
+_STRAYS: Final = 1000
 
 
 class MetricReader(Protocol):
@@ -71,6 +74,9 @@ class RuleReader:
     sources: Sources
     clock: Callable[[], datetime]
     reads: Reads = field(default_factory=Reads)
+    strays: Reads = field(default_factory=partial(Reads, _STRAYS))
+    """Reads of names that no rule has, apart from the others: anyone can make up names."""
+
     _whole: dict[int, tuple[Rule, Query]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -92,12 +98,13 @@ class RuleReader:
         look = self._begin(namespace, metric, selector)
         rule, query = look.rule, look.query
         if rule is None:
+            self._remember(look, self.strays)
             return look
         if query is not None:
             source = self.sources.cache if rule.is_template else self.sources.snapshots
             look.outcome = await source.get(query, rule.interval, rule.deadline)
             self._conclude(look, rule, look.outcome)
-        self._remember(look)
+        self._remember(look, self.reads)
         return look
 
     def glance(self, namespace: str, metric: str, selector: Selector) -> Look:
@@ -164,8 +171,8 @@ class RuleReader:
             if rule.backend in names and not rule.is_template:
                 self.sources.snapshots.forget(whole(rule))
 
-    def _remember(self, look: Look) -> None:
-        read, now = self.reads.of(look.asked), self.clock()
+    def _remember(self, look: Look, reads: Reads) -> None:
+        read, now = reads.of(look.asked), self.clock()
         if look.query is not None:
             read.query = look.query.text
         if look.outcome is not None:

@@ -10,7 +10,7 @@ from adapter.debug.words import seconds, time
 from adapter.errors import AdapterError
 from adapter.fetch import Failed, Outcome
 from adapter.reader import RuleReader
-from adapter.reads import Read
+from adapter.reads import Asked, Read
 from adapter.rules.fill import whole
 from adapter.rules.rule import Rule
 
@@ -21,11 +21,12 @@ _PING: Final = 5.0
 def rules(reader: RuleReader, problems: dict[str, tuple[str, ...]]) -> Json:
     """Describe every rule; ``problems`` are those of objects that are none."""
     book = reader.book
-    reads: dict[str, list[Read]] = {}
+    reads: dict[int, list[Read]] = {}
     for asked, read in reader.reads:
-        reads.setdefault(asked.metric, []).append(read)
+        reads.setdefault(id(book.rules.find(asked.namespace, asked.metric)), []).append(read)
     return {
-        "rules": [_rule(reader, rule, reads.get(rule.name, [])) for rule in book.rules],
+        "rules": [_rule(reader, rule, reads.get(id(rule), [])) for rule in book.rules],
+        "strays": [_stray(reader, asked, read) for asked, read in reader.strays],
         "broken": [{"rule": name, "problems": list(found)} for name, found in book.broken.items()],
         "externalMetrics": [{"object": key, "problems": list(found)} for key, found in sorted(problems.items())],
         "reload": {"ok": not book.trouble, "problems": list(book.trouble)},
@@ -49,6 +50,18 @@ def _rule(reader: RuleReader, rule: Rule, reads: list[Read]) -> Json:
         "failingReaders": len(failing),
         "firstFailureTime": time(since),
         "message": failing[0].message if failing else "",
+    }
+
+
+def _stray(reader: RuleReader, asked: Asked, read: Read) -> Json:
+    """Describe a name that is asked for and that no rule has."""
+    return {
+        "namespace": asked.namespace,
+        "metric": asked.metric,
+        "nearest": list(reader.book.rules.nearest(asked.namespace, asked.metric)),
+        "reads": read.failures,
+        "firstFailureTime": time(read.first_failure_time),
+        "lastRead": time(read.at),
     }
 
 

@@ -36,7 +36,7 @@ def way(look: Look, reader: RuleReader) -> Json:
         "value": None if look.error or not look.samples else number(sum(sample.milli for sample in look.samples)),
         "ageSeconds": seconds(now - min(sample.at for sample in look.samples)) if look.samples else None,
         "error": _error(look),
-        "history": history(reader.reads.peek(look.asked)),
+        "history": history((reader.strays if look.rule is None else reader.reads).peek(look.asked)),
         "hpa": _hpa(look),
     }
 

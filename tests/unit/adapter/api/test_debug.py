@@ -94,6 +94,16 @@ def test_all_rules_with_their_health(service: Loopback):
     assert told["reload"] == {"ok": True, "problems": []}
 
 
+def test_names_that_are_asked_for_and_that_no_rule_has_are_listed(service: Loopback):
+    for _ in range(2):
+        ask(service, "/debug/metrics/default/hwole")
+    _, told = ask(service, "/debug/rules")
+    (stray,) = [each for each in told["strays"] if each["metric"] == "hwole"]
+
+    assert (stray["namespace"], stray["nearest"], stray["reads"]) == ("default", ["whole"], 2)
+    assert stray["firstFailureTime"]
+
+
 def test_all_backends_are_asked_whether_they_are_there(service: Loopback):
     assert ask(service, "/debug/backends") == (200, {"backends": [{"name": "static", "answers": True}]})
 
