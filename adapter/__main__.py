@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and do what it says."""
-    parser = argparse.ArgumentParser(prog="steadyscale", description="Autoscaling that fails safely and explains itself")
+    parser = argparse.ArgumentParser(
+        prog="steadyscale", description="Autoscaling that fails safely and explains itself"
+    )
     commands = parser.add_subparsers(required=True, dest="command", metavar="COMMAND")
     commands.add_parser("demo", help="see it work on this machine, without a cluster")
     parser.parse_args(arguments)
