@@ -68,7 +68,9 @@ def modified(kind: Kind, name: str) -> Refused:
 
 def another_uid(kind: Kind, name: str, wanted: str, found: str) -> Refused:
     """Say that this is another object of the same name."""
-    why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    met = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    where = f"Key: /registry/{kind.plural}/{name}, ResourceVersion: 0"
+    why = f"StorageError: invalid object, Code: 4, {where}, AdditionalErrorMsg: {met}"
     return Refused(409, "Conflict", f'Operation cannot be fulfilled on {kind.full_name} "{name}": {why}')
 
 

@@ -1,6 +1,6 @@
 """HTTP in, HTTP out: which part of the cluster in memory answers a request."""
 
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -99,8 +99,9 @@ class ApiServer:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         async with aclosing(watch(self.shelf, place, query)) as lines:
             await response.prepare(request)
-            async for line in lines:
-                await response.write(line)
+            with suppress(ConnectionResetError):  # whoever listened has left
+                async for line in lines:
+                    await response.write(line)
         return response
 
     def _place(self, path: str) -> Place | None:

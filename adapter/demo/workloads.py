@@ -27,6 +27,7 @@ class Workloads:
         self._writing = writing
         self._clock = clock
         self._is_on = True
+        self._subscription = shelf.subscribe()  # from now on, so that nothing is missed before it runs
         self.pods_become_ready = True
         """Whether new pods are ready at once; if not, a test makes them so."""
 
@@ -43,14 +44,10 @@ class Workloads:
 
     async def run(self) -> None:
         """Follow what happens until cancelled."""
-        subscription = self._shelf.subscribe()
-        try:
-            while True:
-                write = await subscription.writes.get()
-                if write is not None and self._is_on:
-                    self._hear(write)
-        finally:
-            self._shelf.unsubscribe(subscription)
+        while True:
+            write = await self._subscription.writes.get()
+            if write is not None and self._is_on:
+                self._hear(write)
 
     def _hear(self, write: Write) -> None:
         kind = next((kind for kind in self._kinds if kind.resource == write.resource), None)

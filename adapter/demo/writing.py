@@ -12,6 +12,7 @@ from adapter.demo.place import Place
 from adapter.demo.shelf import Shelf
 from autoscaler.wire import print_time
 
+_OTHER_NAMESPACE: Final = "the namespace of the provided object does not match the namespace sent on the request"
 _OURS: Final = ("uid", "creationTimestamp", "generation")
 """What only the server decides."""
 
@@ -33,7 +34,7 @@ class Writing:
         if not name:
             raise refusals.invalid(kind, "", ["metadata.name: Required value: name or generateName is required"])
         if metadata.get("namespace", place.namespace) != place.namespace:
-            raise refusals.Refused(400, "BadRequest", "the namespace of the provided object does not match the request")
+            raise refusals.Refused(400, "BadRequest", _OTHER_NAMESPACE)
         if self._shelf.get(kind.resource, (place.namespace, name)) is not None:
             raise refusals.already_exists(kind, name)
         if metadata.get("resourceVersion"):
@@ -50,7 +51,7 @@ class Writing:
         found = self._shelf.get(place.kind.resource, place.key)
         if found is None:
             if place.kind.created_by_put and not place.subresource:
-                return self.create(place, body)
+                return self._create_by_put(place, body)
             raise refusals.not_found(place.kind, place.name)
         self._check(place, body, found)
         sent = body.get("metadata", {})
@@ -58,6 +59,14 @@ class Writing:
             problem = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
             raise refusals.invalid(place.kind, place.name, [problem])
         return self._update(place, found, body)
+
+    def _create_by_put(self, place: Place, body: Json) -> Json:
+        """Create what somebody wanted to replace, unless he meant a particular one; the version he knew is ignored."""
+        metadata = body.setdefault("metadata", {})
+        if metadata.get("uid"):
+            raise refusals.another_uid(place.kind, place.name, metadata["uid"], "")
+        metadata.pop("resourceVersion", None)
+        return self.create(place, body)
 
     def patch(self, place: Place, patch: Json) -> Json:
         """Merge a patch into an object, its status, or its scale."""

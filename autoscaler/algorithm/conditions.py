@@ -190,7 +190,8 @@ def fallback_active(metrics: Sequence[tuple[str, datetime, int]]) -> Finding:
 def fallback_inactive(failing: Sequence[tuple[str, datetime]]) -> Finding:
     """Say that no fallback is in use, and name the metrics whose clocks are running."""
     if not failing:
-        return Finding(FALLBACK_ACTIVE, FALSE, "MetricsReadable", "every external metric with a fallback is readable")
+        # Also said in a pass that read nothing, so it claims no more than that no failure is known.
+        return Finding(FALLBACK_ACTIVE, FALSE, "NoFailureKnown", "no external metric with a fallback is known to fail")
     told = "; ".join(
         f"external metric '{name}' is unreadable since {stamp(since)}, not yet in fallback" for name, since in failing
     )

@@ -133,7 +133,7 @@ def sentence(step: Step, working: Sequence[Step] = ()) -> str:  # noqa: C901, PL
             if step.replicas == step.current:
                 return f"stays at {step.current}"
             return f"goes from {step.current} to {step.replicas}"
-        case steps.WriteFailed():
+        case _:
             return f"{count(step.replicas, 'replica')} could not be written to the target: {step.message}"
 
 
@@ -171,7 +171,7 @@ def _limited(step: steps.Limited) -> str:
             return f"{wanted}, but minReplicas is {step.replicas}"
         case Limit.MAXIMUM:
             return f"{wanted}, but maxReplicas is {step.replicas}"
-        case Limit.UP_RATE | Limit.DOWN_RATE:
+        case _:
             return f"{wanted}, may go to {step.replicas}: {_rate(step)}"
 
 
@@ -196,5 +196,5 @@ def _held(step: steps.Held) -> str:
         case Hold.PAUSED:
             until = f"until {clock(step.until)}" if step.until is not None else "until spec.mode is changed"
             return f"not carried out, because it is paused {until}; {would}"
-        case Hold.DRY_RUN:
+        case _:
             return f"not carried out, because spec.mode is DryRun; {would}"

@@ -28,15 +28,13 @@ def _reckoned(step: MetricAnswered) -> str:
         case Rule.WITHIN_TOLERANCE:
             least, most = 1 - step.tolerance.down, 1 + step.tolerance.up
             told = f"and a ratio of {ratio:.4g} is tolerated from {least:.4g} to {most:.4g}"
-        case Rule.READY_PODS:
-            told = f"so {ratio:.4g} times {count(calculation.multiplier or 0, 'pod')}"
-        case Rule.ASSUMED_PODS:
+        case Rule.READY_PODS | Rule.ASSUMED_PODS:
             told = f"so {ratio:.4g} times {count(calculation.multiplier or 0, 'pod')}"
         case Rule.WOULD_REVERSE:
             told = f"but {ratio:.4g} with assumptions, which would turn the direction round"
         case Rule.FROM_ZERO:
             told = f"so {ratio:.4g} rounded up, as there are no pods yet"
-        case Rule.TOTAL:
+        case _:
             told = f"so the total divided by {number(calculation.target)}"
     return told + _assumptions(calculation)
 

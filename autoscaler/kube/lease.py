@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.errors import Conflict, KubeError, NotFound
+from autoscaler.kube.errors import KubeError, NotFound
 from autoscaler.kube.watch import Change, Watched, follow
 from autoscaler.types.record import Record
 
@@ -165,7 +165,7 @@ class Lease:
             return False
         try:
             await self._take(self._lease)
-        except Conflict:
+        except KubeError:
             await self._look()  # so that the next attempt is made with open eyes
             raise
         return True

@@ -62,6 +62,15 @@ async def test_a_lease_that_is_put_where_none_is_comes_into_being(api: Api) -> N
     assert put["spec"]["holderIdentity"] == "me"
 
 
+async def test_a_lease_that_was_deleted_is_not_put_back_by_who_knew_it(api: Api) -> None:
+    name = new_name()
+    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}}
+    known = await api.client.create(LEASES, {**body, "spec": {"holderIdentity": "me"}})
+    await api.client.request("DELETE", f"{LEASES}/{name}")
+    with pytest.raises(Conflict, match="UID in precondition"):
+        await api.client.replace(f"{LEASES}/{name}", known)
+
+
 async def test_a_change_of_what_is_asked_for_is_a_generation_and_a_status_is_none(api: Api) -> None:
     await define(api.client, widget_definition())
     name = new_name()

@@ -62,7 +62,7 @@ CLOCK_RUNS = (
     "FailureClockRunning",
     "external metric 'queue_depth' is unreadable since 2026-03-01T12:00:00Z, not yet in fallback",
 )
-READABLE = ("False", "MetricsReadable", "every external metric with a fallback is readable")
+READABLE = ("False", "NoFailureKnown", "no external metric with a fallback is known to fail")
 FEATURE_OFF = ("Unknown", "FeatureDisabled", "the feature gate HPAExternalMetricFallback is off")
 
 
