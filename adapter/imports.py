@@ -34,6 +34,11 @@ class Kept:
     trouble: Mapping[str, str] = field(default_factory=dict)
     """Series queries that failed when last asked, and why; the file itself under the empty query."""
 
+    @property
+    def unanswered(self) -> frozenset[str]:
+        """The questions that failed or found nothing: asked again soon, because someone may be waiting for a name."""
+        return frozenset(each for each in self.imported.questions if each in self.trouble or not self.known.get(each))
+
 
 class Imports:
     """All files that the configuration names."""
@@ -73,11 +78,14 @@ class Imports:
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
-            if await self._read(kept) or loop.time() >= due:
+            is_new = await self._read(kept)
+            if is_new or loop.time() >= due:
                 self._serve(kept)  # what needs no asking, before the asking
-                await self._look_up(kept)
-                self._serve(kept)
+                await self._look_up(kept, kept.imported.questions)
                 due = loop.time() + kept.file.relist_interval.total_seconds()
+            else:
+                await self._look_up(kept, kept.unanswered)
+            self._serve(kept)
             await asyncio.sleep(min(_LOOK_EVERY, max(due - loop.time(), 0.01)))
 
     async def _read(self, kept: Kept) -> bool:
@@ -98,11 +106,11 @@ class Imports:
             _log.log(_LEVELS[finding.level], "imported rule", extra=about)
         return True
 
-    async def _look_up(self, kept: Kept) -> None:
-        questions = sorted(kept.imported.questions)
-        found = await asyncio.gather(*(self._names(kept, question) for question in questions))
-        known = {question: names for question, names in zip(questions, found, strict=True) if names is not None}
-        kept.known = {**{key: kept.known[key] for key in questions if key in kept.known}, **known}
+    async def _look_up(self, kept: Kept, questions: frozenset[str]) -> None:
+        asked = sorted(questions)
+        found = await asyncio.gather(*(self._names(kept, question) for question in asked))
+        known = {question: names for question, names in zip(asked, found, strict=True) if names is not None}
+        kept.known = {key: names for key, names in {**kept.known, **known}.items() if key in kept.imported.questions}
 
     async def _names(self, kept: Kept, question: str) -> frozenset[str] | None:
         backend, file = self._fetcher.backends.get(kept.file.backend), kept.file

@@ -76,6 +76,23 @@ def _findings(document: Document) -> Iterator[Finding]:
         yield from (Finding(document.where, problem) for problem in error.problems)
 
 
+def _undefined(known: list[Rule], read: list[Document]) -> Iterator[Finding]:
+    """Look for metrics that autoscalers name and that none of the rules in these files defines, if there are any."""
+    rules = RuleSet(known)
+    for document in read if known else ():
+        if document.kind not in _AUTOSCALERS:
+            continue
+        namespace = (document.content.get("metadata") or {}).get("namespace") or "default"
+        for number, metric in enumerate(document.content["spec"].get("metrics") or ()):
+            name = str(((metric.get("external") or {}).get("metric") or {}).get("name") or "")
+            if name and rules.find(namespace, name) is None:
+                near = ", ".join(map(repr, rules.nearest(namespace, name)))
+                hint = f"; did you mean {near}?" if near else ""
+                where = f"spec.metrics[{number}].external.metric.name"
+                told = f"{where}: no rule in these files defines {name!r} in namespace {namespace!r}{hint}"
+                yield Finding(document.where, told, is_problem=False)
+
+
 def _configuration(content: Any) -> Iterator[str]:  # noqa: ANN401 - whatever stands in the file
     if isinstance(content, dict) and ("externalRules" in content or isinstance(content.get("rules"), dict)):
         return _prometheus_adapter(content)

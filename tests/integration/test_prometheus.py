@@ -1,12 +1,13 @@
 """The whole way: a scrape, a real Prometheus, our process, the API server, an HPA, more workers; and an outage."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.control_plane.cluster import ControlPlane
-from tests.integration.service import Service, condition, service, until
+from tests.integration.service import GROUP, Service, condition, service, until
 from tests.integration.test_autoscaling import autoscaler, create, deployment
 from tests.prometheus.server import Server, prometheus, require
 from tests.prometheus.target import Target, target
@@ -18,6 +19,12 @@ RULE = {
     "query": "sum by (namespace) (jobs)",
     "interval": "1s",
     "maxSampleAge": "1m",
+}
+OLD_RULE = {
+    "seriesQuery": '{__name__=~"^jo.*",queue!=""}',
+    "resources": {"overrides": {"namespace": {"resource": "namespace"}}},
+    "name": {"matches": "(.*)", "as": "old-${1}"},
+    "metricsQuery": "sum(<<.Series>>{<<.LabelMatchers>>})",
 }
 
 
@@ -36,8 +43,16 @@ def measured(scraped: Target, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="module")
-def running(plane: ControlPlane, port: int, measured: Server) -> Iterator[Service]:
-    metrics = {"backends": {"main": {"prometheus": {"url": measured.url}}}, "rules": [RULE]}
+def running(
+    plane: ControlPlane, port: int, measured: Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    old = tmp_path_factory.mktemp("prometheus-adapter") / "config.yaml"
+    old.write_text(json.dumps({"externalRules": [OLD_RULE]}))
+    metrics = {
+        "backends": {"main": {"prometheus": {"url": measured.url}}},
+        "rules": [RULE],
+        "prometheusAdapter": [{"file": str(old), "backend": "main", "interval": "1s"}],
+    }
     with service(plane, port, metrics=metrics) as started:
         yield started
 
@@ -77,3 +92,14 @@ def test_the_queue_grows_and_so_does_the_workload_and_an_outage_leaves_it_as_it_
     measured.program.start()
     until(lambda: replicas(running, "jobs") == 8, "it scales again", within=60)
     assert told(running, "jobs")["status"] == "True"
+
+
+def test_a_metric_of_prometheus_adapters_file_is_read_as_it_was(running: Service, scraped: Target) -> None:
+    waiting(scraped, 30)
+
+    def values() -> list[str]:
+        path = f"{GROUP}/namespaces/default/old-jobs?labelSelector=queue%20in%20(a,b)"
+        answer = running.plane.kubectl("get", f"--raw={path}", check=False)
+        return [str(item["value"]) for item in json.loads(answer or "{}").get("items", ())]
+
+    until(lambda: values() == ["30"], "the sum of the namespace's two queues", within=30)
