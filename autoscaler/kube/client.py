@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any, Final, Self, TypeAlias
 
 import aiohttp
+import msgspec
 
 from autoscaler.kube.connection import Connection
 from autoscaler.kube.errors import Unauthorized, Unavailable, refusal
@@ -98,8 +99,8 @@ class KubeClient:
         async with self._response(sent) as response:
             body = await response.read()
         try:
-            answer = json.loads(body)
-        except ValueError as error:
+            answer = msgspec.json.decode(body)
+        except msgspec.DecodeError as error:
             raise Unavailable(f"the answer to {sent.method} {sent.path} is not JSON") from error
         if not isinstance(answer, dict):
             raise Unavailable(f"the answer to {sent.method} {sent.path} is not an object")

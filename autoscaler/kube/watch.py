@@ -16,6 +16,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import Expired, KubeError, TooManyRequests, Unavailable, refusal
 
@@ -24,6 +26,9 @@ log = logging.getLogger(__name__)
 _PAGE: Final = "500"
 _FIRST_PAUSE: Final = timedelta(milliseconds=800)
 _LONGEST_PAUSE: Final = timedelta(seconds=30)
+_A_WHILE: Final = 1.0
+"""A watch that ends sooner than this many seconds is no watch; going on at once would be a storm of requests."""
+
 _GRACE: Final = timedelta(seconds=30)
 """The server ends a watch when its time is over; if it has not by then, it is not there."""
 
@@ -112,7 +117,7 @@ async def attend(
     pause = first_pause
     complaint = ""
     while True:
-        least = timedelta()
+        least, began = timedelta(), _now()
         try:
             if progress is None:
                 listing, progress = await _list(client, watched)
@@ -122,6 +127,8 @@ async def attend(
                 async for change in changes:
                     pause = first_pause
                     yield change
+            if _now() - began > _A_WHILE:
+                continue  # its time was over, as agreed; nothing is wrong
         except Expired:
             progress = None
         except KubeError as error:
@@ -174,9 +181,13 @@ async def _watch(client: KubeClient, watched: Watched, progress: Progress) -> As
 
 def _decode(line: bytes) -> Any:  # noqa: ANN401 - JSON of a shape that only the server promises
     try:
-        return json.loads(line)
-    except ValueError as error:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
         raise Unavailable("a watch's line is not JSON") from error
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _jittered(pause: timedelta) -> float:
