@@ -7,7 +7,6 @@ inside a ConfigMap is found there. An object of a kind that is none of ours is p
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -15,7 +14,8 @@ import msgspec
 import yaml
 
 from adapter import config
-from adapter.commands.documents import Document, documents
+from adapter.commands.documents import Document, Finding, documents
+from adapter.commands.undefined import undefined
 from adapter.errors import ConfigInvalid
 from adapter.objects.external_metric import rule_of
 from adapter.rules.prometheus_adapter import importing
@@ -29,15 +29,6 @@ NOTHING_TO_CHECK: Final = 2
 _OURS_BY: Final = ("rules", "backends", "serving", "auth", "limits", "log", "externalRules")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing to say about a document."""
-
-    where: str
-    text: str
-    is_problem: bool = True
-
-
 def run(options: argparse.Namespace) -> int:
     """Check the files; return the exit code."""
     return check(options.files, sys.stdout, form=options.output)
@@ -45,14 +36,16 @@ def run(options: argparse.Namespace) -> int:
 
 def check(files: Sequence[Path], out: TextIO, *, form: str = "text") -> int:
     """Check files and say what was found; return the exit code: 0 if nothing is wrong."""
-    found, checked = [], 0
+    found: list[Finding] = []
+    read: list[Document] = []
     for file in files:
         try:
-            for document in documents(file):
-                checked += document.kind in _CHECKS
-                found += list(_findings(document))
+            read += documents(file)
         except ConfigInvalid as error:
             found += [Finding(str(file), problem) for problem in error.problems]
+    found += [finding for document in read for finding in _findings(document)]
+    found += undefined(read)
+    checked = sum(document.kind in _CHECKS for document in read)
     bad = [finding for finding in found if finding.is_problem]
     if form == "json":
         listed = [{"where": each.where, "text": each.text, "problem": each.is_problem} for each in found]
@@ -74,23 +67,6 @@ def _findings(document: Document) -> Iterator[Finding]:
         yield from (Finding(document.where, text, is_problem=False) for text in examine(document.content))
     except ConfigInvalid as error:
         yield from (Finding(document.where, problem) for problem in error.problems)
-
-
-def _undefined(known: list[Rule], read: list[Document]) -> Iterator[Finding]:
-    """Look for metrics that autoscalers name and that none of the rules in these files defines, if there are any."""
-    rules = RuleSet(known)
-    for document in read if known else ():
-        if document.kind not in _AUTOSCALERS:
-            continue
-        namespace = (document.content.get("metadata") or {}).get("namespace") or "default"
-        for number, metric in enumerate(document.content["spec"].get("metrics") or ()):
-            name = str(((metric.get("external") or {}).get("metric") or {}).get("name") or "")
-            if name and rules.find(namespace, name) is None:
-                near = ", ".join(map(repr, rules.nearest(namespace, name)))
-                hint = f"; did you mean {near}?" if near else ""
-                where = f"spec.metrics[{number}].external.metric.name"
-                told = f"{where}: no rule in these files defines {name!r} in namespace {namespace!r}{hint}"
-                yield Finding(document.where, told, is_problem=False)
 
 
 def _configuration(content: Any) -> Iterator[str]:  # noqa: ANN401 - whatever stands in the file

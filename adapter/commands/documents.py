@@ -32,6 +32,15 @@ class Document:
         return f"{at} {self.kind}/{name}" if self.kind and name else at
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to say about a document."""
+
+    where: str
+    text: str
+    is_problem: bool = True
+
+
 def documents(file: Path) -> Iterator[Document]:
     """Yield the documents of a file, the items of a List one by one; raise ``ConfigInvalid`` if it has none to read."""
     try:

@@ -88,6 +88,17 @@ def test_parts_of_a_question_are_kept_as_they_are(running: Service) -> None:
     assert kept == {"dimensions": {"QueueName": "orders"}, "period": 60}
 
 
+def test_who_may_execute_commands_in_the_pod_may_ask_there(
+    running: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(running.plane.kubectl("create", "token", "steadyscale", "--namespace=steadyscale"))
+    server = f"https://localhost:{running.port}"
+
+    assert main(["metric", "--server", server, "--token-file", str(token), "default/queue-depth"]) == 0
+    assert "rule         queue-depth, from configuration" in capsys.readouterr().out
+
+
 def test_an_operator_asks_from_a_terminal(running: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plane = running.plane
     plane.kubectl("create", "serviceaccount", "operator", "--namespace=default")

@@ -124,6 +124,26 @@ def test_advice_is_no_problem(tmp_path: Path):
     assert "released API servers drop it; use a PodAutoscaler" in said
 
 
+def test_an_autoscaler_whose_metric_no_rule_defines_is_noted(tmp_path: Path):
+    lost = AUTOSCALER.replace("name: queue}", "name: qeue}")
+    code, said = run(tmp_path, CONFIG, lost)
+
+    assert code == 0
+    assert (
+        "note: spec.metrics[0].external.metric.name: no rule in these files defines 'qeue' in namespace 'default';"
+        " did you mean 'queue'?" in said
+    )
+    assert "no rule" not in run(tmp_path, lost)[1]  # without a configuration nobody can tell
+
+
+def test_an_external_metric_defines_for_its_own_namespace(tmp_path: Path):
+    nothing = "rules: []"
+    here = AUTOSCALER.replace("{name: web}", "{name: web, namespace: shop}")
+
+    assert "no rule" not in run(tmp_path, nothing, EXTERNAL_METRIC, here)[1]
+    assert "no rule" in run(tmp_path, nothing, EXTERNAL_METRIC, AUTOSCALER)[1]
+
+
 def test_a_list_is_checked_item_by_item(tmp_path: Path):
     items = json.dumps(
         {"kind": "List", "items": [{"kind": "ExternalMetric", "metadata": {"name": name}} for name in "ab"]}
