@@ -81,7 +81,9 @@ class Cluster:
         async def nobody() -> Mapping[str, str]:
             return {}
 
-        return Connection(f"http://{_LOOPBACK}:{self._port}", ssl.create_default_context(), None, None, nobody)
+        return Connection(
+            f"http://{_LOOPBACK}:{self._port}", ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), None, None, nobody
+        )
 
     def client(self) -> AbstractAsyncContextManager[KubeClient]:
         """Open a session with it."""

@@ -11,7 +11,9 @@ from tests.contract.api import Api
 from tests.control_plane.cluster import ControlPlane
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.apiserver)])
+@pytest.fixture(
+    params=[pytest.param("fake", marks=pytest.mark.looptime), pytest.param("real", marks=pytest.mark.apiserver)]
+)
 async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
     if request.param == "fake":
         async with Cluster.serving() as cluster, cluster.client() as client:

@@ -13,6 +13,8 @@ from autoscaler.kube.lease import LeadershipLost, Lease, LeaseTimes
 from tests.contract.things import eventually
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/ours/leases/it"
+pytestmark = pytest.mark.looptime
+
 QUICK = LeaseTimes(timedelta(seconds=1), timedelta(milliseconds=600), timedelta(milliseconds=50))
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

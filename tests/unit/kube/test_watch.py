@@ -118,3 +118,15 @@ async def test_an_outage_at_the_start_is_waited_out(api: Cluster) -> None:
         api.weather.refusing = 0
         async with asyncio.timeout(5):
             assert data(await waiting) == ["1"]
+
+
+@pytest.mark.looptime
+async def test_a_watch_whose_time_is_over_goes_on_at_once(api: Cluster) -> None:
+    async with api.client() as client, aclosing(follow(client, ALL, first_pause=timedelta(minutes=10))) as news:
+        await anext(news)
+        hearing = asyncio.ensure_future(anext(news))
+        await asyncio.sleep(2)
+        api.hang_up()
+        api.put(ONE, {"data": {"is": "2"}})
+        async with asyncio.timeout(60):
+            assert data(await hearing) == (Happened.MODIFIED, "2")
