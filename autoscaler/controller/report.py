@@ -57,19 +57,25 @@ def _metrics(status: Status) -> Iterator[MetricState]:
 
 def _log(key: str, before: Status, decision: Decision) -> None:
     """Write one line if the pass changed something: the size, a condition, or what stands in its way."""
-    facts = {"autoscaler": key, "replicas": decision.replicas, "decided_by": decision.bound.value}
     failed = next((step for step in decision.working if isinstance(step, WriteFailed)), None)
     if decision.scale_to is not None:
-        was = decision.status.current_replicas
-        log.info("rescaled", extra={**facts, "was": was, "reason": decision.rescale_reason})
+        was, reason = decision.status.current_replicas, decision.rescale_reason
+        log.info("rescaled", extra={**_facts(key, decision), "was": was, "reason": reason})
     elif failed is not None:
-        log.warning("not rescaled", extra={**facts, "replicas": failed.replicas, "error": failed.message[:256]})
+        refused = {"replicas": failed.replicas, "error": failed.message[:256]}
+        log.warning("not rescaled", extra={**_facts(key, decision), **refused})
     elif changed := _changed(before, decision.status):
         error = {"error": decision.error[:256]} if decision.error else {}
-        log.info("conditions changed", extra={**facts, "conditions": changed, **error})
+        log.info("conditions changed", extra={**_facts(key, decision), "conditions": changed, **error})
+
+
+def _facts(key: str, decision: Decision) -> dict[str, object]:
+    return {"autoscaler": key, "replicas": decision.replicas, "decided_by": decision.bound.value}
 
 
 def _changed(before: Status, after: Status) -> str:
+    if before.conditions == after.conditions:
+        return ""
     known = {(one.type, one.status, one.reason) for one in before.conditions}
     new = [one for one in after.conditions if (one.type, one.status, one.reason) not in known]
     return ", ".join(f"{one.type}={one.status}/{one.reason}" for one in new)

@@ -280,3 +280,19 @@ async def test_periods_are_as_asked_for(stage):
     stage.numbers.reads = 0
     await asyncio.sleep(30)
     assert stage.numbers.reads == 10
+
+
+async def test_a_thousand_created_at_once_are_looked_at_at_once(stage):
+    stage.numbers.set("queue", 60)
+    stage.cluster.workloads.switch_off()
+    control = stage.start()
+    await asyncio.sleep(1)
+    for index in range(1000):
+        stage.deployment(f"web-{index}", replicas=8)
+        stage.autoscaler(f"web-{index}")
+    await asyncio.sleep(10)
+    assert len(control.decisions()) == 1000
+    assert {stage.replicas(f"web-{index}") for index in range(0, 1000, 37)} == {12}
+    stage.cluster.asked.clear()
+    await asyncio.sleep(60)
+    assert len(stage.asked("update", "/scale")) == 0
