@@ -89,11 +89,14 @@ class KubeClient:
         """Yield the lines of an answer that goes on for up to `length`, however long each line is."""
         patience = aiohttp.ClientTimeout(total=_seconds(length), connect=_seconds(_DEADLINE))
         async with self._response(_Sent("GET", path, dict(query), None, _PLAIN, patience)) as response:
-            rest = b""
-            async for chunk in response.content.iter_any():
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    yield line
+            try:
+                rest = b""
+                async for chunk in response.content.iter_any():
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    for line in lines:
+                        yield line
+            finally:
+                _hang_up(response)
 
     async def _answer(self, sent: "_Sent") -> Json:
         async with self._response(sent) as response:
@@ -157,6 +160,12 @@ class _Sent:
 
 def _query(method: str, query: Mapping[str, str] | None) -> dict[str, str]:
     return dict(query or {}) if method == "GET" else {"fieldManager": FIELD_MANAGER, **(query or {})}
+
+
+def _hang_up(response: aiohttp.ClientResponse) -> None:
+    """End a stream that has not ended; a polite good-bye over TLS would be waited for, and may come after the loop."""
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
 
 
 def _probed_socket(address: aiohttp.AddrInfoType) -> socket.socket:
