@@ -14,10 +14,12 @@ from adapter import log
 from adapter.api.access_log import AccessLog
 from adapter.api.debug import Debug
 from adapter.api.external_metrics import ExternalMetrics
+from adapter.api.page import Page, Subject
 from adapter.api.server import Journal, Server
 from adapter.auth.guard import Guard, Memories, guard
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.config import Config, SelfManagedTls
+from adapter.debug.shelf import Shelf
 from adapter.door import InProcessMetrics
 from adapter.errors import ConfigInvalid
 from adapter.imports import Imports
@@ -74,7 +76,7 @@ class Halves(NamedTuple):
 
 async def serve(file: ConfigFile, loaded: Loaded, halves: Halves) -> None:
     """Serve until told to stop, then leave in good order."""
-    stop, config, telemetry = _told_to_stop(), loaded.config, Telemetry()
+    stop, config, telemetry, shelf = _told_to_stop(), loaded.config, Telemetry(), Shelf()
     settle()
     connection = await connect(Path(config.auth.kubeconfig) if config.auth.kubeconfig else None)
     async with KubeClient.open(connection) as kube:
@@ -82,9 +84,9 @@ async def serve(file: ConfigFile, loaded: Loaded, halves: Halves) -> None:
         metrics.supply.fetcher.watch = telemetry.fetched
         async with aclosing(metrics.supply), asyncio.TaskGroup() as tasks:
             supplying = tasks.create_task(metrics.run(file), name="metrics")
-            async with _controlling(halves.operation, connection, metrics.supply.reader, telemetry) as hand_over:
+            async with _controlling(halves.operation, connection, metrics.supply.reader, telemetry, shelf) as hand_over:
                 if halves.adapter:
-                    async with _answering(config, kube, telemetry, metrics) as server:
+                    async with _answering(config, kube, telemetry, metrics, shelf) as server:
                         await stop.wait()
                         _log.info("stopping")
                         hand_over()  # at once: another process takes over while this one still answers its callers
@@ -96,12 +98,13 @@ async def serve(file: ConfigFile, loaded: Loaded, halves: Halves) -> None:
 
 @asynccontextmanager
 async def _answering(
-    config: Config, kube: KubeClient, telemetry: Telemetry, metrics: "_Metrics"
+    config: Config, kube: KubeClient, telemetry: Telemetry, metrics: "_Metrics", shelf: Shelf
 ) -> AsyncIterator[Server]:
     """Serve the metrics API for the length of the block."""
     tls, door = ServingContext(), guard(kube, clock, _memories(config), telemetry)
     door.trusted.tell(lambda trust: tls.ask_for(trust.authorities))
-    server, source = _server(config, door, tls, telemetry, metrics), _source(config, kube)
+    debug = _debug(config, metrics, shelf)
+    server, source = _server(config, door, tls, telemetry, debug), _source(config, kube)
     async with asyncio.TaskGroup() as tasks:
         kept = [
             tasks.create_task(door.run(), name="trust"),
@@ -118,13 +121,14 @@ async def _answering(
 
 @asynccontextmanager
 async def _controlling(
-    operation: Operation | None, connection: Connection, reader: RuleReader, telemetry: Telemetry
+    operation: Operation | None, connection: Connection, reader: RuleReader, telemetry: Telemetry, shelf: Shelf
 ) -> AsyncIterator[Callable[[], object]]:
     """Run the autoscaler for the length of the block, or until what this gives is called."""
     if operation is None:
         yield lambda: None
         return
-    control = Control(connection, InProcessMetrics(reader), operation, ControllerTelemetry(telemetry.registry), clock)
+    figures = ControllerTelemetry(telemetry.registry)
+    control = Control(connection, InProcessMetrics(reader), operation, figures, clock, audience=(shelf,))
     telemetry.registry.register(StateCollector(control.states, clock))
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(control.run(), name="autoscaler")
@@ -162,17 +166,24 @@ class _Metrics(NamedTuple):
         self.imports.use(config.prometheus_adapter)
 
 
-def _server(config: Config, door: Guard, tls: ServingContext, telemetry: Telemetry, metrics: "_Metrics") -> Server:
-    """Put the server together out of its parts."""
+def _debug(config: Config, metrics: "_Metrics", shelf: Shelf) -> Debug:
+    """Put together what tells why."""
     reader, objects = metrics.supply.reader, metrics.objects
+    subject = Subject(shelf, reader, lambda: objects.problems, clock)
+    page = Page(subject, patience=config.limits.request_timeout * 0.8)
+    return Debug(reader, lambda: objects.problems, page)
+
+
+def _server(config: Config, door: Guard, tls: ServingContext, telemetry: Telemetry, debug: Debug) -> Server:
+    """Put the server together out of its parts."""
     return Server(
-        metrics=ExternalMetrics(reader, clock),
+        metrics=ExternalMetrics(debug.reader, clock),
         authenticator=door.authenticator,
         authorizer=door.authorizer,
         limits=config.limits,
         journal=Journal(telemetry, AccessLog(log.writer(config.log.format), clock)),
         ready={"trust": lambda: door.trusted.is_known, "serving-certificate": lambda: tls.has_certificate},
-        debug=Debug(reader, lambda: objects.problems),
+        debug=debug,
     )
 
 

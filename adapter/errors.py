@@ -10,6 +10,7 @@
     │   ├── Forbidden                    403  known, and not allowed
     │   ├── PathNotFound                 404  no such URL here
     │   ├── MetricNotFound               404  no rule of that name in this namespace
+    │   ├── AutoscalerNotFound           404  nothing was decided here for an autoscaler of that name
     │   ├── MethodNotAllowed             405  reading is all there is
     │   ├── NotAcceptable                406  no media type in common
     │   └── TooManyRequests              429  as many requests are being answered as may be
@@ -107,6 +108,13 @@ class MetricNotFound(RequestRefused):
     code = 404
     reason = "NotFound"
     failure = FailureClass.UNKNOWN_METRIC
+
+
+class AutoscalerNotFound(RequestRefused):
+    """Nothing was decided here for an autoscaler of that name."""
+
+    code = 404
+    reason = "NotFound"
 
 
 class MethodNotAllowed(RequestRefused):

@@ -9,6 +9,7 @@ from adapter import errors
 from adapter.api import encode
 from adapter.api.exchange import Exchange
 from adapter.api.negotiate import JSON, YAML
+from adapter.api.page import Page
 from adapter.debug.rules import backends, rules
 from adapter.debug.way import way
 from adapter.reader import RuleReader
@@ -21,17 +22,25 @@ METRICS: Final = "/debug/metrics/"
 class Debug:
     """The debugging endpoints. What they show is of all namespaces, so the right to read them is the operator's."""
 
-    def __init__(self, reader: RuleReader, problems: Callable[[], Mapping[str, tuple[str, ...]]] = dict) -> None:
-        self._reader = reader
+    def __init__(
+        self,
+        reader: RuleReader,
+        problems: Callable[[], Mapping[str, tuple[str, ...]]] = dict,
+        page: Page | None = None,
+    ) -> None:
+        self.page = page
+        """What shows the same to people, and the autoscalers besides."""
+
+        self.reader = reader
         self._problems = problems
 
     async def rules(self, exchange: Exchange) -> web.Response:
         """Answer ``/debug/rules``."""
-        return _answer(exchange, rules(self._reader, dict(self._problems())))
+        return _answer(exchange, rules(self.reader, dict(self._problems())))
 
     async def backends(self, exchange: Exchange) -> web.Response:
         """Answer ``/debug/backends``."""
-        return _answer(exchange, await backends(self._reader))
+        return _answer(exchange, await backends(self.reader))
 
     async def metric(self, exchange: Exchange) -> web.Response:
         """Answer ``/debug/metrics/NAMESPACE/METRIC?labelSelector=...``: read it now, and tell the way."""
@@ -42,8 +51,8 @@ class Debug:
             wanted = selector.parse(exchange.query.get("labelSelector", ""))
         except SelectorError as error:
             raise errors.BadRequest(f"unable to parse the label selector: {error}") from error
-        look = await self._reader.look(namespace, metric, wanted)
-        return _answer(exchange, way(look, self._reader))
+        look = await self.reader.look(namespace, metric, wanted)
+        return _answer(exchange, way(look, self.reader))
 
 
 def _answer(exchange: Exchange, content: object) -> web.Response:

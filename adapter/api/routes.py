@@ -12,6 +12,7 @@ from adapter.api.exchange import Exchange
 from adapter.api.external_metrics import ExternalMetrics
 from adapter.api.group import GROUP, ROOT, VERSION
 from adapter.api.health import Health
+from adapter.api.page import AUTOSCALERS, PAGE
 from adapter.auth.attributes import ResourceAttributes
 from adapter.telemetry import Telemetry
 
@@ -32,7 +33,11 @@ class Routes:
     """Finds who answers a request. One trailing slash is tolerated, nothing is redirected."""
 
     def __init__(
-        self, metrics: ExternalMetrics, health: Health, telemetry: Telemetry, debug: Debug | None = None
+        self,
+        metrics: ExternalMetrics,
+        health: Health,
+        telemetry: Telemetry,
+        debug: Debug | None = None,
     ) -> None:
         table = {
             "/apis": Route(discovery.groups, "groups", limited=False),
@@ -52,7 +57,18 @@ class Routes:
                 "/debug/rules": Route(debug.rules, "debug_rules"),
                 "/debug/backends": Route(debug.backends, "debug_backends"),
             }
-        self._one_metric = None if debug is None else Route(debug.metric, "debug_metric")
+        self._below: dict[str, Route] = {}
+        if debug is not None:
+            self._below[METRICS] = Route(debug.metric, "debug_metric")
+        if debug is not None and (page := debug.page) is not None:
+            table |= {
+                PAGE: Route(page.html, "debug_page"),
+                "/debug/picture": Route(page.picture, "debug_picture", limited=False),  # it has a limit of its own
+            }
+            self._below |= {
+                f"{PAGE}/": Route(page.file, "debug_page"),
+                AUTOSCALERS: Route(page.autoscaler, "debug_autoscaler"),
+            }
         self._table = {**table, "": Route(about.paths(table), "paths")}
         self._check = Route(health.one, "health_check", limited=False)
         self._metric = Route(metrics.read, "metric")
@@ -64,8 +80,8 @@ class Routes:
             route = self._metric
         if route is None and exchange.path.startswith(("/healthz/", "/livez/", "/readyz/")):
             route = self._check
-        if route is None and exchange.path.startswith(METRICS):
-            route = self._one_metric
+        if route is None:
+            route = next((found for path, found in self._below.items() if exchange.path.startswith(path)), None)
         if route is None:
             raise errors.PathNotFound
         if exchange.request.method != "GET":

@@ -59,6 +59,7 @@ class Server:
         self._deadlines, self._exchanges = Deadlines(), Exchanges()
         self._turnstile = Turnstile(limits.concurrent_requests, self._telemetry.in_flight)
         health = Health(live={}, ready={**(ready or {}), "shutdown": self.lifecycle.is_staying})
+        self._page = None if debug is None else debug.page
         self._routes = Routes(metrics, health, self._telemetry, debug)
 
     # --- the walk ----------------------------------------------------------------------------------------------------
@@ -137,4 +138,6 @@ class Server:
     async def leave(self) -> None:
         """Say that we are going, and go on answering until nobody comes any more."""
         self.lifecycle.stopping = True
+        if self._page is not None:
+            self._page.leave()
         await asyncio.sleep(self._limits.shutdown_delay.total_seconds())

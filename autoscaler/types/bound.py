@@ -69,6 +69,11 @@ def bound_by(working: Sequence[Step]) -> Bound:
     return Bound.NOTHING
 
 
+def decisive_step(working: Sequence[Step]) -> int | None:
+    """Find the place of the step that decided, the one that ``bound_by`` names."""
+    return next((at for at in reversed(range(len(working))) if _bound_of(working[at], working) is not None), None)
+
+
 def _bound_of(step: Step, working: Sequence[Step]) -> Bound | None:  # noqa: PLR0911 - one line for each kind of step
     match step:
         case WriteFailed():
