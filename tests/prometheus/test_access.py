@@ -91,7 +91,8 @@ async def test_a_path_before_the_api_is_kept(hop: Trouble) -> None:
 async def test_no_secret_is_in_what_is_told(hop: Trouble, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("s3cret")
     async with backend(hop.url, bearer_token_file=str(tmp_path / "token"), headers={"X-Key": "hush"}) as made:
-        for kind in ("401", "403", "500", "reset", "garbage"):
+        hop.body = b'{"status":"error","errorType":"bad_data","error":"what is Bearer s3cret, and hush?"}'
+        for kind in ("400", "401", "403", "500", "200", "reset", "garbage"):
             hop.kind = kind
             told = await failure(made)
             for text in (told.message, told.detail, repr(told)):

@@ -12,7 +12,7 @@ from adapter.backends.prometheus.connection import Call
 from adapter.backends.prometheus.credentials import Credentials
 from adapter.backends.prometheus.session import NEVER, Envelope, Session
 from adapter.backends.prometheus.settings import Prometheus
-from adapter.errors import BackendTimedOut
+from adapter.errors import BackendError, BackendTimedOut
 
 
 class Client:
@@ -21,11 +21,12 @@ class Client:
     def __init__(self, settings: Prometheus) -> None:
         self._settings = settings
         self._session = Session(settings)
+        self._credentials = Credentials(settings)
         self._library: Any = PrometheusConnect(
             url=settings.url.rstrip("/"),
             session=self._session,
             retry=NEVER,
-            auth=Credentials(settings),
+            auth=self._credentials,
             method=settings.method,
         )
 
@@ -47,6 +48,10 @@ class Client:
     def _ask(self, call: Call, ask: Callable[[], Envelope]) -> Answer:
         if call.is_over:
             raise BackendTimedOut("no answer in time")
-        with call:
-            self._session.refresh()
-            return ask().answer
+        try:
+            with call:
+                self._session.refresh()
+                return ask().answer
+        except BackendError as error:
+            cleaned = self._credentials.scrubbed(error.message), self._credentials.scrubbed(error.detail)
+            raise type(error)(cleaned[0], detail=cleaned[1]) from None

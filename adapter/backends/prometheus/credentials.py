@@ -9,12 +9,23 @@ from requests.auth import AuthBase, _basic_auth_str
 from adapter.backends.prometheus.settings import Prometheus, Tls
 from adapter.errors import BackendUnauthorized, BackendUnreachable
 
+_SECRET = 4
+"""Shorter texts are no secrets worth the name, and taking them out would make nonsense of what was said."""
+
 
 class Credentials(AuthBase):
     """Puts headers and the current secret on a request."""
 
     def __init__(self, settings: Prometheus) -> None:
         self._settings = settings
+        self._shown: tuple[str, ...] = ()
+
+    def scrubbed(self, text: str) -> str:
+        """Take what we showed out of what a server said: some repeat it."""
+        for secret in (*self._shown, *self._settings.headers.values()):
+            if len(secret) >= _SECRET:
+                text = text.replace(secret, "***")
+        return text
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
         """Put them on."""
@@ -22,10 +33,13 @@ class Credentials(AuthBase):
         basic = self._settings.basic
         if self._settings.bearer_token_file:
             token = _secret(self._settings.bearer_token_file, "bearerTokenFile")
+            self._shown = (token,)
             request.headers["Authorization"] = f"Bearer {token}"
         elif basic is not None:
             password = _secret(basic.password_file, "basic.passwordFile")
-            request.headers["Authorization"] = _basic_auth_str(basic.username, password)
+            written = _basic_auth_str(basic.username, password)
+            self._shown = (password, written.removeprefix("Basic "))
+            request.headers["Authorization"] = written
         return request
 
 

@@ -4,6 +4,7 @@ What the server said word for word is the error's ``detail``, for the log and fo
 """
 
 import socket
+import ssl
 from collections.abc import Iterator
 from http import HTTPStatus
 
@@ -69,7 +70,8 @@ def of_exception(error: Exception) -> BackendError:
     if isinstance(error, exceptions.Timeout):
         return BackendTimedOut("no answer in time", detail=detail)
     if isinstance(error, exceptions.SSLError):
-        return BackendUnreachable("its certificate or ours was not accepted", detail=str(error)[:_LONGEST])
+        why = next((str(each.reason) for each in _causes(error) if isinstance(each, ssl.SSLError)), detail)
+        return BackendUnreachable("its certificate or ours was not accepted", detail=why)
     if isinstance(error, exceptions.ProxyError):
         return BackendUnreachable("the proxy does not let us through", detail=detail)
     if isinstance(error, exceptions.ContentDecodingError):
