@@ -26,7 +26,6 @@ from adapter.imports import Imports
 from adapter.loading import ConfigFile, Loaded
 from adapter.objects.follow import ExternalMetricObjects
 from adapter.objects.status import StatusKeeper
-from adapter.reader import RuleReader
 from adapter.supply import Kinds, MetricSupply
 from adapter.telemetry import Telemetry
 from adapter.tls.api_service import ApiService
@@ -39,6 +38,7 @@ from autoscaler.controller.run import Control
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import Connection, connect
 from autoscaler.kube.errors import KubeError
+from autoscaler.ports import Audience, Clock
 from autoscaler.settings import Operation
 from autoscaler.telemetry import ControllerTelemetry, StateCollector
 
@@ -52,7 +52,7 @@ BACKENDS: Final[Kinds] = {
 
 
 def clock() -> datetime:
-    """Look at the clock: the only place that does."""
+    """Look at the world's clock: the only place that does."""
     return datetime.now(UTC)  # noqa: TID251
 
 
@@ -74,17 +74,34 @@ class Halves(NamedTuple):
     """How the autoscaler runs; None: it does not."""
 
 
+class Around(NamedTuple):
+    """What the service finds outside itself; a demonstration brings a time of its own, and listens.
+
+    Certificates and the access log go by the world's clock in any case: others compare them with theirs.
+    """
+
+    stop: asyncio.Event
+    clock: Clock = clock
+    audience: tuple[Audience, ...] = ()
+
+
 async def serve(file: ConfigFile, loaded: Loaded, halves: Halves) -> None:
-    """Serve until told to stop, then leave in good order."""
-    stop, config, telemetry, shelf = _told_to_stop(), loaded.config, Telemetry(), Shelf()
+    """Serve until a signal says to stop."""
     settle()
+    await run(file, loaded, halves, Around(told_to_stop()))
+
+
+async def run(file: ConfigFile, loaded: Loaded, halves: Halves, around: Around) -> None:
+    """Serve until told to stop, then leave in good order."""
+    stop, config, telemetry, shelf = around.stop, loaded.config, Telemetry(), Shelf()
+    around = around._replace(audience=(shelf, *around.audience))
     connection = await connect(Path(config.auth.kubeconfig) if config.auth.kubeconfig else None)
     async with KubeClient.open(connection) as kube:
-        metrics = _Metrics.of(loaded, kube)
+        metrics = _Metrics.of(loaded, kube, around.clock)
         metrics.supply.fetcher.watch = telemetry.fetched
         async with aclosing(metrics.supply), asyncio.TaskGroup() as tasks:
             supplying = tasks.create_task(metrics.run(file), name="metrics")
-            async with _controlling(halves.operation, connection, metrics.supply.reader, telemetry, shelf) as hand_over:
+            async with _controlling(halves.operation, connection, metrics, telemetry, around) as hand_over:
                 if halves.adapter:
                     async with _answering(config, kube, telemetry, metrics, shelf) as server:
                         await stop.wait()
@@ -121,15 +138,15 @@ async def _answering(
 
 @asynccontextmanager
 async def _controlling(
-    operation: Operation | None, connection: Connection, reader: RuleReader, telemetry: Telemetry, shelf: Shelf
+    operation: Operation | None, connection: Connection, metrics: "_Metrics", telemetry: Telemetry, around: Around
 ) -> AsyncIterator[Callable[[], object]]:
     """Run the autoscaler for the length of the block, or until what this gives is called."""
     if operation is None:
         yield lambda: None
         return
-    figures = ControllerTelemetry(telemetry.registry)
-    control = Control(connection, InProcessMetrics(reader), operation, figures, clock, audience=(shelf,))
-    telemetry.registry.register(StateCollector(control.states, clock))
+    figures, external = ControllerTelemetry(telemetry.registry), InProcessMetrics(metrics.supply.reader)
+    control = Control(connection, external, operation, figures, around.clock, audience=around.audience)
+    telemetry.registry.register(StateCollector(control.states, around.clock))
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(control.run(), name="autoscaler")
         try:
@@ -145,14 +162,15 @@ class _Metrics(NamedTuple):
     objects: ExternalMetricObjects
     statuses: StatusKeeper
     imports: Imports
+    clock: Clock
 
     @classmethod
-    def of(cls, loaded: Loaded, kube: KubeClient) -> Self:
+    def of(cls, loaded: Loaded, kube: KubeClient, clock: Clock) -> Self:
         supply = MetricSupply(loaded, BACKENDS, clock)
         objects = ExternalMetricObjects(kube, supply.book, supply.entries)
         supply.tell(objects.use_backends)
         imports = Imports(supply.book, supply.fetcher, loaded.config.prometheus_adapter)
-        return cls(supply, objects, StatusKeeper(kube, objects, supply.reader, clock), imports)
+        return cls(supply, objects, StatusKeeper(kube, objects, supply.reader, clock), imports, clock)
 
     async def run(self, file: ConfigFile) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -169,7 +187,7 @@ class _Metrics(NamedTuple):
 def _debug(config: Config, metrics: "_Metrics", shelf: Shelf) -> Debug:
     """Put together what tells why."""
     reader, objects = metrics.supply.reader, metrics.objects
-    subject = Subject(shelf, reader, lambda: objects.problems, clock)
+    subject = Subject(shelf, reader, lambda: objects.problems, metrics.clock)
     page = Page(subject, patience=config.limits.request_timeout * 0.8)
     return Debug(reader, lambda: objects.problems, page)
 
@@ -177,7 +195,7 @@ def _debug(config: Config, metrics: "_Metrics", shelf: Shelf) -> Debug:
 def _server(config: Config, door: Guard, tls: ServingContext, telemetry: Telemetry, debug: Debug) -> Server:
     """Put the server together out of its parts."""
     return Server(
-        metrics=ExternalMetrics(debug.reader, clock),
+        metrics=ExternalMetrics(debug.reader, debug.reader.clock),
         authenticator=door.authenticator,
         authorizer=door.authorizer,
         limits=config.limits,
@@ -191,7 +209,8 @@ def _memories(config: Config) -> Memories:
     return Memories(config.auth.token_memory, config.auth.allow_memory, config.auth.deny_memory)
 
 
-def _told_to_stop() -> asyncio.Event:
+def told_to_stop() -> asyncio.Event:
+    """Hear the signals that end a process."""
     stop = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stop.set)
