@@ -90,7 +90,8 @@ def process(
     config.write_text(json.dumps({**_config(port, tls), **(metrics or {})}))
     token = plane.kubectl("create", "token", "steadyscale", "--namespace=steadyscale", "--duration=1h").strip()
     kubeconfig = plane.kubeconfig_with_token(f"service-{port}", token)
-    command = [sys.executable, "-m", "adapter", "serve", f"--config={config}", f"--kubeconfig={kubeconfig}"]
+    command = [sys.executable, "-m", "adapter", "serve", "--no-autoscaler", f"--config={config}"]
+    command.append(f"--kubeconfig={kubeconfig}")
     return Program(command, log, lambda: _is_ready(port))
 
 

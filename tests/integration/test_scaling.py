@@ -6,37 +6,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.control_plane.cluster import ControlPlane
+from tests.controller.widgets import WIDGETS
 from tests.integration.scaling import Rig, autoscaler, deployment, external, rig
 from tests.integration.service import until
 
 pytestmark = pytest.mark.apiserver
-
-WIDGETS = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                "subresources": {
-                    "status": {},
-                    "scale": {
-                        "specReplicasPath": ".spec.size",
-                        "statusReplicasPath": ".status.size",
-                        "labelSelectorPath": ".status.selector",
-                    },
-                },
-            }
-        ],
-    },
-}
 
 
 @pytest.fixture(scope="module")
