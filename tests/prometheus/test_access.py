@@ -100,6 +100,22 @@ async def test_no_secret_is_in_what_is_told(hop: Trouble, tmp_path: Path) -> Non
                 assert "hush" not in text
 
 
+async def test_a_proxy_is_used_if_it_is_configured_and_has_the_same_deadline(
+    hop: Trouble, fixed: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with backend(fixed.url, proxy_url=hop.url, connections=1) as made:
+        assert await ask(made) == 1
+        assert hop.path.startswith(f"{fixed.url}/api/v1/query?")
+        hop.kind = "drip"
+        with pytest.raises(errors.BackendTimedOut):
+            await made.fetch(QUERY, timedelta(milliseconds=300))
+        hop.kind = ""
+        assert await ask(made) == 1
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    async with backend(fixed.url) as made:
+        assert await ask(made) == 1  # the environment's is not ours
+
+
 async def test_cookies_and_redirects_are_not_followed(hop: Trouble) -> None:
     async with backend(hop.url) as made:
         hop.kind = "307"

@@ -66,7 +66,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def _pass_on(self, body: bytes | None) -> None:
-        request = urllib.request.Request(f"{self.trouble.upstream}{self.path}", data=body)  # noqa: S310 - loopback
+        # To a proxy the whole URL is said.
+        url = self.path if self.path.startswith("http:") else f"{self.trouble.upstream}{self.path}"
+        request = urllib.request.Request(url, data=body)  # noqa: S310 - loopback
         try:
             with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
                 self._answer(answer.status, answer.read())

@@ -2,12 +2,12 @@
 
 import threading
 from http.cookiejar import DefaultCookiePolicy
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3 import PoolManager, Retry
+from urllib3 import PoolManager, ProxyManager, Retry, proxy_from_url
 from urllib3.exceptions import HTTPError
 
 from adapter.backends.prometheus import failures
@@ -18,6 +18,7 @@ from adapter.backends.prometheus.settings import Prometheus
 from adapter.errors import BackendRefused
 
 NEVER = Retry(total=False, connect=0, read=0, redirect=0, status=0, other=0, respect_retry_after_header=False)
+Manager = TypeVar("Manager", bound=PoolManager)
 _CHUNK = 65536
 _OK = 200
 
@@ -50,13 +51,22 @@ class Adapter(HTTPAdapter):
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: Any) -> None:  # noqa: ANN401, FBT001, FBT002 - the library's own words
         """Make the pools."""
+        self.poolmanager = _ours(PoolManager(connections, maxsize=maxsize, block=block, **options, **self._tls()))
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> ProxyManager:  # noqa: ANN401
+        """Make the pools of a proxy: the same connections, the same trust."""
+        if proxy not in self.proxy_manager:
+            options |= {"num_pools": self._pool_connections, "maxsize": self._pool_maxsize, **self._tls()}
+            self.proxy_manager[proxy] = _ours(proxy_from_url(proxy, **options))
+        found: ProxyManager = self.proxy_manager[proxy]
+        return found
+
+    def _tls(self) -> dict[str, Any]:
         tls = self._settings.tls
-        if self._settings.url.startswith("https:"):
-            options["ssl_context"] = context(tls)
-            if tls.server_name:
-                options["server_hostname"] = options["assert_hostname"] = tls.server_name
-        self.poolmanager = PoolManager(connections, maxsize=maxsize, block=block, **options)
-        self.poolmanager.pool_classes_by_scheme = {"http": PlainPool, "https": TlsPool}
+        if not self._settings.url.startswith("https:"):
+            return {}
+        name = {"server_hostname": tls.server_name, "assert_hostname": tls.server_name} if tls.server_name else {}
+        return {"ssl_context": context(tls), **name}
 
     def build_connection_pool_key_attributes(self, request: Any, verify: Any, cert: Any = None) -> Any:  # noqa: ANN401, ARG002 - the library's own words
         """Say which pool a request belongs to; what to trust is in the context already, and nowhere else."""
@@ -65,12 +75,18 @@ class Adapter(HTTPAdapter):
 
     def close(self) -> None:
         """Close idle connections now; the library would leave that to whenever nothing refers to their pool."""
-        for key in self.poolmanager.pools.keys():  # noqa: SIM118 - it is no mapping to iterate over
-            self.poolmanager.pools[key].close()
+        for manager in (self.poolmanager, *self.proxy_manager.values()):
+            for key in manager.pools.keys():  # noqa: SIM118 - it is no mapping to iterate over
+                manager.pools[key].close()
         super().close()
 
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:  # noqa: ANN401
         """Add nothing to the context."""
+
+
+def _ours(manager: Manager) -> Manager:
+    manager.pool_classes_by_scheme = {"http": PlainPool, "https": TlsPool}
+    return manager
 
 
 class Session(requests.Session):
