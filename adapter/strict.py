@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
@@ -25,6 +26,7 @@ def decode(document: object, shape: type[T]) -> T:
         raise ConfigInvalid([_message(error)]) from None
 
 
+@cache
 def _fields(shape: type[msgspec.Struct]) -> dict[str, Any]:
     return {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
 

@@ -1,5 +1,6 @@
 """``ExternalMetric`` objects as they come and go: each becomes a rule, or a reason why it is none."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -46,6 +47,7 @@ class ExternalMetricObjects:
         self._book = book
         self._backends = backends
         self._namespaces: dict[str, str] = {}
+        self._unsettled: set[str] = set()
         self.store.tell(self._changed)
 
     async def run(self) -> None:
@@ -55,8 +57,8 @@ class ExternalMetricObjects:
     def use_backends(self, backends: Mapping[str, BackendEntry]) -> None:
         """Look at all of them again, because the backends that they may use have changed."""
         self._backends = backends
-        for namespace in set(self._namespaces.values()):
-            self._settle(namespace)
+        self._unsettled |= set(self._namespaces.values())
+        self._settle()
 
     def _changed(self, key: str) -> None:
         found = self.store.get(key)
@@ -66,12 +68,24 @@ class ExternalMetricObjects:
         if found is None:
             del self._namespaces[key]
             self._put(key, None, ())
-        self._settle(namespace)
+        if not self._unsettled:
+            # A cluster's objects are told of one by one; they are looked at together.
+            asyncio.get_running_loop().call_soon(self._settle)
+        self._unsettled.add(namespace)
 
-    def _settle(self, namespace: str) -> None:
+    def _settle(self) -> None:
+        """Look at the objects of all namespaces where something changed."""
+        unsettled, self._unsettled = self._unsettled, set()
+        objects: dict[str, list[Defined]] = {}
+        for each in self.store:
+            if each.namespace in unsettled:
+                objects.setdefault(each.namespace, []).append(each)
+        for here in objects.values():
+            self._settle_namespace(here)
+
+    def _settle_namespace(self, here: list[Defined]) -> None:
         """Look at a namespace's objects, oldest first: of two that define one name, the older does."""
         taken: dict[str, str] = {}
-        here = [each for each in self.store if each.namespace == namespace]
         for each in sorted(here, key=lambda one: (one.created, one.name)):
             try:
                 rule = rule_of(each.content, self._backends)

@@ -1,11 +1,16 @@
 """The rules in force: those of the configuration file and those of objects, each replaceable without the others."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from adapter.rules.fill import whole
 from adapter.rules.rule import Rule
 from adapter.rules.rule_set import RuleSet
+
+_in_full = msgspec.json.Encoder(enc_hook=str).encode
+"""A rule's whole text, to compare many with many: rules hold mappings, and so cannot be the keys of one."""
 
 FILE: Final = "configuration"
 """Where a rule comes from if no object defines it."""
@@ -25,12 +30,16 @@ class RuleBook:
         self.trouble: tuple[str, ...] = ()
         """What is wrong with a newer file, while an older one is in force."""
 
-        self._index()
+        self._indexed: _Indexed | None = None
+
+    @property
+    def rules(self) -> RuleSet:
+        """All rules in force."""
+        return self._index().rules
 
     def use_file(self, rules: Iterable[Rule]) -> None:
         """Replace the file's rules."""
         before, self._file = self._file, tuple(rules)
-        self._index()
         self._announce(before, self._file)
 
     def use_object(self, key: str, rule: Rule | None) -> None:
@@ -39,14 +48,12 @@ class RuleBook:
         if rule is not None:
             self._objects[key] = rule
         if before != rule:
-            self._index()
             self._announce((before,) if before else (), (rule,) if rule else ())
 
     def use_imported(self, file: str, rules: Iterable[Rule]) -> None:
         """Replace the rules that come from a file of another adapter; any rule of our own goes before them."""
         before, self._imported[file] = self._imported.get(file, ()), tuple(rules)
         if before != self._imported[file]:
-            self._index()
             self._announce(before, self._imported[file])
 
     def tell(self, listener: Callable[[tuple[Rule, ...]], None]) -> None:
@@ -55,25 +62,43 @@ class RuleBook:
 
     def origin(self, rule: Rule) -> str:
         """Say where a rule comes from: the configuration, or an object's ``namespace/name``."""
-        return self._origins.get(id(rule), FILE)
+        return self._index().origins.get(id(rule), FILE)
 
     def asking(self, key: Hashable) -> tuple[Rule, ...]:
         """List the rules that ask this query."""
-        return self._by_query.get(key, ())
+        return self._index().by_query.get(key, ())
 
-    def _index(self) -> None:
-        imported = [(rule, file) for file, rules in self._imported.items() for rule in rules]
-        self.rules = RuleSet((*self._objects.values(), *self._file, *(rule for rule, _ in imported)))
-        self._origins = {id(rule): key for key, rule in self._objects.items()}
-        self._origins |= {id(rule): file for rule, file in imported}
-        self._by_query: dict[Hashable, tuple[Rule, ...]] = {}
-        for rule in self.rules:
-            if not rule.is_template:
-                key = whole(rule).key
-                self._by_query[key] = (*self._by_query.get(key, ()), rule)
+    def _index(self) -> "_Indexed":
+        """Give the indexes, made when they are next needed: a cluster's objects are told of one by one."""
+        if self._indexed is None:
+            imported = [(rule, file) for file, rules in self._imported.items() for rule in rules]
+            origins = {id(rule): key for key, rule in self._objects.items()}
+            origins |= {id(rule): file for rule, file in imported}
+            rules = RuleSet((*self._objects.values(), *self._file, *(rule for rule, _ in imported)))
+            self._indexed = _Indexed(rules, origins, _by_query(rules))
+        return self._indexed
 
     def _announce(self, before: tuple[Rule, ...], after: tuple[Rule, ...]) -> None:
-        changed = (*(rule for rule in before if rule not in after), *(rule for rule in after if rule not in before))
+        self._indexed = None
+        old, new = ({_in_full(rule): rule for rule in rules} for rules in (before, after))
+        changed = (
+            *(rule for text, rule in old.items() if text not in new),
+            *(rule for text, rule in new.items() if text not in old),
+        )
         if changed:
             for listener in tuple(self._listeners):
                 listener(changed)
+
+
+class _Indexed(NamedTuple):
+    rules: RuleSet
+    origins: dict[int, str]
+    by_query: dict[Hashable, tuple[Rule, ...]]
+
+
+def _by_query(rules: RuleSet) -> dict[Hashable, tuple[Rule, ...]]:
+    found: dict[Hashable, list[Rule]] = {}
+    for rule in rules:
+        if not rule.is_template:
+            found.setdefault(whole(rule).key, []).append(rule)
+    return {key: tuple(asking) for key, asking in found.items()}

@@ -2,9 +2,11 @@
 
 import difflib
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 
 from adapter.rules.rule import Rule
 
+_EVERYWHERE = ""
 _LONGEST = 253
 _CLOSE_ENOUGH = 0.6
 _AT_MOST = 3
@@ -17,23 +19,33 @@ class RuleSet:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = tuple(rules)
-        self._by_name: dict[str, tuple[Rule, ...]] = {}
+        self._by_name: dict[str, dict[str, tuple[int, Rule]]] = {}
+        """By name and namespace, the empty one standing for everywhere; a thousand teams may use one name."""
+
         self._nearest: dict[tuple[str, str], tuple[str, ...]] = {}
-        for rule in self._rules:
-            for name in dict.fromkeys(each.lower() for each in rule.names):
-                self._by_name[name] = (*self._by_name.get(name, ()), rule)
+        for number, rule in enumerate(self._rules):
+            for name in rule.names:
+                places = self._by_name.setdefault(name.lower(), {})
+                for namespace in rule.namespaces or (_EVERYWHERE,):
+                    places.setdefault(namespace, (number, rule))
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self._rules)
 
     def find(self, namespace: str, metric: str) -> Rule | None:
         """Return the rule for a metric here, or None."""
-        return next((rule for rule in self._by_name.get(metric.lower(), ()) if rule.covers(namespace)), None)
+        places = self._by_name.get(metric.lower())
+        if places is None:
+            return None
+        here, everywhere = places.get(namespace), places.get(_EVERYWHERE)
+        if here is None or everywhere is None:
+            found = here or everywhere
+            return None if found is None else found[1]
+        return min(here, everywhere, key=itemgetter(0))[1]
 
     def elsewhere(self, metric: str) -> tuple[str, ...]:
         """List the namespaces that do have a metric of this name."""
-        found = self._by_name.get(metric.lower(), ())
-        return tuple(sorted({namespace for rule in found for namespace in rule.namespaces}))
+        return tuple(sorted(namespace for namespace in self._by_name.get(metric.lower(), ()) if namespace))
 
     def names(self, namespace: str) -> tuple[str, ...]:
         """List what can be read here, in order."""
