@@ -25,7 +25,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="steadyscale", description="External metrics for Kubernetes.")
     commands = parser.add_subparsers(dest="command", required=True)
     _serve(commands.add_parser("serve", help="serve external.metrics.k8s.io"))
-    commands.add_parser("demo", help="see it working, without a cluster")
+    _demo(commands.add_parser("demo", help="see it working, without a cluster"))
     _metric(commands.add_parser("metric", help="ask the running service what a metric is now, and why"))
     check = commands.add_parser("check", help="find what is wrong with configuration, rules and autoscalers")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="YAML, with any number of documents")
@@ -42,6 +42,24 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-autoscaler", action="store_true", help="do not scale, only serve metrics")
     for flag in FLAGS:
         parser.add_argument(f"--{flag.name}", metavar="VALUE", help=flag.help.replace("%", "%%"))
+
+
+def _demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--port", type=int, help="serve metrics on this port; 8443 if left out, or another if that is taken"
+    )
+    parser.add_argument("--speed", type=_speed, default=30.0, help="how fast time runs; %(default)g if left out")
+    parser.add_argument("--once", action="store_true", help="play the day once and end")
+    parser.add_argument("--no-page", action="store_true", help="leave out the debugging page")
+    parser.add_argument("--prometheus", action="store_true", help="ask a real Prometheus, which must be installed")
+    parser.add_argument("--keep", action="store_true", help="leave the log, the kubeconfig and the like behind")
+
+
+def _speed(text: str) -> float:
+    value = float(text)
+    if not 1 <= value <= 300:
+        raise argparse.ArgumentTypeError(f"must be between 1 and 300, is {text}")
+    return value
 
 
 def _metric(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,88 @@
+"""A real Prometheus for the demonstration, where one is installed: it scrapes the queue, and can be killed."""
+
+import asyncio
+import json
+import shutil
+import socket
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+
+_LOOPBACK: Final = "127.0.0.1"
+_PROGRAM: Final = "prometheus"
+_PATIENCE: Final = 20.0
+
+
+class NoPrometheus(Exception):
+    """There is no Prometheus here, or it does not start."""
+
+
+class RealPrometheus:
+    """A process of its own; it lives in the world's time, so it scrapes several times a second."""
+
+    def __init__(self, target: str, folder: Path, speed: float) -> None:
+        self._folder = folder
+        self._port = free_port()
+        self._speed = speed
+        self._process: asyncio.subprocess.Process | None = None
+        host, _, path = target.removeprefix("http://").partition("/")
+        scrape = {
+            "job_name": "shop",
+            "scrape_interval": "200ms",
+            "scrape_timeout": "200ms",
+            "honor_labels": True,  # the queue says itself which namespace it belongs to
+            "metrics_path": f"/{path}",
+            "static_configs": [{"targets": [host]}],
+        }
+        (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": [scrape]}))
+
+    @property
+    def url(self) -> str:
+        """Where it answers, when it does."""
+        return f"http://{_LOOPBACK}:{self._port}"
+
+    async def come_up(self) -> None:
+        """Start it, and wait until it answers."""
+        program = shutil.which(_PROGRAM)
+        if program is None:
+            raise NoPrometheus("--prometheus: no program of that name is installed here; leave the option out")
+        with (self._folder / "prometheus.log").open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                program,
+                f"--config.file={self._folder / 'prometheus.yml'}",
+                f"--storage.tsdb.path={self._folder / 'data'}",
+                f"--web.listen-address={_LOOPBACK}:{self._port}",
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for us to hear; we end it in our own time
+            )
+        await self._answers()
+
+    async def go_down(self) -> None:
+        """Kill it, as an outage would: without a goodbye."""
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            process.kill()
+            await process.wait()
+
+    async def _answers(self) -> None:
+        async with aiohttp.ClientSession() as session:
+            for _ in range(round(_PATIENCE / 0.05)):
+                try:
+                    async with session.get(f"{self.url}/-/ready") as answer:
+                        if answer.status == 200:
+                            return
+                except aiohttp.ClientError:
+                    pass
+                await asyncio.sleep(0.05 * self._speed)
+        raise NoPrometheus("--prometheus: it does not come up; see prometheus.log with --keep")
+
+
+def free_port(wanted: int = 0) -> int:
+    """Find a port of loopback that nobody listens on; OSError if `wanted` is taken."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((_LOOPBACK, wanted))
+        port: int = probe.getsockname()[1]
+        return port
