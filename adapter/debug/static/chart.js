@@ -98,15 +98,15 @@ export class Chart {
       s("line", { class: value ? "grid" : "base", x1: LEFT, x2: this.edge, y1: y(value), y2: y(value) }),
       s("text", { class: "number", x: LEFT - 8, y: y(value) + 4 }, short(value)),
     ]);
-    return { y, nodes: [...grid, s("text", { class: "panel", x: LEFT, y: room.top - 9 }, title)] };
+    return { y, nodes: [...grid, s("text", { class: "panel", x: LEFT, y: room.top - 9 }, fitted(title, this.edge - LEFT))] };
   }
 
   upper(metric) {
-    const { y, nodes } = this.panel(UPPER, Math.max(1e-3, ...known(metric.value), ...known(metric.target)), metric.name);
+    const { y, nodes } = this.panel(UPPER, Math.max(0, ...known(metric.value), ...known(metric.target)) || 1, metric.name);
     const at = (value, index) => [this.xs[index], value === null ? null : y(value)];
     const last = metric.value.findLastIndex((value) => value !== null);
     return [...nodes,
-      s("path", { class: "target", d: path(held(metric.target).map(at), true) + this.tail() }),
+      s("path", { class: "target", d: this.through(path(held(metric.target).map(at), true)) }),
       s("path", { class: "value", d: path(metric.value.map(at)) }),
       last >= 0 && last === metric.value.length - 1 ? s("circle", { class: "value", cx: this.xs[last], cy: y(metric.value[last]), r: 3.5 }) : s("g")];
   }
@@ -115,17 +115,19 @@ export class Chart {
     const { line, one } = this;
     const proposals = metric ? metric.proposal : [];
     const { y, nodes } = this.panel(LOWER, Math.max(1, ...line.replicas, ...line.current, ...known(proposals)), "replicas");
-    const stair = path(line.replicas.map((value, index) => [this.xs[index], y(value)]), true) + this.tail();
+    const stair = this.through(path(line.replicas.map((value, index) => [this.xs[index], y(value)]), true));
+    const asked = path(proposals.map((value, index) => [this.xs[index], value === null ? null : y(value)]), true);
     const limit = [one.minimum, one.maximum].filter((value) => value !== null && value > 0 && y(value) >= LOWER.top - 1);
     return [...nodes,
       ...limit.map((value) => s("line", { class: "limit", x1: LEFT, x2: this.edge, y1: y(value), y2: y(value) })),
       s("path", { class: "area", d: `${stair}V${y(0)}H${this.xs[0].toFixed(1)}Z` }),
-      s("path", { class: "proposal", d: path(proposals.map((value, index) => [this.xs[index], value === null ? null : y(value)]), true) + (proposals.at(-1) === null ? "" : this.tail()) }),
+      s("path", { class: "proposal", d: known(proposals.slice(-1)).length ? this.through(asked) : asked }),
       s("path", { class: "replicas", d: stair })];
   }
 
-  tail() {
-    return `H${this.edge.toFixed(1)}`;
+  // What held at the last point holds until now.
+  through(drawn) {
+    return drawn && `${drawn}H${this.edge.toFixed(1)}`;
   }
 
   // --- reading it point by point ------------------------------------------------------------------------------------
@@ -180,6 +182,11 @@ const worst = (reads) => (reads.includes("fell_back") ? "fell_back" : reads.incl
 function held(values) {
   let last = known(values)[0] ?? null;
   return values.map((value) => (last = value ?? last));
+}
+
+function fitted(words, width) {
+  const most = Math.floor(width / 7.5);
+  return words.length > most ? `${words.slice(0, most - 1)}…` : words;
 }
 
 function short(value) {

@@ -37,7 +37,8 @@ export function tick() {
   const at = now();
   for (const node of document.querySelectorAll("[data-since], [data-until]")) {
     const { since, until } = node.dataset;
-    const shown = since ? span(at - Date.parse(since)) : span(Date.parse(until) - at);
+    const left = Date.parse(until) - at;
+    const shown = since ? span(at - Date.parse(since)) : left > 0 ? span(left) : "a moment";
     if (node.textContent !== shown) node.textContent = shown;
   }
 }

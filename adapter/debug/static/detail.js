@@ -5,7 +5,9 @@ import { timeOfDay } from "./clock.js";
 import { byId, h, keyed, mark, text } from "./dom.js";
 import { chip, paint } from "./list.js";
 
-const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+// A sentence that begins with a metric's name keeps it as it is.
+const sentence = (step) =>
+  step.step.startsWith("Metric") ? step.sentence : step.sentence.charAt(0).toUpperCase() + step.sentence.slice(1);
 
 class Detail {
   constructor() {
@@ -27,7 +29,7 @@ class Detail {
         h("div", {}, this.bound, this.change)),
       this.chart.node,
       h("h3", {}, "The working"),
-      h("p", { class: "hint" }, "The last decision, step by step; the number is what each step came to."),
+      h("p", { class: "hint" }, "The last decision, step by step; the number is what each step came to. Open a step for what went in."),
       this.steps,
       h("details", { class: "more" }, h("summary", {}, "Conditions, as Kubernetes shows them"), this.conditions));
   }
@@ -80,20 +82,18 @@ function makeStep() {
   return h("li", {}, h("span", { class: "came" }),
     h("div", {},
       h("p", { class: "said" }),
-      h("p", { class: "rule" }),
-      h("details", {}, h("summary", {}, "numbers"), h("dl"))));
+      h("details", {}, h("summary", { class: "rule" }), h("dl"))));
 }
 
 function updateStep(node, step, decisive) {
   const [came, body] = node.children;
-  const [said, rule, numbers] = body.children;
+  const [said, numbers] = body.children;
   text(came, step.cameOut.replicas ?? "·");
-  text(said, sentence(step.sentence));
-  text(rule, step.rule);
+  text(said, sentence(step));
+  text(numbers.firstChild, step.rule);
   mark(node, "data-decisive", step.index === decisive ? "" : null);
   mark(node, "data-step", step.step);
   const pairs = [...Object.entries(step.wentIn), ...Object.entries(step.cameOut)];
-  numbers.hidden = pairs.length === 0;
   keyed(numbers.lastChild, pairs, ([name]) => name, () => h("div", {}, h("dt"), h("dd")), (row, [name, value]) => {
     text(row.firstChild, name);
     text(row.lastChild, typeof value === "object" ? JSON.stringify(value) : value);

@@ -101,6 +101,7 @@ function announce(one) {
   const told = one ? `${one.namespace}/${one.name}: ${one.state}, ${one.replicas} replicas` : "";
   if (told !== announced) text(byId("announcements"), told);
   announced = told;
+  document.title = one ? `${one.namespace}/${one.name}: ${one.state}` : "Steadyscale";
 }
 
 async function follow() {

@@ -37,9 +37,9 @@ function updateRule(card, rule) {
   mark(health, "data-tone", TONES[rule.health]);
   mark(health.lastChild, "data-since", rule.firstFailureTime);
   if (!rule.firstFailureTime) text(health.lastChild, "");
-  const wrong = rule.lastFetch?.failed ?? rule.message;
+  const wrong = rule.message || rule.lastFetch?.failed;
   trouble.hidden = !wrong;
-  text(trouble, wrong);
+  text(trouble, wrong ?? "");
   query.hidden = !rule.query;
   text(query.firstChild, rule.query);
   keyed(facts, factsOf(rule), ([label]) => label, () => h("div", {}, h("dt"), h("dd")), (row, [label, value]) => {

@@ -40,7 +40,7 @@ function verdict(told) {
 }
 
 function step(name, said, ...more) {
-  return h("li", {}, h("span", { class: "came" }, "·"), h("div", {}, h("p", { class: "rule" }, name), h("p", { class: "said" }, said), ...more));
+  return h("li", {}, h("span", { class: "came" }), h("div", {}, h("p", { class: "rule" }, name), h("p", { class: "said" }, said), ...more));
 }
 
 function steps(told) {
