@@ -69,10 +69,10 @@ class Cluster:
         try:
             yield cluster
         finally:
+            await cluster.go_down()
             following.cancel()
             with suppress(asyncio.CancelledError):
                 await following
-            await cluster.go_down()
 
     @property
     def connection(self) -> Connection:

@@ -88,8 +88,7 @@ class Workloads:
         namespace = metadata["namespace"]
         for pod in mine[wanted:]:
             self._writing.delete(Place(PODS, namespace, pod["metadata"]["name"], ""))
-        taken = {pod["metadata"]["name"] for pod in mine}
-        names = (name for name in _names(metadata["name"]) if name not in taken)
+        names = (name for name in _names(metadata["name"]) if self._shelf.get(PODS.resource, (namespace, name)) is None)
         for _ in range(wanted - len(mine)):
             self._writing.create(Place(PODS, namespace, "", ""), self._pod(owner, next(names)))
 
