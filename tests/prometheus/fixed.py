@@ -89,7 +89,7 @@ def as_of(age: float) -> datetime:
     return datetime.now(UTC) - timedelta(seconds=age)  # noqa: TID251 - compared with what the real clock said
 
 
-async def until(is_true: Callable[[], bool | Awaitable[bool]], within: float = 10) -> None:
+async def until(is_true: Callable[[], bool | Awaitable[bool]], within: float = 30) -> None:
     """Wait for something on the other side of a socket."""
     async with asyncio.timeout(within):
         while True:
