@@ -4,6 +4,7 @@ A command's module is imported when the command is given: who checks a file need
 """
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,12 +13,16 @@ from pathlib import Path
 from autoscaler.settings import FLAGS
 
 _FORMS = ("text", "json")
+_INTERRUPTED = 128 + signal.SIGINT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     options = _parser().parse_args(arguments)
-    code: int = import_module(f"adapter.commands.{options.command}").run(options)
+    try:
+        code: int = import_module(f"adapter.commands.{options.command}").run(options)
+    except KeyboardInterrupt:  # before a command was ready to hear it
+        return _INTERRUPTED
     return code
 
 
@@ -27,6 +32,8 @@ def _parser() -> argparse.ArgumentParser:
     _serve(commands.add_parser("serve", help="serve external.metrics.k8s.io"))
     _demo(commands.add_parser("demo", help="see it working, without a cluster"))
     _metric(commands.add_parser("metric", help="ask the running service what a metric is now, and why"))
+    _explain(commands.add_parser("explain", help="ask the running service why an autoscaler has the size it has"))
+    _debug(commands.add_parser("debug", help="show the debugging page of the running service on this machine"))
     check = commands.add_parser("check", help="find what is wrong with configuration, rules and autoscalers")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="YAML, with any number of documents")
     check.add_argument("-o", "--output", choices=_FORMS, default="text")
@@ -69,9 +76,25 @@ def _metric(parser: argparse.ArgumentParser) -> None:
     _service(parser)
 
 
+def _explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("autoscaler", metavar="NAMESPACE/NAME")
+    parser.add_argument("-o", "--output", choices=_FORMS, default="text")
+    _service(parser)
+
+
+def _debug(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Shows the debugging page at http://localhost:PORT, as you: every request goes to the service with your own "
+        "credentials. Reach the service first, as with: kubectl port-forward -n steadyscale deploy/steadyscale 6443"
+    )
+    parser.add_argument("--port", type=int, default=8080, help="show it on this port; %(default)s if left out")
+    _service(parser)
+
+
 def _service(parser: argparse.ArgumentParser) -> None:
     """Add what every command takes that asks the running service."""
     parser.add_argument("--server", default="https://localhost:6443", help="the service; %(default)s if left out")
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="ask as the user of this kubeconfig")
     parser.add_argument("--token-file", type=Path, help="a bearer token; in a pod, its own if left out")
     parser.add_argument("--ca-file", type=Path, help="who signed the service's certificate")
 

@@ -72,6 +72,6 @@ class Director:
 
     async def _tell(self, shop: Shop) -> None:
         await asyncio.sleep(_PULSE.total_seconds() / 2)  # between the scenes, which come on the minute
-        while True:
+        while self._clock.elapsed < ENDS:
             self._narrator.pulse(shop.queue, shop.consumers, is_seen=self._is_up)
             await asyncio.sleep(_PULSE.total_seconds())

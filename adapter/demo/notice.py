@@ -3,6 +3,7 @@
 import shutil
 import sys
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
@@ -48,8 +49,8 @@ def opening(speed: float, lasts: timedelta) -> str:
     return (
         "A shop's queue, its consumers, and the autoscaler between them. The cluster is in this process' memory,\n"
         "the rest is the real thing. Made up is only how many orders come and when the metrics backend fails: every\n"
-        f"replica count is the autoscaler's own. Time runs at most {speed:g} times as fast as yours: the {minutes:g} minutes\n"
-        f"of the shop's day take you {yours:.0f} seconds or a little more. Times below are the shop's. Ctrl-C ends it.\n\n"
+        f"replica count is the autoscaler's own. Time runs at most {speed:g} times as fast as yours, so that a day\n"
+        f"of {minutes:g} minutes takes {yours:.0f} seconds or a little more. Times are the shop's. Ctrl-C ends it.\n\n"
     )
 
 
@@ -65,7 +66,7 @@ def where_to_look(places: Places) -> str:
         ("the same with kubectl", f"{kubectl} --context {METRICS} get --raw {_path(metric)}"),
         ("the cluster", f"{kubectl} get deployments,podautoscalers -o custom-columns={_COLUMNS}"),
         ("what the autoscaler says of itself", f"{kubectl} get podautoscalers checkout-consumer -o yaml"),
-        ("why it decided so", f"{_command()} explain {KEY} {shown}"),
+        *([("why it decided so", f"{_command()} explain {KEY} {shown}")] if _explains() else ()),
         ("where the number comes from", f"{_command()} metric shop/{METRIC} {shown}"),
         ("the service's log", f"tail -f {places.log}"),
     ]
@@ -74,6 +75,10 @@ def where_to_look(places: Places) -> str:
 
 def _path(url: str) -> str:
     return "/" + url.split("/", 3)[3]
+
+
+def _explains() -> bool:
+    return find_spec("adapter.commands.explain") is not None
 
 
 def _command() -> str:

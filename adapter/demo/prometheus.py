@@ -9,6 +9,8 @@ from typing import Final
 
 import aiohttp
 
+from adapter.demo.setting import METRIC
+
 _LOOPBACK: Final = "127.0.0.1"
 _PROGRAM: Final = "prometheus"
 _PATIENCE: Final = 20.0
@@ -43,7 +45,7 @@ class RealPrometheus:
         return f"http://{_LOOPBACK}:{self._port}"
 
     async def come_up(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start it, and wait until it has seen the queue, which takes it some seconds of its own."""
         program = shutil.which(_PROGRAM)
         if program is None:
             raise NoPrometheus("--prometheus: no program of that name is installed here; leave the option out")
@@ -70,8 +72,8 @@ class RealPrometheus:
         async with aiohttp.ClientSession() as session:
             for _ in range(round(_PATIENCE / 0.05)):
                 try:
-                    async with session.get(f"{self.url}/-/ready") as answer:
-                        if answer.status == 200:
+                    async with session.get(f"{self.url}/api/v1/query", params={"query": METRIC}) as answer:
+                        if answer.status == 200 and (await answer.json())["data"]["result"]:
                             return
                 except aiohttp.ClientError:
                     pass

@@ -47,4 +47,4 @@ def scene_after(number: int, chance: Random) -> Scene:
         return DAY[number]
     rate = chance.choice(_RATES)
     told = f"about {rate:g} orders a second" if rate else "no orders at all"
-    return Scene(ENDS + _LATER * (number - len(DAY)), f"An ordinary day goes on: {told}.", rate)
+    return Scene(ENDS + _LATER * (number - len(DAY)), f"An ordinary day: {told}.", rate)
