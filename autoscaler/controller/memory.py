@@ -63,6 +63,3 @@ class Memory:
     def decisions(self) -> dict[str, Decision]:
         """Give the last decision of each autoscaler."""
         return {key: entry.decision for key, entry in self._entries.items() if entry.decision is not None}
-
-    def __len__(self) -> int:
-        return len(self._entries)

@@ -15,7 +15,7 @@ AT_ONCE = {"scaleDown": {"stabilizationWindowSeconds": 0}}
 DOWN = "connection refused"
 ACTIVE = ("True", "FallbackActive")
 RUNNING = ("False", "FailureClockRunning")
-READABLE = ("False", "MetricsReadable")
+READABLE = ("False", "NoFailureKnown")
 CONDITION = "ExternalMetricFallbackActive"
 
 

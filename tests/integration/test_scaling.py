@@ -103,12 +103,12 @@ def test_a_metric_that_stays_away_is_replaced_by_its_fallback(running):
     running.apply(deployment("flaky", 8))
     fallback = {"replicas": 10, "failureDurationSeconds": 180}
     running.apply(autoscaler("flaky", external("flaky", fallback=fallback)))
-    running.says("ExternalMetricFallbackActive", "False", "MetricsReadable", "flaky")
+    running.says("ExternalMetricFallbackActive", "False", "NoFailureKnown", "flaky")
     running.set(flaky=None)
     running.says("ExternalMetricFallbackActive", "False", "FailureClockRunning", "flaky")
     assert running.replicas("flaky") == 8
     running.set(flaky=45)
-    running.says("ExternalMetricFallbackActive", "False", "MetricsReadable", "flaky")
+    running.says("ExternalMetricFallbackActive", "False", "NoFailureKnown", "flaky")
     running.becomes(9, "flaky")
 
 
