@@ -102,7 +102,7 @@ def test_what_grew_old_is_not_missed_but_what_is_new_is():
 
 
 ages = st.floats(0, 400).map(lambda age: round(age, 3))
-histories = st.lists(st.tuples(st.integers(0, 12), ages), max_size=20)
+histories = st.lists(st.tuples(st.integers(0, 12), ages), max_size=20, unique_by=lambda one: one[1])  # one a pass
 rescales = st.lists(st.tuples(st.integers(1, 5), ages), max_size=8)
 
 
