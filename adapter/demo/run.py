@@ -129,6 +129,7 @@ def _logging_to(path: Path) -> Iterator[None]:
     """Let the service's log go to a file: standard output is for the story."""
     with path.open("w", encoding="utf-8", buffering=1) as file, redirect_stderr(file):
         log.configure("text", "info")
+        logging.getLogger("aiohttp.access").setLevel(logging.WARNING)  # the service has its own, the others need none
         try:
             yield
         finally:
