@@ -47,6 +47,7 @@ class PrometheusBackend:
         self._failure: BackendError = BackendUnreachable("not asked yet")
         self._untimed: TTLCache[str, None] = TTLCache(_REMEMBERED, _UNTIMED_FOR)
         self._warned: tuple[str, ...] = ()
+        self._is_closed = False
 
     @property
     def name(self) -> str:
@@ -81,6 +82,7 @@ class PrometheusBackend:
 
     async def aclose(self) -> None:
         """End what is under way, and let go of connections and threads."""
+        self._is_closed = True
         for call in tuple(self._calls):
             call.end()
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
@@ -127,6 +129,8 @@ class PrometheusBackend:
 
     async def _in_thread(self, ask: Callable[[Call], T], ends: float) -> T:
         """Wait for an answer as long as there is time, and not for the thread that fetches it."""
+        if self._is_closed:
+            raise BackendUnreachable("it is no longer configured")
         call = Call(ends)
         self._calls.add(call)
         try:
