@@ -24,25 +24,29 @@ contracts: $(READY)  ## which module may import which
 	$(BIN)/lint-imports
 
 unit: $(READY)       ## the tests, and every branch of the pure packages reached
-	$(BIN)/coverage run -m pytest -m 'not apiserver'
+	$(BIN)/coverage run -m pytest -m 'not apiserver and not image'
 	$(BIN)/coverage report
 
 conform: $(READY)    ## the vectors computed by Kubernetes' own code
 	$(BIN)/python -m autoscaler conform tests/vectors
 
-control-plane:       ## the API server and what belongs to it, built from source once; etcd is the package etcd-server
+control-plane:       ## the API server and what belongs to it, and helm, built from source once; etcd is the package etcd-server
 	tests/control_plane/programs/install
+	tests/helm/install
 
 integration: $(READY) ## our process beside a real API server, with a verified certificate, HPA and all; some five minutes
-	$(BIN)/python -m pytest -m apiserver --durations=5
+	$(BIN)/python -m pytest -m 'apiserver or image' --durations=5
 
 bench: $(READY)      ## figures, each as a ratio to a yardstick of the same run
 	$(BIN)/python bench/decide.py
 	$(BIN)/python -m bench.adapter
 	$(BIN)/python -m bench.prometheus_load
 
-manifests: $(READY)  ## the definition of PodAutoscaler, made from the types
+manifests: $(READY)  ## what is made from something else: the definition of PodAutoscaler, the chart's copies, the reference
 	$(BIN)/python -m tools.crd
+	cp manifests/crds/externalmetrics.yaml manifests/crds/podautoscalers.yaml manifests/helm/steadyscale/crds/
+	cp manifests/components/grafana/steadyscale.json manifests/helm/steadyscale/dashboard.json
+	$(BIN)/python -m tools.reference
 
 demo: $(READY)       ## the main job, on this machine, without a cluster
 	$(BIN)/steadyscale demo

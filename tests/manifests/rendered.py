@@ -1,0 +1,98 @@
+"""What kustomize and Helm make of manifests/, as objects that can be compared."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pytest
+import yaml
+
+from tests.control_plane import programs
+
+ROOT: Final = Path(__file__).parents[2]
+MANIFESTS: Final = ROOT / "manifests"
+CHART: Final = MANIFESTS / "helm" / "steadyscale"
+
+Json: TypeAlias = dict[str, Any]
+Key: TypeAlias = tuple[str, str, str]
+
+
+def key(thing: Json) -> Key:
+    """What tells objects apart: kind, namespace, name."""
+    return thing["kind"], thing["metadata"].get("namespace", ""), thing["metadata"]["name"]
+
+
+def documents(text: str) -> dict[Key, Json]:
+    """Read the objects of a stream; two of one name would be a mistake."""
+    found = [one for one in yaml.safe_load_all(text) if one]
+    assert len({key(one) for one in found}) == len(found)
+    return {key(one): one for one in found}
+
+
+def kustomized(folder: Path) -> dict[Key, Json]:
+    """Let kubectl make the objects of a folder with a kustomization."""
+    kubectl = programs.find("kubectl")
+    if kubectl is None:
+        return _without("kubectl", "`make control-plane` builds it")
+    return documents(_run(str(kubectl), "kustomize", str(folder)))
+
+
+def kustomized_with_components(folder: Path) -> dict[Key, Json]:
+    """Let kubectl make the base with all its components, from an overlay such as a user would write."""
+    parts = sorted((MANIFESTS / "components").iterdir())
+    overlay = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.relpath(MANIFESTS / "base", folder)],
+        "components": [os.path.relpath(part, folder) for part in parts],
+    }
+    (folder / "kustomization.yaml").write_text(json.dumps(overlay))
+    return kustomized(folder)
+
+
+def helm() -> Path:
+    """Find helm; without, skip loudly, or fail where nothing may be skipped."""
+    built = sorted(_cache().glob("*/complete"), reverse=True)
+    found = shutil.which("helm") or next((str(one.parent / "helm") for one in built), None)
+    if found is None:
+        _without("helm", "`make control-plane` builds it")
+    return Path(str(found))
+
+
+def templated(*words: str, namespace: str = "steadyscale") -> dict[Key, Json]:
+    """Let helm make the objects of the chart."""
+    command = (str(helm()), "template", "steadyscale", str(CHART), f"--namespace={namespace}", "--include-crds")
+    return documents(_run(*command, "--kube-version=1.37.0", *words))
+
+
+def refused(*words: str) -> str:
+    """Give helm values that it must not accept; return what it says."""
+    done = _done(str(helm()), "template", "steadyscale", str(CHART), "--kube-version=1.37.0", *words)
+    assert done.returncode != 0
+    return done.stderr
+
+
+def _cache() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("STEADYSCALE_HELM") or cache / "steadyscale" / "helm")
+
+
+def _without(program: str, how: str) -> dict[Key, Json]:
+    why = f"not rendered: {program} not found ({how})"
+    if os.environ.get("CI") == "true":
+        pytest.fail(why, pytrace=False)
+    pytest.skip(why)
+
+
+def _run(*command: str) -> str:
+    done = _done(*command)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _done(*command: Iterable[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own words

@@ -1,0 +1,134 @@
+"""The chart makes what kustomize makes, object by object, and refuses values that make no sense."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.manifests.rendered import (
+    CHART,
+    MANIFESTS,
+    Json,
+    Key,
+    kustomized,
+    kustomized_with_components,
+    refused,
+    templated,
+)
+
+pytestmark = pytest.mark.apiserver  # helm and kubectl come with the control plane
+
+EVERYTHING = ("--set=serviceMonitor.enabled=true", "--set=alerts.enabled=true", "--set=dashboard.enabled=true")
+OF_HELM = ("app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart")
+
+
+def comparable(things: dict[Key, Json]) -> dict[Key, Json]:
+    """Leave out what may differ: Helm's own labels, the order of keys in a text, and who makes the namespace."""
+    compared = {}
+    for key, thing in things.items():
+        if key[0] == "Namespace":
+            continue  # `helm install --create-namespace` makes it
+        labels = thing["metadata"].get("labels") or {}
+        kept = {name: value for name, value in labels.items() if name not in OF_HELM}
+        if key[0] == "CustomResourceDefinition":
+            kept = {}  # files below crds/ are no templates: they cannot be labelled
+        compared[key] = {**thing, "metadata": {**thing["metadata"], "labels": kept}}
+        if key[0] == "ConfigMap":
+            compared[key]["data"] = {name: yaml.safe_load(text) for name, text in thing["data"].items()}
+    return compared
+
+
+def test_the_chart_makes_what_the_base_makes() -> None:
+    ours, theirs = comparable(kustomized(MANIFESTS / "base")), comparable(templated())
+    assert theirs.keys() == ours.keys()
+    for key, thing in ours.items():
+        assert theirs[key] == thing, key
+
+
+def test_with_everything_on_it_makes_what_the_components_make(tmp_path: Path) -> None:
+    ours, theirs = comparable(kustomized_with_components(tmp_path)), comparable(templated(*EVERYTHING))
+    assert theirs.keys() == ours.keys()
+    for key, thing in ours.items():
+        assert theirs[key] == thing, key
+
+
+def test_the_definitions_of_the_chart_are_those_of_the_base() -> None:
+    for definition in (MANIFESTS / "crds").glob("*s.yaml"):
+        assert (CHART / "crds" / definition.name).read_text() == definition.read_text(), "run `make manifests`"
+
+
+def test_the_dashboard_of_the_chart_is_that_of_the_component() -> None:
+    dashboard = MANIFESTS / "components" / "grafana" / "steadyscale.json"
+    assert (CHART / "dashboard.json").read_text() == dashboard.read_text(), "run `make manifests`"
+
+
+def test_in_another_namespace_everything_goes_there() -> None:
+    elsewhere = templated(*EVERYTHING, namespace="autoscaling")
+    assert {namespace for _, namespace, _ in elsewhere} == {"", "autoscaling", "kube-system"}
+    container = elsewhere["Deployment", "autoscaling", "steadyscale"]["spec"]["template"]["spec"]["containers"][0]
+    assert "--leader-elect-resource-namespace=autoscaling" in container["args"]
+    config = yaml.safe_load(elsewhere["ConfigMap", "autoscaling", "steadyscale"]["data"]["config.yaml"])
+    assert config["serving"]["tls"] == {"selfManaged": {"namespace": "autoscaling"}}
+    monitor = elsewhere["ServiceMonitor", "autoscaling", "steadyscale"]["spec"]["endpoints"][0]
+    assert monitor["tlsConfig"]["serverName"] == "steadyscale.autoscaling.svc"
+    subjects = [one for thing in elsewhere.values() for one in thing.get("subjects", ())]
+    assert {one["namespace"] for one in subjects if one["name"] == "steadyscale"} == {"autoscaling"}
+
+
+def test_values_reach_the_objects() -> None:
+    made = templated(
+        "--set=image.repository=registry.example/steadyscale,image.tag=1.2.3,replicas=3",
+        "--set=flags={--horizontal-pod-autoscaler-tolerance=0.05}",
+        "--set=config.log.level=debug,config.serving.tls.files.certFile=/c,config.serving.tls.files.keyFile=/k",
+        "--set=apiService.enabled=false,networkPolicy.enabled=false",
+    )
+    deployment = made["Deployment", "steadyscale", "steadyscale"]["spec"]
+    container = deployment["template"]["spec"]["containers"][0]
+    assert deployment["replicas"] == 3
+    assert container["image"] == "registry.example/steadyscale:1.2.3"
+    assert container["args"][-1] == "--horizontal-pod-autoscaler-tolerance=0.05"
+    config = yaml.safe_load(made["ConfigMap", "steadyscale", "steadyscale"]["data"]["config.yaml"])
+    assert config["log"] == {"level": "debug"}
+    assert config["serving"]["tls"] == {"files": {"certFile": "/c", "keyFile": "/k"}}
+    assert not {"APIService", "NetworkPolicy"} & {kind for kind, _, _ in made}
+
+
+@pytest.mark.parametrize(
+    ("value", "about"),
+    [
+        ("replicas=0", "replicas"),
+        ("image.tag=latest", "tag"),
+        ("imagee.tag=1", "imagee"),
+        ("config.rulez=1", "rulez"),
+        ("flags={tolerance=1}", "flags"),
+        ("serviceMonitor.interval=soon", "interval"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused(value: str, about: str) -> None:
+    assert about in refused(f"--set={value}")
+
+
+def schema_paths(schema: Json, at: str = "") -> set[str]:
+    found = set()
+    for name, inner in schema.get("properties", {}).items():
+        found |= {f"{at}{name}"} | schema_paths(inner, f"{at}{name}.")
+    return found
+
+
+def value_paths(values: Any, at: str = "") -> set[str]:
+    if not isinstance(values, dict):
+        return set()
+    return {f"{at}{name}" for name in values} | {
+        path for name, inner in values.items() for path in value_paths(inner, f"{at}{name}.")
+    }
+
+
+def test_every_value_is_described() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    free = ("config.", "resources.", "dashboard.labels.")
+    written = {path for path in value_paths(values) if not path.startswith(free)}
+    known = {path for path in schema_paths(schema) if not path.startswith(free)}
+    assert written == known - {"image.pullSecrets.name"}

@@ -1,0 +1,142 @@
+"""Alerts and dashboard ask for figures that are really there, and fire when they should."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from adapter.telemetry import Telemetry
+from autoscaler.telemetry import AutoscalerState, ControllerTelemetry, MetricState, Passed, StateCollector
+from tests.manifests.rendered import MANIFESTS
+from tests.prometheus.server import require
+
+ALERTS = MANIFESTS / "components" / "prometheus-operator" / "alerts.yaml"
+DASHBOARD = MANIFESTS / "components" / "grafana" / "steadyscale.json"
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+OF_OTHERS = {"aggregator_unavailable_apiservice", "up"}
+"""Figures of the API server and of Prometheus itself; that the former is there is seen beside a real API server."""
+
+_NAME = re.compile(r"\b(?:steadyscale|horizontal_pod_autoscaler|aggregator)_\w+|\bup\b")
+_MATCHED = re.compile(r"(\w+)\{([^}]*)\}")
+
+
+def exported() -> dict[str, set[str]]:
+    """Every figure that the service can show, with its labels."""
+    telemetry = Telemetry()
+    controller = ControllerTelemetry(telemetry.registry)
+    metric = MetricState("queue", NOW - timedelta(minutes=1), in_fallback=True)
+    state = AutoscalerState("shop", "web", 3, NOW, (metric,))
+    telemetry.registry.register(StateCollector(lambda: [state], lambda: NOW))
+    telemetry.requests.add("metric", "200")
+    telemetry.latency.add("metric", 0.1)
+    telemetry.fetched("main", "ok", 0.1)
+    telemetry.failures.add("no series")
+    controller.passed(Passed(), timedelta(seconds=1))
+    controller.computed("none", "none", "External", timedelta(seconds=1))
+    found: dict[str, set[str]] = {}
+    for line in telemetry.render()[0].decode().splitlines():
+        if not line.startswith("#"):
+            name, _, labels = line.partition("{")
+            found.setdefault(name.split()[0], set()).update(re.findall(r'(\w+)="', labels))
+    return found
+
+
+def rules() -> Iterator[dict[str, str]]:
+    for group in yaml.safe_load(ALERTS.read_text())["spec"]["groups"]:
+        yield from group["rules"]
+
+
+def expressions() -> Iterator[object]:
+    yield from (pytest.param(rule["expr"], id=rule["alert"]) for rule in rules())
+    dashboard = json.loads(DASHBOARD.read_text())
+    for panel in dashboard["panels"]:
+        yield from (pytest.param(target["expr"], id=panel["title"]) for target in panel["targets"])
+    yield from (pytest.param(one["query"], id=one["name"]) for one in dashboard["templating"]["list"][1:])
+
+
+@pytest.mark.parametrize("expression", list(expressions()))
+def test_every_figure_that_is_asked_for_is_exported(expression: str) -> None:
+    known = exported()
+    named = set(_NAME.findall(expression))
+    assert named
+    assert named - OF_OTHERS <= known.keys()
+    for name, matchers in _MATCHED.findall(expression):
+        assert name in OF_OTHERS or set(re.findall(r"(\w+)[=!]", matchers)) <= known[name]
+    labels = set().union(*(known[name] for name in named - OF_OTHERS))
+    for grouping in re.findall(r"by \(([^)]*)\)", expression):
+        assert set(grouping.split(", ")) <= labels
+
+
+def test_every_alert_says_how_bad_it_is_and_what_it_means() -> None:
+    for rule in rules():
+        assert rule["labels"]["severity"] in {"critical", "warning"}
+        assert rule["annotations"].keys() == {"summary", "description"}
+
+
+def test_every_alert_is_on_the_page_for_operators() -> None:
+    page = (MANIFESTS.parent / "docs" / "operations.md").read_text()
+    assert [rule["alert"] for rule in rules() if f"`{rule['alert']}`" not in page] == []
+
+
+def promtool(folder: Path, *words: str) -> None:
+    done = subprocess.run(["promtool", *words], cwd=folder, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603, S607
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def series(name: str, values: str) -> dict[str, str]:
+    return {"series": name, "values": values}
+
+
+def firing(alert: str, at: str, **labels: str) -> dict[str, object]:
+    rule = next(rule for rule in rules() if rule["alert"] == alert)
+    return {"eval_time": at, "alertname": alert, "exp_alerts": [{"exp_labels": {**rule["labels"], **labels}}]}
+
+
+OF_A_METRIC = 'namespace="shop",name="web",metric="queue"'
+
+
+@pytest.mark.prometheus
+def test_alerts_fire_when_they_should_and_not_before(tmp_path: Path) -> None:
+    require()
+    groups = yaml.safe_load(ALERTS.read_text())["spec"]
+    for group in groups["groups"]:
+        for rule in group["rules"]:
+            del rule["annotations"]  # what they say is for people; when they fire is what is tested
+    (tmp_path / "rules.yaml").write_text(json.dumps(groups))
+    promtool(tmp_path, "check", "rules", "rules.yaml")
+    metric = {"namespace": "shop", "name": "web", "metric": "queue"}
+    quiet = [{"eval_time": "1m", "alertname": rule["alert"], "exp_alerts": []} for rule in rules()]
+    story = {
+        "interval": "30s",
+        "input_series": [
+            series('up{job="steadyscale"}', "1x40"),
+            series('aggregator_unavailable_apiservice{name="v1beta1.external.metrics.k8s.io"}', "0x4 1x36"),
+            series("steadyscale_autoscaler_leading", "1x4 0x36"),
+            series("steadyscale_autoscaler_period_stretch", "1x4 2x36"),
+            series(f"steadyscale_autoscaler_metric_failing_seconds{{{OF_A_METRIC}}}", "0x4 30+30x36"),
+            series(f"steadyscale_autoscaler_metric_fallback_active{{{OF_A_METRIC}}}", "0x9 1x31"),
+            series('steadyscale_backend_queries_total{backend="main",result="ok"}', "0+2x4 8x36"),
+            series('steadyscale_backend_queries_total{backend="main",result="unreachable"}', "0x4 0+2x36"),
+        ],
+        "alert_rule_test": [
+            *quiet,
+            firing("SteadyscaleUnavailable", "6m"),
+            firing("SteadyscaleNobodyLeads", "6m"),
+            firing("SteadyscaleMetricFailing", "4m", **metric),
+            firing("SteadyscaleFallbackActive", "6m", **metric),
+            firing("SteadyscaleBackendFailing", "14m", backend="main"),
+            firing("SteadyscaleLate", "14m"),
+        ],
+    }
+    gone = {
+        "interval": "30s",
+        "input_series": [series('up{job="steadyscale"}', "1x4 0x36")],
+        "alert_rule_test": [firing("SteadyscaleDown", "10m")],
+    }
+    (tmp_path / "test.yaml").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [story, gone]}))
+    promtool(tmp_path, "test", "rules", "test.yaml")
