@@ -67,7 +67,6 @@ class Page:
         self._patience = patience.total_seconds()
         self._waiting = 0
         self._leaving = False
-        self.files = {name: _File(name, body) for name, body in _static().items()}
 
     def leave(self) -> None:
         """Let nobody wait any longer: the process is about to end."""
@@ -75,11 +74,11 @@ class Page:
 
     async def html(self, _: Exchange) -> web.Response:
         """Answer ``/debug/page``."""
-        return self.files["index.html"].answer()
+        return _FILES["index.html"].answer()
 
     async def file(self, exchange: Exchange) -> web.Response:
         """Answer ``/debug/page/...``: the page's own files."""
-        file = self.files.get(exchange.path.removeprefix(f"{PAGE}/"))
+        file = _FILES.get(exchange.path.removeprefix(f"{PAGE}/"))
         if file is None:
             raise errors.PathNotFound
         return file.answer()
@@ -152,9 +151,13 @@ class _File:
         return web.Response(body=self._body, content_type=self._type, charset="utf-8", headers=_GUARDED)
 
 
-def _static() -> dict[str, bytes]:
+def _static() -> dict[str, _File]:
     folder = resources.files("adapter.debug") / "static"
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+    return {file.name: _File(file.name, file.read_bytes()) for file in folder.iterdir() if file.is_file()}
+
+
+_FILES: Final = _static()
+"""Read when the process starts, before there is anyone to keep waiting."""
 
 
 def _missing(key: str, subject: Subject) -> str:

@@ -27,10 +27,10 @@ def lines(told: Json) -> Iterator[str]:
 
 
 def _line(name: str, text: object) -> str:
-    return f"{name:<12} {_plain(str(text))}"
+    return f"{name:<12} {plain(str(text))}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Show what a terminal would act upon as what it is: labels and messages come from outside."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
@@ -63,7 +63,7 @@ def _series(series: Json | None) -> Iterator[str]:
     for item in series["items"][:_SHOWN]:
         labels = ",".join(f"{key}={value}" for key, value in item["labels"].items())
         why = "" if item["matched"] else f"   {item['why']}"
-        yield _plain(
+        yield plain(
             f"  {'+' if item['matched'] else '-'} {{{labels}}} {item['value']} ({item['ageSeconds']:g}s old){why}"
         )
     more = series["found"] - min(_SHOWN, len(series["items"]))

@@ -4,7 +4,7 @@ Only what is read on the page goes through, and only for who asked for loopback 
 its own name point here is refused.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from ssl import SSLContext
 from typing import Final
@@ -26,16 +26,18 @@ _ANSWERED: Final = (
 
 
 @asynccontextmanager
-async def page_door(service: str, token: str, tls: SSLContext) -> AsyncIterator[str]:
+async def page_door(
+    service: str, credentials: Callable[[], Awaitable[Mapping[str, str]]], tls: SSLContext, port: int = 0
+) -> AsyncIterator[str]:
     """Open the door for the length of the block, and yield the page's address."""
     forever = aiohttp.ClientTimeout(total=None)
-    shown = {"Authorization": f"Bearer {token}"}
-    async with aiohttp.ClientSession(service, headers=shown, timeout=forever) as session:
+    async with aiohttp.ClientSession(service, timeout=forever) as session:
 
         async def answer(request: web.Request) -> web.Response:
             if request.url.host not in _OURS:
                 raise web.HTTPForbidden
             asked = {name: request.headers[name] for name in _ASKED if name in request.headers}
+            asked |= await credentials()
             try:
                 async with session.get(request.rel_url, headers=asked, ssl=tls) as found:
                     told = {name: found.headers[name] for name in _ANSWERED if name in found.headers}
@@ -45,10 +47,15 @@ async def page_door(service: str, token: str, tls: SSLContext) -> AsyncIterator[
 
         application = web.Application()
         application.router.add_get("/debug/{rest:.*}", answer)
+        application.router.add_get("/", _to_the_page)
         runner = web.AppRunner(application, shutdown_timeout=0.1)
         await runner.setup()
         try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            await web.TCPSite(runner, "127.0.0.1", port).start()
             yield f"http://127.0.0.1:{runner.addresses[0][1]}{PAGE}"
         finally:
             await runner.cleanup()
+
+
+async def _to_the_page(_: web.Request) -> web.Response:
+    raise web.HTTPFound(PAGE)

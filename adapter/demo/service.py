@@ -37,6 +37,10 @@ class Visit(NamedTuple):
     token: str
     with_page: bool
 
+    async def credentials(self) -> dict[str, str]:
+        """Say who visits."""
+        return {"Authorization": f"Bearer {self.token}"}
+
 
 class Service:
     """The service. `running` first, `visited` inside it."""
@@ -75,7 +79,7 @@ class Service:
         async with AsyncExitStack() as stack:
             page = ""
             if self._visit.with_page:
-                page = await stack.enter_async_context(page_door(self._url, self._visit.token, tls))
+                page = await stack.enter_async_context(page_door(self._url, self._visit.credentials, tls))
             yield self._places._replace(page=page)
 
     def _write_kubeconfig(self, authority: str) -> None:
