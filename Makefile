@@ -2,15 +2,22 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+THERE  := $(VENV)/.installed
 READY  := $(VENV)/.ready
 
 .PHONY: test lint types contracts unit conform control-plane integration bench manifests demo clean
 
 test: lint types contracts unit conform    ## everything that must hold, from a clean clone
 
-$(READY): pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+# What it takes to run it, and no more: whoever wants to see it should not wait for what only builds it.
+$(THERE): pyproject.toml
+	@echo "Installing what it needs into $(VENV), once."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable .
+	@touch $(THERE)
+
+$(READY): $(THERE)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $(READY)
 
 lint: $(READY)       ## format and style
@@ -48,8 +55,8 @@ manifests: $(READY)  ## what is made from something else: the definition of PodA
 	cp manifests/components/grafana/steadyscale.json manifests/helm/steadyscale/dashboard.json
 	$(BIN)/python -m tools.reference
 
-demo: $(READY)       ## the main job, on this machine, without a cluster
-	$(BIN)/steadyscale demo
+demo: $(THERE)       ## the main job, on this machine, without a cluster
+	@$(BIN)/steadyscale demo
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
