@@ -13,10 +13,11 @@ from typing import Final
 
 log = logging.getLogger(__name__)
 
-PATIENCE: Final = timedelta(seconds=1)
-"""A visit that takes longer is slow."""
+PATIENCE: Final = timedelta(milliseconds=100)
+"""A visit that takes longer is slow: even one that only waits for a busy API server should not be waited for."""
 
-SLOW_WIDTH: Final = 64
+SLOW_WIDTH: Final = 96
+"""Somewhat fewer than the session has connections."""
 
 
 class Lanes:

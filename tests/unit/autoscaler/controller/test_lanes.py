@@ -19,7 +19,7 @@ class Visits:
 
     async def visit(self, key):
         self.began.append((asyncio.get_running_loop().time(), key))
-        await asyncio.sleep(self.takes.get(key, 0.1))
+        await asyncio.sleep(self.takes.get(key, 0.05))
         self.ended.append(key)
 
 
@@ -43,12 +43,12 @@ async def test_no_more_than_so_many_at_once():
         assert visits.lanes.is_empty
 
 
-async def test_a_slow_visit_steps_aside_after_a_second():
+async def test_a_slow_visit_steps_aside_after_a_moment():
     async with visiting({"slow": 60}, width=1) as visits:
         visits.lanes.start("slow")
-        await asyncio.sleep(0.9)
+        await asyncio.sleep(0.09)
         assert not visits.lanes.has_room
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.02)
         assert visits.lanes.has_room
 
 
