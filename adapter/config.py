@@ -125,7 +125,10 @@ class Log(Record, frozen=True):
     """What is written to standard error."""
 
     format: Literal["json", "text"] = "json"
+    """How a line looks: for machines or for people."""
+
     level: Literal["debug", "info", "warning", "error"] = "info"
+    """What is worth a line."""
 
 
 class Config(Record, frozen=True):

@@ -23,7 +23,11 @@ class Series(Record, frozen=True):
     """One fixed number of a static metric."""
 
     value: float
+    """The number."""
+
     labels: Mapping[str, str] = {}
+    """What a selector can choose it by."""
+
     age: timedelta = timedelta()
     """How old the number says it is; to rehearse what an old one does."""
 

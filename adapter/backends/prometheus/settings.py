@@ -12,6 +12,8 @@ class Basic(Record, frozen=True):
     """HTTP basic authentication."""
 
     username: str
+    """Whom to say we are."""
+
     password_file: str
     """Read at every request, so that the password can be changed."""
 
