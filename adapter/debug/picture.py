@@ -11,7 +11,7 @@ from adapter.debug.shelf import Kept
 from adapter.debug.state import GRAVITY, Sign, State
 from adapter.debug.words import time
 from autoscaler.algorithm.explain import explain
-from autoscaler.types.bound import decisive_step
+from autoscaler.types.bound import Bound, decisive_step
 from autoscaler.types.record import Record
 from autoscaler.types.working import TargetSeen
 
@@ -65,6 +65,11 @@ def glance(key: str, kept: Kept) -> Json:
     }
 
 
+def _verdict(bound: Bound) -> str:
+    """Say in a few words what decided."""
+    return "this is what the metrics ask for" if bound is Bound.NOTHING else f"decided by {bound.value}"
+
+
 def _sign(sign: Sign) -> Json:
     return {"state": sign.state.value, "note": sign.note, "since": time(sign.since)}
 
@@ -78,6 +83,7 @@ def portrait(key: str, kept: Kept) -> Json:
         "minimum": None if bounds is None else bounds.minimum,
         "maximum": None if bounds is None else bounds.maximum,
         "lastScaleTime": time(decision.status.last_scale_time),
+        "verdict": _verdict(decision.bound),
         "explanation": {
             **msgspec.to_builtins(explain(decision)),
             "mayChangeAt": time(decision.may_change_at),

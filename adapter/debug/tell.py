@@ -31,7 +31,7 @@ def told(found: Json, paint: Paint) -> Iterator[str]:
     for sign in found["signs"]:
         yield _sign(sign, paint)
     yield ""
-    yield f"{paint.strong}{_moved(found)}{paint.end}, decided by {plain(why['bound'])} at {_clock(found['decidedAt'])}"
+    yield f"{paint.strong}{_moved(found)}{paint.end} at {_clock(found['decidedAt'])} UTC: {plain(found['verdict'])}"
     if why["mayChangeAt"]:
         yield f"may change by itself at {paint.accent}{_clock(why['mayChangeAt'])}{paint.end} UTC"
     yield ""
@@ -48,7 +48,7 @@ def _sign(sign: Json, paint: Paint) -> str:
 
 def _moved(found: Json) -> str:
     current, replicas = found["current"], found["replicas"]
-    return f"{current} → {replicas} replicas" if current != replicas else f"stays at {replicas}"
+    return f"{current} → {replicas} replicas" if current != replicas else f"{replicas} replicas"
 
 
 def _step(step: Json, paint: Paint, *, is_decisive: bool) -> str:

@@ -68,7 +68,7 @@ class Detail {
     text(wanted, one.replicas);
     const allowed = one.minimum === null ? "" : `; ${one.minimum} to ${one.maximum} allowed`;
     text(this.bounds, `${one.replicas === 1 ? "replica" : "replicas"}${allowed}`);
-    text(this.bound, `Decided by ${one.explanation.bound}`);
+    text(this.bound, one.verdict.charAt(0).toUpperCase() + one.verdict.slice(1));
     const [lead, countdown, at] = this.change.children;
     const until = one.explanation.mayChangeAt;
     text(lead, until ? "May change by itself in " : `Decided at ${timeOfDay(one.decidedAt)}; it changes when something else does`);

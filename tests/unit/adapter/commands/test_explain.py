@@ -62,7 +62,7 @@ def test_the_working_in_the_terminal(service: str, capsys: pytest.CaptureFixture
         "shop/orders  scales Deployment/orders",
         "normal",
         "",
-        "stays at 4, decided by the stabilization window at 12:45:00",
+        "4 replicas at 12:45:00 UTC: decided by the stabilization window",
         "may change by itself at 12:45:45 UTC",
         "",
         "      4  the target asks for 4 replicas and has 4; allowed: 2 to 24",
