@@ -33,12 +33,13 @@ class Wish(Record):
 def listed(kept: Iterable[tuple[str, Kept]], wish: Wish) -> Json:
     """List autoscalers with their state at a glance, and count them all by state."""
     everyone = list(kept)
-    counts = Counter(one.signs[0].state for _, one in everyone)
-    wanted = [(key, one) for key, one in everyone if _is_wanted(key, one, wish)]
-    first = heapq.nsmallest(MOST_LISTED, wanted, key=lambda pair: (GRAVITY[pair[1].signs[0].state], pair[0]))
+    counts = Counter([one.gravity for _, one in everyone])
+    is_all = wish == Wish()
+    wanted = everyone if is_all else [(key, one) for key, one in everyone if _is_wanted(key, one, wish)]
+    first = heapq.nsmallest(MOST_LISTED, wanted, key=lambda pair: (pair[1].gravity, pair[0]))
     return {
         "total": len(everyone),
-        "counts": {state.value: counts[state] for state in State if counts[state]},
+        "counts": {state.value: counts[GRAVITY[state]] for state in State if counts[GRAVITY[state]]},
         "autoscalers": [glance(key, one) for key, one in first],
         "leftOff": len(wanted) - len(first),
     }

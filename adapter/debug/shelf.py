@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from adapter.debug.state import Sign, signs_of
+from adapter.debug.state import GRAVITY, Sign, signs_of
 from adapter.debug.timeline import Timeline
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
@@ -39,6 +39,8 @@ class Kept:
     """When it began to fare so."""
 
     timeline: Timeline = field(default_factory=Timeline)
+    gravity: int = 0
+    """How soon someone should look at it; the least comes first. Kept, since a list of many is sorted by it."""
 
 
 class Shelf:
@@ -71,7 +73,7 @@ class Shelf:
         timeline = Timeline() if before is None or is_new else before.timeline
         goes_on = before is not None and not is_new and before.signs[0].state is signs[0].state
         since = before.since if before is not None and goes_on else decision.at
-        kept = Kept(autoscaler, decision, signs, signs[0].since or since, timeline)
+        kept = Kept(autoscaler, decision, signs, signs[0].since or since, timeline, GRAVITY[signs[0].state])
         self._kept[key] = kept
         timeline.add(decision, min(MOST, self._room // len(self._kept)))
         self._tell()
