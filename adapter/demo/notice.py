@@ -3,7 +3,6 @@
 import shutil
 import sys
 from datetime import timedelta
-from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
@@ -66,7 +65,7 @@ def where_to_look(places: Places) -> str:
         ("the same with kubectl", f"{kubectl} --context {METRICS} get --raw {_path(metric)}"),
         ("the cluster", f"{kubectl} get deployments,podautoscalers -o custom-columns={_COLUMNS}"),
         ("what the autoscaler says of itself", f"{kubectl} get podautoscalers checkout-consumer -o yaml"),
-        *([("why it decided so", f"{_command()} explain {KEY} {shown}")] if _explains() else ()),
+        ("why it decided so", f"{_command()} explain {KEY} {shown}"),
         ("where the number comes from", f"{_command()} metric shop/{METRIC} {shown}"),
         ("the service's log", f"tail -f {places.log}"),
     ]
@@ -75,10 +74,6 @@ def where_to_look(places: Places) -> str:
 
 def _path(url: str) -> str:
     return "/" + url.split("/", 3)[3]
-
-
-def _explains() -> bool:
-    return find_spec("adapter.commands.explain") is not None
 
 
 def _command() -> str:

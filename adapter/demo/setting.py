@@ -1,5 +1,6 @@
 """What is there before the day begins: objects in the cluster, a caller it knows, the service's configuration."""
 
+import asyncio
 import secrets
 from collections.abc import Iterator
 from importlib import resources
@@ -27,7 +28,7 @@ _CHECKOUT: Final = Path(__file__).parents[2] / "manifests" / "crds"
 
 async def furnish(kube: KubeClient, kinds: Kinds) -> None:
     """Create everything that is in the cluster, as anyone would: by asking its API to."""
-    for thing in (*_definitions(), *_documents((resources.files("adapter.demo") / "shop.yaml").read_text())):
+    for thing in await asyncio.to_thread(_things):
         await kube.create(_collection(thing, kinds), thing)
 
 
@@ -66,6 +67,11 @@ def configuration(*, port: int, backend: str, speed: float, is_own: bool) -> Jso
             }
         ],
     }
+
+
+def _things() -> tuple[Json, ...]:
+    shop = (resources.files("adapter.demo") / "shop.yaml").read_text()
+    return (*_definitions(), *_documents(shop))
 
 
 def _definitions() -> Iterator[Json]:

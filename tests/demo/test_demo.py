@@ -111,6 +111,7 @@ def slow():
 def test_the_printed_commands_work_and_an_interrupt_ends_everything(slow: Play):
     served = json.loads(run(slow.command("the metric, as an HPA asks for it")))
     told = run(slow.command("where the number comes from"))
+    explained = run(slow.command("why it decided so"))
     page = run(f"curl --fail --silent {slow.command('the page')}")
     folder = slow.folder
     if kubectl := find("kubectl"):
@@ -127,6 +128,7 @@ def test_the_printed_commands_work_and_an_interrupt_ends_everything(slow: Play):
     assert slow.end() == (0, "")
     assert served["items"][0]["metricName"] == "checkout_queue_messages"
     assert "an HPA hears" in told
+    assert "checkout_queue_messages asks for" in explained
     assert "<html" in page
     assert "What happened, and why" in slow.text
     assert not folder.exists()

@@ -50,9 +50,13 @@ def test_no_cluster_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().err.splitlines()[-1].startswith("no cluster to connect to: ")
 
 
-def test_the_demonstration_announces_itself(capsys: pytest.CaptureFixture[str]):
-    assert main(["demo"]) == 0
-    assert "steadyscale serve" in capsys.readouterr().out
+@pytest.mark.parametrize("speed", ["0", "301", "nan"])
+def test_a_day_can_be_neither_stopped_nor_over_at_once(speed: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        main(["demo", "--speed", speed])
+
+    assert ended.value.code == 2
+    assert f"--speed: must be between 1 and 300, is {speed}" in capsys.readouterr().err
 
 
 @asynccontextmanager
