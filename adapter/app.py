@@ -14,7 +14,7 @@ from adapter import log
 from adapter.api.access_log import AccessLog
 from adapter.api.debug import Debug
 from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.page import Page, Subject
+from adapter.api.page import Exhibits, Page
 from adapter.api.server import Journal, Server
 from adapter.auth.guard import Guard, Memories, guard
 from adapter.backends.prometheus.backend import PrometheusBackend
@@ -187,8 +187,8 @@ class _Metrics(NamedTuple):
 def _debug(config: Config, metrics: "_Metrics", shelf: Shelf) -> Debug:
     """Put together what tells why."""
     reader, objects = metrics.supply.reader, metrics.objects
-    subject = Subject(shelf, reader, lambda: objects.problems, metrics.clock)
-    page = Page(subject, patience=config.limits.request_timeout * 0.8)
+    exhibits = Exhibits(shelf, reader, lambda: objects.problems, metrics.clock)
+    page = Page(exhibits, patience=config.limits.request_timeout * 0.8)
     return Debug(reader, lambda: objects.problems, page)
 
 

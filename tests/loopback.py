@@ -19,6 +19,7 @@ from adapter import log
 from adapter.api.access_log import AccessLog
 from adapter.api.debug import Debug
 from adapter.api.external_metrics import ExternalMetrics
+from adapter.api.page import Exhibits, Page
 from adapter.api.server import Journal, Server
 from adapter.app import clock
 from adapter.auth.access import Access
@@ -31,6 +32,7 @@ from adapter.auth.tokens import Tokens
 from adapter.auth.trust import Trust, Trusted
 from adapter.backends.static import StaticBackend
 from adapter.config import Limits, decode
+from adapter.debug.shelf import Shelf
 from adapter.errors import BackendRefused
 from adapter.fetch import Fetcher
 from adapter.reader import RuleReader, Sources
@@ -197,6 +199,6 @@ def assemble(folder: Path, limits: Limits) -> tuple[Server, ServingContext, Revi
         authorizer=Access(reviews.access),
         limits=limits,
         journal=Journal(Telemetry(), AccessLog(log.writer("json"), clock)),
-        debug=Debug(reader),
+        debug=Debug(reader, dict, Page(Exhibits(Shelf(), reader, dict, clock), limits.request_timeout * 0.8)),
     )
     return server, tls, reviews

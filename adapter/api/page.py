@@ -50,7 +50,7 @@ _MOST_WAITING: Final = 32
 _NOT_HERE: Final = "nothing was decided in this process yet: perhaps another one leads; ask that one"
 
 
-class Subject(NamedTuple):
+class Exhibits(NamedTuple):
     """What the page is about."""
 
     shelf: Shelf
@@ -62,8 +62,8 @@ class Subject(NamedTuple):
 class Page:
     """The page and its JSON."""
 
-    def __init__(self, subject: Subject, patience: timedelta) -> None:
-        self._subject = subject
+    def __init__(self, exhibits: Exhibits, patience: timedelta) -> None:
+        self._exhibits = exhibits
         self._patience = patience.total_seconds()
         self._waiting = 0
         self._leaving = False
@@ -88,7 +88,7 @@ class Page:
         key = exchange.path.removeprefix(AUTOSCALERS).rstrip("/")
         found = self._one(key)
         if found is None:
-            raise errors.AutoscalerNotFound(_missing(key, self._subject))
+            raise errors.AutoscalerNotFound(_missing(key, self._exhibits))
         media = exchange.wants((JSON, YAML)).media
         body = encode.to_bytes(found, media, pretty=exchange.pretty())
         return web.Response(body=body, content_type=media, headers=_GUARDED)
@@ -98,28 +98,28 @@ class Page:
         known, loop = exchange.request.headers.get("If-None-Match"), asyncio.get_running_loop()
         until = loop.time() + self._patience
         while True:
-            version = self._subject.shelf.version
+            version = self._exhibits.shelf.version
             content, tag = self._drawn(exchange)
             left = until - loop.time()
             if tag != known or left <= 0 or self._leaving or self._waiting >= _MOST_WAITING:
                 break
             self._waiting += 1
             try:
-                await self._subject.shelf.news(version, min(left, _LOOK_AGAIN))
+                await self._exhibits.shelf.news(version, min(left, _LOOK_AGAIN))
                 await asyncio.sleep(min(left, _GATHER))
             finally:
                 self._waiting -= 1
-        now = {"ETag": tag, "X-Now": time(self._subject.clock()) or "", **_GUARDED}
+        now = {"ETag": tag, "X-Now": time(self._exhibits.clock()) or "", **_GUARDED}
         if tag == known:
             return web.Response(status=304, headers=now)
         return web.Response(body=content, content_type=JSON.media, headers=now)
 
     def _drawn(self, exchange: Exchange) -> tuple[bytes, str]:
         """Draw the picture for one wish; its tag is of its content, so the same is never sent twice."""
-        subject, query = self._subject, exchange.query
-        whole = rules(subject.reader, dict(subject.problems()))
+        exhibits, query = self._exhibits, exchange.query
+        whole = rules(exhibits.reader, dict(exhibits.problems()))
         picture: Json = {
-            **listed(subject.shelf, Wish(query.get("text", ""), query.get("state", ""))),
+            **listed(exhibits.shelf, Wish(query.get("text", ""), query.get("state", ""))),
             "rulesFailing": [rule["name"] for rule in whole["rules"] if rule["health"] == "failing"],
             "rulesTotal": len(whole["rules"]),
         }
@@ -133,7 +133,7 @@ class Page:
         return body, f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
 
     def _one(self, key: str, *, with_timeline: bool = False) -> Json | None:
-        kept = self._subject.shelf.get(key)
+        kept = self._exhibits.shelf.get(key)
         if kept is None:
             return None
         timeline = {"timeline": kept.timeline.columns()} if with_timeline else {}
@@ -160,7 +160,7 @@ _FILES: Final = _static()
 """Read when the process starts, before there is anyone to keep waiting."""
 
 
-def _missing(key: str, subject: Subject) -> str:
-    if not len(subject.shelf):
+def _missing(key: str, exhibits: Exhibits) -> str:
+    if not len(exhibits.shelf):
         return f"{key}: {_NOT_HERE}"
-    return f"no decision was made for an autoscaler {key!r}; there are {len(subject.shelf)} others"
+    return f"no decision was made for an autoscaler {key!r}; there are {len(exhibits.shelf)} others"

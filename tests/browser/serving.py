@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from adapter.api.access_log import AccessLog
 from adapter.api.debug import Debug
 from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.page import Page, Subject
+from adapter.api.page import Exhibits, Page
 from adapter.api.server import Journal, Server
 from adapter.backends.static import StaticBackend
 from adapter.config import Limits, decode
@@ -77,7 +77,7 @@ async def page(port: int = 0) -> AsyncIterator[Shown]:
         authorizer=Anyone(),
         limits=Limits(drain=timedelta(seconds=1)),
         journal=Journal(Telemetry(), AccessLog(lambda _at, _says, _facts: None, clock)),
-        debug=Debug(reader, dict, Page(Subject(shelf, reader, dict, clock), timedelta(seconds=2))),
+        debug=Debug(reader, dict, Page(Exhibits(shelf, reader, dict, clock), timedelta(seconds=2))),
     )
     try:
         async with server.serving("127.0.0.1", port, None) as bound:

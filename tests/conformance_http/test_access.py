@@ -26,7 +26,9 @@ def test_health_is_for_everyone(ours: Loopback, path: str):
     assert as_holder_of(ours, None).get(path).body == b"ok"
 
 
-@pytest.mark.parametrize("path", [METRIC, "/apis", "/readyz/ping", "/nothing", "/metrics"])
+@pytest.mark.parametrize(
+    "path", [METRIC, "/apis", "/readyz/ping", "/nothing", "/metrics", "/debug/page", "/debug/picture"]
+)
 def test_the_rest_is_not_for_strangers(ours: Loopback, path: str):
     answer = as_holder_of(ours, None).get(path)
 
