@@ -5,6 +5,7 @@ import json
 import shutil
 import socket
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Final
 
 import aiohttp
@@ -53,7 +54,8 @@ class RealPrometheus:
             self._process = await asyncio.create_subprocess_exec(
                 program,
                 f"--config.file={self._folder / 'prometheus.yml'}",
-                f"--storage.tsdb.path={self._folder / 'data'}",
+                # It loses its past with each failure: its clock is the world's, so to it old numbers would seem new.
+                f"--storage.tsdb.path={mkdtemp(prefix='data-', dir=self._folder)}",
                 f"--web.listen-address={_LOOPBACK}:{self._port}",
                 stdout=log,
                 stderr=log,
