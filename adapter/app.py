@@ -101,7 +101,7 @@ async def run(file: ConfigFile, loaded: Loaded, halves: Halves, around: Around) 
         metrics.supply.fetcher.watch = telemetry.fetched
         async with aclosing(metrics.supply), asyncio.TaskGroup() as tasks:
             supplying = tasks.create_task(metrics.run(file), name="metrics")
-            async with _controlling(halves.operation, connection, metrics, telemetry, around) as hand_over:
+            async with _controlling(halves.operation, connection, metrics, telemetry, around, shelf) as hand_over:
                 if halves.adapter:
                     async with _answering(config, kube, telemetry, metrics, shelf) as server:
                         await stop.wait()
@@ -138,7 +138,12 @@ async def _answering(
 
 @asynccontextmanager
 async def _controlling(
-    operation: Operation | None, connection: Connection, metrics: "_Metrics", telemetry: Telemetry, around: Around
+    operation: Operation | None,
+    connection: Connection,
+    metrics: "_Metrics",
+    telemetry: Telemetry,
+    around: Around,
+    shelf: Shelf,
 ) -> AsyncIterator[Callable[[], object]]:
     """Run the autoscaler for the length of the block, or until what this gives is called."""
     if operation is None:
@@ -146,6 +151,7 @@ async def _controlling(
         return
     figures, external = ControllerTelemetry(telemetry.registry), InProcessMetrics(metrics.supply.reader)
     control = Control(connection, external, operation, figures, around.clock, audience=around.audience)
+    shelf.leader = lambda: control.leader
     telemetry.registry.register(StateCollector(control.states, around.clock))
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(control.run(), name="autoscaler")

@@ -47,7 +47,7 @@ _GATHER: Final = 0.2
 _MOST_WAITING: Final = 32
 """Whoever comes beyond that is answered at once, as if he had not asked to wait."""
 
-_NOT_HERE: Final = "nothing was decided in this process yet: perhaps another one leads; ask that one"
+_NOT_HERE: Final = "nothing was decided in this process yet"
 
 
 class Exhibits(NamedTuple):
@@ -119,6 +119,7 @@ class Page:
         exhibits, query = self._exhibits, exchange.query
         whole = rules(exhibits.reader, dict(exhibits.problems()))
         picture: Json = {
+            "leader": exhibits.shelf.leader().partition("_")[0],
             **listed(exhibits.shelf, Wish(query.get("text", ""), query.get("state", ""))),
             "rulesFailing": [rule["name"] for rule in whole["rules"] if rule["health"] == "failing"],
             "rulesTotal": len(whole["rules"]),
@@ -162,5 +163,7 @@ _FILES: Final = _static()
 
 def _missing(key: str, exhibits: Exhibits) -> str:
     if not len(exhibits.shelf):
-        return f"{key}: {_NOT_HERE}"
+        leader = exhibits.shelf.leader().partition("_")[0]  # a pod's name is the first part of its identity
+        whom = f"{leader} leads; ask that one" if leader else "perhaps another one leads; ask that one"
+        return f"{key}: {_NOT_HERE}: {whom}"
     return f"no decision was made for an autoscaler {key!r}; there are {len(exhibits.shelf)} others"

@@ -5,7 +5,7 @@ decision itself, which the controller keeps anyway, finds the state, and packs o
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -49,6 +49,9 @@ class Shelf:
     def __init__(self, room: int = ROOM) -> None:
         self.version = 0
         """Grows with every piece of news."""
+
+        self.leader: Callable[[], str] = str
+        """Who decides, where that is known; for who finds nothing here."""
 
         self._kept: dict[str, Kept] = {}
         self._room = room

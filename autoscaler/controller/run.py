@@ -50,11 +50,17 @@ class Control:
     """Who is told of every decision that is made here."""
 
     _controller: Controller | None = None
+    _election: Lease | None = None
 
     @property
     def is_leading(self) -> bool:
         """Tell whether this process controls."""
         return self._controller is not None
+
+    @property
+    def leader(self) -> str:
+        """Say who controls, as far as was seen; empty: nobody knows, or nobody is elected."""
+        return "" if self._election is None else self._election.holder
 
     def decisions(self) -> dict[str, Decision]:
         """Give the last decision of each autoscaler, by key; none where another process controls."""
@@ -74,7 +80,7 @@ class Control:
                 await self._lead(kube, autoscalers, native, lambda: True)
                 return
             # Renewals have a session of their own, so that they never wait behind anything else.
-            lease = self._lease(await stack.enter_async_context(KubeClient.open(self.connection)))
+            lease = self._election = self._lease(await stack.enter_async_context(KubeClient.open(self.connection)))
             while True:
                 try:
                     await lease.lead(lambda: self._lead(kube, autoscalers, native, lambda: lease.is_held))

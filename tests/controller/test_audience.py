@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from autoscaler.settings import Operation
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 from tests.controller.stage import AUTOSCALERS, Stage
@@ -41,3 +42,13 @@ async def test_an_audience_hears_what_is_decided_what_goes_and_the_end(stage: St
     await stage.stop(control)
 
     assert listener.heard == ["shop/web: web → 6", "shop/web is gone", "dismissed"]
+
+
+async def test_who_does_not_lead_knows_who_does(stage: Stage):
+    first = stage.start(Operation(), identity="one")
+    await asyncio.sleep(5)
+    second = stage.start(Operation(), identity="two")
+    await asyncio.sleep(5)
+
+    assert (first.leader, second.leader, second.is_leading) == ("one", "one", False)
+    assert stage.start().leader == ""

@@ -127,7 +127,8 @@ function emptiness(picture, chosen) {
       h("p", {}, "Those that someone should look at come first."));
   }
   return h("div", { class: "empty" }, h("h2", {}, "No decision yet"),
-    h("p", {}, "There is no PodAutoscaler, or another process of this service leads: the page shows what is decided in the one it is served from."));
+    h("p", {}, "There is no PodAutoscaler, or another process of this service leads: the page shows what is decided in the one it is served from."),
+    picture.leader ? h("p", {}, "The one that leads now: ", h("code", {}, picture.leader)) : null);
 }
 
 export function focusTitle() {

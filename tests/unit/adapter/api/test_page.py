@@ -51,6 +51,9 @@ async def test_a_process_that_decided_nothing_says_whom_to_ask(session: ClientSe
     shown.shelf.dismissed()
     async with session.get("/debug/autoscalers/shop/orders") as answer:
         assert "perhaps another one leads" in (await answer.json())["message"]
+    shown.shelf.leader = lambda: "steadyscale-7d4f_1_ab12"
+    async with session.get("/debug/autoscalers/shop/orders") as answer:
+        assert "steadyscale-7d4f leads; ask that one" in (await answer.json())["message"]
 
 
 async def test_one_autoscaler_is_explained_step_by_step(session: ClientSession):
