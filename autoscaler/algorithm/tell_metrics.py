@@ -1,6 +1,7 @@
 """Puts what single metrics said into sentences."""
 
 from autoscaler.algorithm.words import clock, count, number
+from autoscaler.arithmetic import MIN_INT64
 from autoscaler.types.spec import USE_MAX, USE_MIN
 from autoscaler.types.verdict import Calculation, Rule
 from autoscaler.types.working import MetricAnswered, MetricFailed, MetricFellBack
@@ -18,6 +19,9 @@ def tell_answer(step: MetricAnswered) -> str:
 def _measured(calculation: Calculation) -> str:
     if calculation.utilization is not None:
         return f"{calculation.utilization} % of requests used where {calculation.target} % is wanted"
+    if calculation.usage == MIN_INT64:  # an average over no pods: status shows that number, as upstream does
+        total = round(calculation.ratio * calculation.target)
+        return f"{number(total)} in all where {number(calculation.target)} for each pod is wanted"
     return f"{number(calculation.usage)} where {number(calculation.target)} is wanted"
 
 

@@ -114,6 +114,11 @@ def failed(**parts: object) -> steps.MetricFailed:
             "cpu asks for 3: 3.334 where 4.4 is wanted, so the total divided by 4.4",
             id="an average of the whole",
         ),
+        pytest.param(
+            answered(Calculation(3, Rule.TOTAL, -(2**63), 5000, 2.4)),
+            "cpu asks for 3: 12 in all where 5 for each pod is wanted, so the total divided by 5",
+            id="an average of the whole over no pods",
+        ),
         pytest.param(failed(), "queue has no say (refused): connection refused", id="a failed metric"),
         pytest.param(failed(failure=None), "queue has no say: connection refused", id="a failure without a class"),
         pytest.param(
