@@ -1,0 +1,93 @@
+"""Every block of every page is what it says it is: commands run, YAML is valid, links lead somewhere."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from adapter.commands.check import check
+from tests.docs.blocks import PAGES, ROOT, WORDS, Block, blocks
+from tests.docs.sandbox import Sandbox
+
+CHECKED = {"ConfigMap", "ExternalMetric", "PodAutoscaler", "HorizontalPodAutoscaler"}
+NOT_TYPED = {"bench.prometheus_load", "make integration"}
+"""Commands whose output is shown and that take minutes; their own suites run them."""
+
+_LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
+
+
+def every(kind: str = "") -> list[object]:
+    return [pytest.param(one, id=str(one)) for page in PAGES for one in blocks(page) if kind in ("", one.kind)]
+
+
+def here(page: Path) -> list[Block]:
+    """Give the blocks that need no cluster."""
+    return [one for one in blocks(page) if not one.words & {"cluster", "fresh"}]
+
+
+@pytest.mark.parametrize("block", every())
+def test_a_block_says_what_it_is(block: Block) -> None:
+    assert block.kind in WORDS
+    assert block.words <= WORDS[block.kind]
+    if block.kind == "text":
+        commands = [line for line in block.content.splitlines() if line.startswith("$ ")]
+        assert [line for line in commands if not any(word in line for word in NOT_TYPED)] == []
+
+
+def documents(block: Block) -> Iterator[Any]:
+    for one in yaml.safe_load_all(block.content):
+        # A list is rules, to be put below those that there are.
+        yield (
+            {"backends": {"main": {"prometheus": {"url": "http://a"}}}, "rules": one} if isinstance(one, list) else one
+        )
+
+
+@pytest.mark.parametrize("block", every("yaml"))
+def test_yaml_is_valid(block: Block, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = list(documents(block))
+    assert found
+    ours = [one for one in found if one.get("kind", "ConfigMap") in CHECKED]
+    if "theirs" in block.words or not ours:
+        return
+    file = tmp_path / "block.yaml"
+    file.write_text(yaml.safe_dump_all(ours))
+    with capsys.disabled(), (tmp_path / "said").open("w") as out:
+        code = check([file], out)
+    assert code == 0, (tmp_path / "said").read_text()
+
+
+@pytest.mark.parametrize("block", every("python"))
+def test_python_compiles(block: Block) -> None:
+    compile(block.content, str(block), "exec")
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.relative_to(ROOT).as_posix()) for page in PAGES])
+def test_the_commands_of_a_page_work_one_after_another(page: Path, tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    for block in here(page):
+        sandbox.take(block)
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.relative_to(ROOT).as_posix()) for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, anchor in _LINK.findall(page.read_text()):
+        if "://" in target:
+            continue
+        place = (page.parent / target).resolve() if target else page
+        assert place.exists(), target
+        if anchor:
+            assert anchor[1:] in {slug(line) for line in place.read_text().splitlines() if line.startswith("#")}, anchor
+
+
+def slug(heading: str) -> str:
+    """Write a heading as a link names it."""
+    return re.sub(r"[^\w -]", "", heading.lstrip("# ").lower()).replace(" ", "-")
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    names = [page.name for page in PAGES if page.parent.name == "docs" and page.name != "README.md"]
+    assert [name for name in names if f"]({name})" not in index] == []
