@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import signal
 import sys
 from typing import TextIO
 
@@ -13,11 +14,10 @@ def run(options: argparse.Namespace) -> int:
     """Show the page until interrupted."""
     try:
         asyncio.run(_show(options, sys.stdout))
-    except KeyboardInterrupt:
-        return 0
     except (AskFailed, OSError) as error:
         sys.stderr.write(f"{error}\n")
-    return UNREACHABLE
+        return UNREACHABLE
+    return 0
 
 
 async def _show(options: argparse.Namespace, out: TextIO) -> None:
@@ -27,4 +27,12 @@ async def _show(options: argparse.Namespace, out: TextIO) -> None:
     async with page_door(service.server, service.credentials, service.tls, options.port) as address:
         out.write(f"the page: {address}\nCtrl-C ends this; the service goes on\n")
         out.flush()
-        await asyncio.Event().wait()
+        await _interrupted()
+
+
+async def _interrupted() -> None:
+    """Wait for Ctrl-C or a request to end; asked for by name, because who is started in the background ignores one."""
+    stop = asyncio.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(each, stop.set)
+    await stop.wait()
