@@ -14,12 +14,15 @@ from prometheus_client import CollectorRegistry
 
 from adapter.demo.cluster import Cluster
 from autoscaler.controller.run import Control
+from autoscaler.controller.world import World
 from autoscaler.ports import MetricChange
 from autoscaler.readings import MetricsApi, failed, read_external
 from autoscaler.selector import Selector
 from autoscaler.settings import Operation
 from autoscaler.telemetry import ControllerTelemetry
 from autoscaler.types.observation import ExternalReading, Unreadable
+from tests.control_plane.cluster import ControlPlane
+from tests.controller.real import RealCluster, patient_time
 
 Json = dict[str, Any]
 
@@ -71,7 +74,7 @@ class Numbers:
 class Stage:
     """The cluster, the metrics, and controllers."""
 
-    cluster: Cluster
+    cluster: Cluster | RealCluster
     numbers: Numbers
     controls: list[Control] = field(default_factory=list)
     tasks: dict[int, "asyncio.Task[None]"] = field(default_factory=dict)
@@ -99,11 +102,26 @@ class Stage:
         with suppress(asyncio.CancelledError):
             await task
 
+    @asynccontextmanager
+    async def performing(self) -> AsyncIterator[None]:
+        """Stop what was started, at the end of the block."""
+        try:
+            yield
+        finally:
+            for control in tuple(self.controls):
+                if id(control) in self.tasks:
+                    await self.stop(control)
+
+    def worlds(self) -> list[World]:
+        """Say what the controllers see that control at the moment."""
+        return [one._controller._world for one in self.controls if one._controller is not None]
+
     # --- things ------------------------------------------------------------------------------------------------------
 
     def deployment(self, name: str = "web", replicas: int = 3) -> None:
         labels = {"app": name}
-        spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "it", "image": "none"}]}}
+        spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
         self.cluster.create(DEPLOYMENTS, {"metadata": {"name": name}, "spec": spec})
 
     def autoscaler(self, name: str = "web", *metrics: Json, target: str | None = None, **spec: Any) -> None:
@@ -123,6 +141,11 @@ class Stage:
     def resize(self, replicas: int, name: str = "web") -> None:
         """Resize a Deployment as somebody else would."""
         self.cluster.edit(f"{DEPLOYMENTS}/{name}", {"spec": {"replicas": replicas}})
+
+    def surge(self, replicas: int, name: str = "web") -> None:
+        """Let a Deployment have other pods than it asks for, and keep them."""
+        self.cluster.workloads.switch_off()
+        self.cluster.edit(f"{DEPLOYMENTS}/{name}/status", {"status": {"replicas": replicas}})
 
     def status(self, name: str = "web") -> Json:
         found = self.cluster.get(f"{AUTOSCALERS}/{name}")
@@ -181,9 +204,16 @@ async def staging(clock: Callable[[], Any] | None = None) -> AsyncIterator[Stage
     async with Cluster.serving() if clock is None else Cluster.serving(clock) as cluster:
         cluster.define(definition())
         stage = Stage(cluster, Numbers(clock=cluster.clock))
-        try:
+        async with stage.performing():
             yield stage
-        finally:
-            for control in tuple(stage.controls):
-                if id(control) in stage.tasks:
-                    await stage.stop(control)
+
+
+@asynccontextmanager
+async def staging_for_real(plane: ControlPlane) -> AsyncIterator[Stage]:
+    """Set up a stage on a real API server, where time passes only while all is at rest."""
+    async with RealCluster.serving(plane) as cluster:
+        stage = Stage(cluster, Numbers(clock=cluster.clock))
+        cluster.worlds = stage.worlds
+        with patient_time(cluster.is_at_rest):
+            async with stage.performing():
+                yield stage

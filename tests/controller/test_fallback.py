@@ -1,15 +1,14 @@
-"""The sixteen acceptance scenarios of the fallback, through the controller."""
+"""The sixteen acceptance scenarios of the fallback, through the controller: in memory, and on a real API server."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 from msgspec.structs import replace
 
 from adapter.demo.refusals import Refused
 from autoscaler.settings import FeatureGates
-from tests.controller.stage import ALONE, queue
-
-pytestmark = pytest.mark.looptime
+from tests.controller.stage import ALONE, Stage, queue, staging, staging_for_real
 
 AT_ONCE = {"scaleDown": {"stabilizationWindowSeconds": 0}}
 DOWN = "connection refused"
@@ -17,6 +16,15 @@ ACTIVE = ("True", "FallbackActive")
 RUNNING = ("False", "FailureClockRunning")
 READABLE = ("False", "NoFailureKnown")
 CONDITION = "ExternalMetricFallbackActive"
+
+
+@pytest.fixture(
+    params=[pytest.param("memory", marks=pytest.mark.looptime), pytest.param("real", marks=pytest.mark.apiserver)]
+)
+async def stage(request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    is_real = request.param == "real"
+    async with staging_for_real(request.getfixturevalue("lonely_plane")) if is_real else staging() as ready:
+        yield ready
 
 
 def slot(stage, index=0, name="web"):
@@ -165,8 +173,7 @@ async def test_12_the_maximum_holds_for_a_fallback_as_well(stage):
 async def test_13_a_surge_of_a_rollout_does_not_change_what_was_captured(stage):
     await failing(stage, queue(fallback={"replicas": 4, "strategy": "UseMax"}), replicas=8)
     await asyncio.sleep(190)
-    stage.cluster.workloads.switch_off()
-    stage.cluster.edit("/apis/apps/v1/namespaces/shop/deployments/web/status", {"status": {"replicas": 12}})
+    stage.surge(12)
     await asyncio.sleep(30)
     assert stage.replicas() == 8
     assert slot(stage)["fallbackReplicas"] == 8
@@ -218,12 +225,6 @@ async def test_15_the_gate_off_and_on_again_starts_afresh(stage):
         ({"replicas": 1, "strategy": "Best"}, "strategy"),
     ],
 )
-def test_16_a_fallback_that_makes_no_sense_is_refused_with_its_field(fallback, field):
-    async def create():
-        from tests.controller.stage import staging  # noqa: PLC0415
-
-        async with staging() as stage:
-            stage.autoscaler("web", queue(fallback=fallback))
-
+async def test_16_a_fallback_that_makes_no_sense_is_refused_with_its_field(stage, fallback, field):
     with pytest.raises(Refused, match=field):
-        asyncio.run(create())
+        stage.autoscaler("web", queue(fallback=fallback))

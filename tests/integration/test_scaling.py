@@ -15,7 +15,7 @@ pytestmark = pytest.mark.apiserver
 
 @pytest.fixture(scope="module")
 def running(plane: ControlPlane) -> Iterator[Rig]:
-    with rig(plane, "shop") as ready:
+    with rig(plane, "market") as ready:
         yield ready
 
 
@@ -62,10 +62,10 @@ def test_people_see_it_as_they_see_an_hpa(running):
     running.set(seen=40)
     running.apply(deployment("seen", 8), autoscaler("seen", external("seen")))
     running.says("AbleToScale", "True", "ReadyForNewScale", "seen")
-    table = running.plane.kubectl("get", "spa", "seen", "--namespace=shop")
+    table = running.plane.kubectl("get", "spa", "seen", "--namespace=market")
     assert "NAME" in table
     assert "seen" in table
-    told = running.plane.kubectl("describe", "spa", "seen", "--namespace=shop")
+    told = running.plane.kubectl("describe", "spa", "seen", "--namespace=market")
     assert "ReadyForNewScale" in told
     explained = running.plane.kubectl("explain", "podautoscaler.spec.metrics.external.fallback")
     assert "failureDurationSeconds" in explained
@@ -82,7 +82,7 @@ def test_bad_objects_are_refused_with_the_field_named(running):
         ({"metrics": [external("m", fallback={"replicas": 1, "strategy": "Best"})]}, "fallback.strategy"),
     ):
         body = json.dumps(autoscaler("bad", **spec))
-        said = running.plane.kubectl("create", "--namespace=shop", "-f", "-", stdin=body, check=False)
+        said = running.plane.kubectl("create", "--namespace=market", "-f", "-", stdin=body, check=False)
         assert field in said, said
 
 
@@ -94,7 +94,7 @@ def test_a_second_owner_stops_it_and_is_named(running):
     native = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "owned"}}
     running.apply({**native, "spec": {"scaleTargetRef": reference, "minReplicas": 12, "maxReplicas": 13}})
     running.says("AbleToScale", "False", "AmbiguousTarget", "owned")
-    running.plane.kubectl("delete", "hpa", "owned", "--namespace=shop")
+    running.plane.kubectl("delete", "hpa", "owned", "--namespace=market")
     running.says("AbleToScale", "True", "ReadyForNewScale", "owned")
 
 
@@ -124,7 +124,7 @@ def test_a_target_that_goes_and_comes_back_is_scaled_again(running):
     running.set(gone=60)
     running.apply(deployment("gone", 8), autoscaler("gone", external("gone")))
     running.becomes(12, "gone")
-    running.plane.kubectl("delete", "deployment", "gone", "--namespace=shop")
+    running.plane.kubectl("delete", "deployment", "gone", "--namespace=market")
     running.says("AbleToScale", "False", "FailedGetScale", "gone")
     running.apply(deployment("gone", 8))
     running.becomes(12, "gone")
