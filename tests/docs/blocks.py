@@ -8,6 +8,7 @@
 `cluster`    behind `sh` or `console`: they are for a cluster, and run against a real API server
 `fresh`      likewise, for a cluster in which nothing is installed yet
 `fails`      behind `sh` or `console`: the last command exits with something else than 0, as the page says
+`runs`       behind `sh`: the last command goes on until it is stopped
 `theirs`     behind `yaml`: somebody else's format
 =========== =========================================================================================================
 """
@@ -26,7 +27,7 @@ PAGES: Final = (
 )
 WORDS: Final = {
     "yaml": {"theirs"},
-    "sh": {"cluster", "fresh", "fails"},
+    "sh": {"cluster", "fresh", "fails", "runs"},
     "console": {"cluster", "fresh", "fails"},
     "text": set(),
     "python": set(),

@@ -2,15 +2,19 @@
 
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.docs.blocks import ROOT, Block, Step
 
 _AGE = re.compile(r"\b\d+(\.\d+)?(ms|s|m|h|d)\b")
 _PATIENCE = 150
+_A_WHILE = 5
 
 
 class Sandbox:
@@ -39,7 +43,24 @@ class Sandbox:
         if block.kind in {"sh", "console"}:
             steps = list(block.steps())
             for step in steps:
-                self._type(block, step, fails="fails" in block.words and step is steps[-1])
+                if "runs" in block.words and step is steps[-1]:
+                    self._run(block, step)
+                else:
+                    self._type(block, step, fails="fails" in block.words and step is steps[-1])
+
+    def _run(self, block: Block, step: Step) -> None:
+        """Start a command that goes on until it is stopped, see that it does, and stop it."""
+        command = ["bash", "-c", f"exec {step.command}"]
+        running = subprocess.Popen(  # noqa: S603
+            command, cwd=self._folder, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            with pytest.raises(subprocess.TimeoutExpired):
+                running.wait(_A_WHILE)
+        finally:
+            running.terminate()
+            running.wait(_PATIENCE)
+        assert running.returncode in {0, -signal.SIGTERM, 128 + signal.SIGTERM}, f"{block}: {step.command}"
 
     def _type(self, block: Block, step: Step, *, fails: bool) -> None:
         done = subprocess.run(  # noqa: S603

@@ -1,5 +1,6 @@
 """The commands of every page that are for a cluster, typed one after another beside a real API server."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,26 @@ from tests.docs.sandbox import Sandbox
 from tests.manifests.rendered import helm
 
 pytestmark = pytest.mark.apiserver
+
+OLD_RULES = """\
+rules:
+- {seriesQuery: http_requests_total, resources: {template: <<.Resource>>}, metricsQuery: "sum(<<.Series>>)"}
+externalRules:
+- seriesQuery: queue_depth
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>})
+- seriesQuery: '{__name__=~"^queue_.*"}'
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)
+"""
+OLD = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "adapter-config", "namespace": "monitoring"}}
+THERE_ALREADY = {
+    "migrating-from-prometheus-adapter.md": [
+        (("create", "namespace", "monitoring"), None),
+        (("create", "--filename=-"), json.dumps({**OLD, "data": {"config.yaml": OLD_RULES}})),
+    ]
+}
+"""What a cluster has in which somebody reads this page."""
 
 EXAMPLES = sorted((ROOT / "manifests" / "examples").glob("*.yaml"))
 
@@ -37,7 +58,10 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 
 def sandbox(folder: Path, node: Node) -> Sandbox:
-    made = Sandbox(folder, KUBECONFIG=str(node.plane.kubeconfig("admin")))
+    kubeconfig = node.plane.kubeconfig("admin")
+    made = Sandbox(folder, KUBECONFIG=str(kubeconfig), HOME=str(folder))
+    (folder / ".kube").mkdir()
+    (folder / ".kube" / "config").write_text(kubeconfig.read_text())
     made.program("kubectl", kubectl(node))
     made.program("docker", DOCKER)
     made.program("helm", f'#!/bin/sh\nexec {helm()} "$@"\n')
@@ -63,6 +87,8 @@ def install(node: Node) -> None:
 
 def typed(page: Path, folder: Path, node: Node) -> None:
     typist = sandbox(folder, node)
+    for words, stdin in THERE_ALREADY.get(page.name, ()):
+        node.plane.kubectl(*words, stdin=stdin)
     for block in of_a_cluster(page):
         try:
             typist.take(block)
