@@ -23,7 +23,7 @@ from adapter.demo.weather import Weather
 from autoscaler.controller.world import World
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import Connection, connect
-from autoscaler.kube.store import key_of, version_of
+from autoscaler.kube.store import Store, key_of, version_of
 from tests.control_plane.cluster import ControlPlane
 from tests.controller.front import NUMBER, Front
 
@@ -43,6 +43,7 @@ _OURS = "/apis/steadyscale.dev/v1beta1/podautoscalers"
 _OTHERS = ("apis/apps/v1/deployments", "apis/apps/v1/statefulsets", "apis/apps/v1/replicasets")
 _CORE = ("api/v1/replicationcontrollers", "api/v1/pods", "api/v1/events")
 _CRDS = Path(__file__).parents[2] / "manifests" / "crds"
+_AT_ONCE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 _GLANCE = 0.002
 _PATIENCE = 30.0
 
@@ -134,7 +135,18 @@ class RealCluster:
             return None
 
     def create(self, collection: str, body: Json) -> Json:
-        return self._ask("POST", collection, _named(collection, body))
+        """Create an object with the status that it has; one that is on its way out stays there until it is deleted."""
+        metadata = dict(body["metadata"])
+        is_going = metadata.pop("deletionTimestamp", None) is not None
+        if is_going:
+            metadata["finalizers"] = ["steadyscale.dev/going"]
+        made = self._ask("POST", collection, _named(collection, {**body, "metadata": metadata}))
+        path = f"{collection}/{metadata['name']}"
+        if body.get("status"):
+            made = self.edit(f"{path}/status", {"status": body["status"]})
+        if is_going:
+            self._ask("DELETE", path, _AT_ONCE)
+        return made
 
     def edit(self, path: str, patch: Json) -> Json:
         return self._ask("PATCH", path, patch, "application/merge-patch+json")
@@ -143,7 +155,9 @@ class RealCluster:
         return self._ask("PUT", path, content)
 
     def delete(self, path: str) -> None:
-        self._ask("DELETE", path, {"gracePeriodSeconds": 0, "propagationPolicy": "Background"})
+        """Delete an object, and let it go if it is on its way out."""
+        if self._ask("DELETE", path, _AT_ONCE).get("metadata", {}).get("finalizers"):
+            self.edit(path, {"metadata": {"finalizers": None}})
 
     def list(self, collection: str) -> list[Json]:
         found: list[Json] = self._ask("GET", collection)["items"]
@@ -165,7 +179,7 @@ class RealCluster:
 
     def has_told(self, world: World) -> bool:
         """Tell whether what is watched is what is there."""
-        stores = [world.autoscalers, world.native, *world.targets._stores.values()]
+        stores: list[Store[Any]] = [world.autoscalers, world.native, *world.targets._stores.values()]
         stores += [one.store for one in world.pods._watches.values()]
         for store in stores:
             if store.is_complete:
@@ -184,9 +198,11 @@ class RealCluster:
                 self.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
             for collection in (*_OTHERS, *_CORE):
                 group, _, plural = collection.rpartition("/")
-                self.delete(f"/{group}/namespaces/{namespace}/{plural}")
+                path = f"/{group}/namespaces/{namespace}/{plural}"
+                for one in self.list(path):
+                    self.delete(f"{path}/{one['metadata']['name']}")
 
-    def _ask(self, method: str, path: str, body: Json | None = None, kind: str = "application/json") -> Any:
+    def _ask(self, method: str, path: str, body: Json | None = None, kind: str = "application/json") -> Json:
         """Ask straight at the API server."""
         self._is_touched = self._is_touched or method != "GET"
         try:
@@ -195,14 +211,14 @@ class RealCluster:
             self._hang_up()
             return self._answer(method, path, body, kind)
 
-    def _answer(self, method: str, path: str, body: Json | None, kind: str) -> Any:
+    def _answer(self, method: str, path: str, body: Json | None, kind: str) -> Json:
         if self._server is None:
             self._server = HTTPSConnection(
                 urlsplit(self._plane.server).netloc, timeout=20, context=self._front.server.tls
             )
         self._server.request(method, path, None if body is None else json.dumps(body), {"Content-Type": kind})
         answer = self._server.getresponse()
-        found = json.loads(answer.read())
+        found: Json = json.loads(answer.read())
         if answer.status >= 300:
             raise Refused(answer.status, found.get("reason", ""), found.get("message", ""))
         return found

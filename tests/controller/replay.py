@@ -1,4 +1,4 @@
-"""Upstream's traces on a cluster in memory: each step's world is put there, a pass is made, and its writes are told."""
+"""Upstream's traces on a cluster, in memory or real: each step's world is put up, a pass is made, its writes told."""
 
 import asyncio
 import re
@@ -31,6 +31,8 @@ from autoscaler.telemetry import ControllerTelemetry
 from autoscaler.types.decision import Event
 from autoscaler.types.spec import Metric
 from autoscaler.wire import decode_autoscaler, decode_status, print_time
+from tests.control_plane.cluster import ControlPlane
+from tests.controller.real import RealCluster
 
 Json = dict[str, Any]
 
@@ -111,7 +113,7 @@ class TraceEvents:
 class Replayed:
     """One trace on its stage."""
 
-    def __init__(self, trace: Json, cluster: Cluster) -> None:
+    def __init__(self, trace: Json, cluster: Cluster | RealCluster) -> None:
         self.trace = trace
         self.cluster = cluster
         self.metrics = TraceMetrics()
@@ -143,16 +145,24 @@ class Replayed:
             cluster.workloads.switch_off()
             cluster.kinds.add(_AUTOSCALER)
             cluster.kinds.add(_CONTROLLER)
-            if any("getScaleError" in step for step in trace["steps"]):
-                cluster.weather.forbid("list", "deployments")
             replay = cls(trace, cluster)
             replays.append(replay)
+            async with replay._opened():
+                yield replay
+
+    @classmethod
+    @asynccontextmanager
+    async def for_real(cls, trace: Json, plane: ControlPlane) -> AsyncIterator[Self]:
+        async with RealCluster.serving(plane) as cluster:
+            replay = cls(trace, cluster)
             async with replay._opened():
                 yield replay
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[None]:
         settings, gates = settings_of(self.trace)
+        if any("getScaleError" in step for step in self.trace["steps"]):
+            self.cluster.weather.forbid("list", "deployments")
         async with AsyncExitStack() as stack:
             kube = await stack.enter_async_context(self.cluster.client())
             targets = await stack.enter_async_context(Targets.open(kube))
@@ -259,7 +269,11 @@ class Replayed:
                 self.cluster.delete(self.target)
             return
         label, _, value = self.trace["selector"].partition("=")
-        spec: Json = {"replicas": scale["spec"], "template": {}, "selector": {"matchLabels": {label: value}}}
+        template = {"metadata": {"labels": {label: value}}, "spec": {"containers": [{"name": "it", "image": "none"}]}}
+        selector: Json = {"matchLabels": {label: value}}
+        if self.collection == KINDS["ReplicationController"]:
+            selector = selector["matchLabels"]
+        spec: Json = {"replicas": scale["spec"], "template": template, "selector": selector}
         status: Json = {"replicas": scale["status"]}
         if there is None:
             self.cluster.create(self.collection, {"metadata": {"name": self.target.rsplit("/", 1)[1]}, "spec": spec})
@@ -291,6 +305,8 @@ class Replayed:
     def _is_caught_up(self) -> bool:
         world = self.world
         assert world is not None
+        if isinstance(self.cluster, RealCluster):
+            return world.autoscalers.is_complete and self.cluster.has_told(world)
         stores = [(world.autoscalers, AUTOSCALERS)]
         stores += [(store, self.collection) for store in world.targets._stores.values() if store.is_complete]
         stores += [(one.store, PODS) for one in world.pods._watches.values() if one.store.is_complete]
@@ -332,6 +348,7 @@ def _containers(containers: list[Json] | None) -> list[Json]:
     return [
         {
             "name": one["name"],
+            "image": "none",
             "resources": {"requests": one.get("requests") or {}},
             **({"restartPolicy": one["restartPolicy"]} if one.get("restartPolicy") else {}),
         }

@@ -1,10 +1,11 @@
 """One law above the others: the controller decides as Kubernetes' own does, with an API server in between.
 
 Every trace that upstream's controller left is replayed through ours: the scale, the metrics and the pods of each step
-are put into a cluster in memory, one pass is made, and what was written is what upstream wrote.
+are put into a cluster, one pass is made, and what was written is what upstream wrote.
 """
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ from tests.controller.replay import Replayed, can_be_staged
 
 TRACES = json.loads((Path(__file__).parents[1] / "vectors" / "reconcile.json").read_text())["traces"]
 STAGED = [trace for trace in TRACES if can_be_staged(trace)]
+FOR_REAL = (
+    STAGED if os.environ.get("STEADYSCALE_ALL_TRACES") else [*{one["theme"]: one for one in STAGED[::-1]}.values()]
+)
+"""The first trace of every theme; all of them take some minutes."""
 
 
 def test_most_traces_can_be_staged():
@@ -23,8 +28,19 @@ def test_most_traces_can_be_staged():
 @pytest.mark.parametrize("trace", STAGED, ids=lambda trace: trace["id"])
 async def test_a_trace_is_replayed_as_it_was(trace):
     async with Replayed.of(trace) as replay:
-        for step in trace["steps"]:
-            expected = {"scaleUpdateAttempts": [], **step["expect"]}
-            expected.pop("platformDependent", None)
-            differences = list(compare(f"t={step['t']}", expected, await replay.step(step)))
-            assert differences == []
+        await goes_as_it_went(replay)
+
+
+@pytest.mark.apiserver
+@pytest.mark.parametrize("trace", FOR_REAL, ids=lambda trace: trace["id"])
+async def test_so_it_is_on_a_real_api_server(trace, lonely_plane):
+    async with Replayed.for_real(trace, lonely_plane) as replay:
+        await goes_as_it_went(replay)
+
+
+async def goes_as_it_went(replay: Replayed) -> None:
+    for step in replay.trace["steps"]:
+        expected = {"scaleUpdateAttempts": [], **step["expect"]}
+        expected.pop("platformDependent", None)
+        differences = list(compare(f"t={step['t']}", expected, await replay.step(step)))
+        assert differences == []
