@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.control_plane.cluster import ControlPlane
 from tests.control_plane.process import Program
+from tests.controller.widgets import WIDGETS
 from tests.integration.service import until
 
 NAMESPACE = "steadyscale"
@@ -99,6 +100,21 @@ class Rig:
 
     def logs(self) -> str:
         return "\n".join(program.tail(15) for program in self.programs)
+
+
+def allow_widgets(plane: ControlPlane) -> None:
+    """Let there be a custom kind with a scale, and let our process watch it, as its owner would have to."""
+    rbac, role = (
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "steadyscale:widgets"}},
+        "ClusterRole",
+    )
+    rule = {"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["list", "watch"]}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": "steadyscale:widgets"}
+    account = {"kind": "ServiceAccount", "name": NAMESPACE, "namespace": NAMESPACE}
+    binding = {**rbac, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [account]}
+    things = [WIDGETS, {**rbac, "kind": role, "rules": [rule]}, binding]
+    plane.kubectl("apply", "-f", "-", stdin=json.dumps({"kind": "List", "apiVersion": "v1", "items": things}))
+    plane.kubectl("wait", "--for=condition=Established", "crd/widgets.example.com")
 
 
 @contextmanager

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.control_plane.cluster import ControlPlane
-from tests.controller.widgets import WIDGETS
-from tests.integration.scaling import Rig, autoscaler, deployment, external, rig
+from tests.integration.scaling import Rig, allow_widgets, autoscaler, deployment, external, rig
 from tests.integration.service import until
 
 pytestmark = pytest.mark.apiserver
@@ -37,12 +36,7 @@ def test_a_deployment_goes_up_down_to_zero_and_back(running):
 
 def test_a_custom_resource_does_so_too(running):
     running.set(custom=40)
-    running.plane.kubectl("apply", "-f", "-", stdin=json.dumps(WIDGETS))
-    running.plane.kubectl("wait", "--for=condition=Established", "crd/widgets.example.com")
-    widgets = ("--verb=list,watch", "--resource=widgets.example.com")
-    running.plane.kubectl("create", "clusterrole", "steadyscale:widgets", *widgets)
-    account = ("--clusterrole=steadyscale:widgets", "--serviceaccount=steadyscale:steadyscale")
-    running.plane.kubectl("create", "clusterrolebinding", "steadyscale:widgets", *account)
+    allow_widgets(running.plane)
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 8}}
     running.apply(widget)
     running.patch("widget", "w", {"status": {"size": 8, "selector": "app=w"}}, "--subresource=status")
@@ -110,6 +104,39 @@ def test_a_metric_that_stays_away_is_replaced_by_its_fallback(running):
     running.set(flaky=45)
     running.says("ExternalMetricFallbackActive", "False", "NoFailureKnown", "flaky")
     running.becomes(9, "flaky")
+
+
+@pytest.fixture
+def impatient(running: Rig) -> Iterator[Rig]:
+    """Let the definition accept what the setting of the floor accepts, for a while."""
+    path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/metrics/items/properties/external"
+    least = f"{path}/properties/fallback/properties/failureDurationSeconds/minimum"
+    crd = ("crd", "podautoscalers.steadyscale.dev", "--type=json")
+    running.plane.kubectl("patch", *crd, "-p", json.dumps([{"op": "replace", "path": least, "value": 2}]))
+    yield running
+    running.plane.kubectl("delete", "spa", "away", "--namespace=market")
+    running.plane.kubectl("patch", *crd, "-p", json.dumps([{"op": "replace", "path": least, "value": 180}]))
+
+
+def test_and_when_its_time_is_over_the_fallback_scales_until_the_metric_is_back(impatient):
+    impatient.set(away=40)
+    impatient.apply(deployment("away", 8))
+    scaler = autoscaler("away", external("away", fallback={"replicas": 14, "failureDurationSeconds": 3}))
+
+    def accepted() -> bool:  # the API server takes a moment to go by a definition that was changed
+        body = json.dumps({**scaler, "metadata": {"name": "away", "namespace": "market"}})
+        return "/away created" in impatient.plane.kubectl("create", "-f", "-", stdin=body, check=False)
+
+    until(accepted, "the shorter time is accepted")
+    impatient.says("ExternalMetricFallbackActive", "False", "NoFailureKnown", "away")
+    impatient.set(away=None)
+    impatient.says("ExternalMetricFallbackActive", "True", "FallbackActive", "away")
+    impatient.becomes(14, "away")
+    impatient.set(away=45)
+    impatient.says("ExternalMetricFallbackActive", "False", "NoFailureKnown", "away")
+    impatient.becomes(9, "away")
+    told = impatient.events("away")
+    assert told.count("ExternalMetricFallbackActivated") == told.count("ExternalMetricFallbackDeactivated") == 1
 
 
 def test_a_competing_writer_does_not_stop_it(running):
