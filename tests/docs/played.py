@@ -124,11 +124,27 @@ if words[:1] == ["port-forward"]:
 os.execv("{kubectl}", ["kubectl", *words])
 """
 
+STEADYSCALE = """\
+#!{python}
+# What `kubectl port-forward` would bring to port 6443 of this machine is at another port of it already.
+import os, sys
+words = sys.argv[1:]
+if words[0] == "debug":
+    words.append("--server=https://localhost:{port}")
+os.execv("{steadyscale}", ["steadyscale", *words])
+"""
+
 DOCKER = """\
 #!/bin/sh
 # There is no container runtime here: what can be shown of the Dockerfile without one is in tests/manifests.
 test -e Dockerfile
 """
+
+
+def steadyscale(node: Node) -> str:
+    """Write the program that is called steadyscale in a page's commands."""
+    ours = Path(sys.executable).with_name("steadyscale")
+    return STEADYSCALE.format(python=sys.executable, port=node.port, steadyscale=ours)
 
 
 def kubectl(node: Node) -> str:

@@ -10,7 +10,7 @@ import pytest
 from tests.control_plane import programs
 from tests.control_plane.cluster import control_plane
 from tests.docs.blocks import PAGES, ROOT, Block, blocks
-from tests.docs.played import DOCKER, Node, kubectl
+from tests.docs.played import DOCKER, Node, kubectl, steadyscale
 from tests.docs.sandbox import Sandbox
 from tests.manifests.rendered import helm
 
@@ -63,6 +63,7 @@ def sandbox(folder: Path, node: Node) -> Sandbox:
     (folder / ".kube").mkdir()
     (folder / ".kube" / "config").write_text(kubeconfig.read_text())
     made.program("kubectl", kubectl(node))
+    made.program("steadyscale", steadyscale(node))
     made.program("docker", DOCKER)
     made.program("helm", f'#!/bin/sh\nexec {helm()} "$@"\n')
     return made
