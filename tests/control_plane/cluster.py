@@ -5,6 +5,7 @@ import socket
 import ssl
 import subprocess
 import urllib.request
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ class ControlPlane:
     front_proxy: Credentials
     """That certificate: with it in hand a test can do what only the API server may."""
     kubectl_path: Path
+    etcd_url: str
     etcd: Program
     apiserver: Program
     controller_manager: Program
@@ -49,6 +51,15 @@ class ControlPlane:
     def get(self, *words: str) -> Any:
         """Run `kubectl get … -o json`."""
         return json.loads(self.kubectl("get", *words, "-o", "json"))
+
+    def compact(self) -> None:
+        """Let etcd forget every version but the last; the API server still has its own memory until it is restarted."""
+        last = self._etcd("/v3/kv/range", {"key": b64encode(b"/").decode()})["header"]["revision"]
+        self._etcd("/v3/kv/compaction", {"revision": last, "physical": True})
+
+    def _etcd(self, path: str, body: dict[str, Any]) -> Any:
+        with urllib.request.urlopen(self.etcd_url + path, json.dumps(body).encode(), timeout=10) as answer:  # noqa: S310
+            return json.loads(answer.read())
 
     def kubeconfig(self, user: str, *, groups: tuple[str, ...] = ()) -> Path:
         """Give the kubeconfig of a user who shows a client certificate, made now if there is none."""
@@ -120,6 +131,7 @@ def _wire(folder: Path, programs: dict[str, Path]) -> ControlPlane:
         front_proxy_authority=front_proxy_authority,
         front_proxy=front_proxy,
         kubectl_path=programs["kubectl"],
+        etcd_url=etcd_url,
         etcd=Program(
             [programs["etcd"], *_etcd_flags(folder, etcd_url, f"http://{LOOPBACK}:{peer_port}")],
             folder / "etcd.log",
