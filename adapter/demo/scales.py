@@ -50,6 +50,8 @@ def _selector(kind: Kind, content: Json) -> str:
     if kind.is_custom:
         found = _at(content, paths.selector) if paths.selector else None
         return found if isinstance(found, str) else ""
+    if kind.resource == ("", "replicationcontrollers"):  # the one kind whose selector is nothing but labels
+        content = {**content, "spec": {**content["spec"], "selector": {"matchLabels": content["spec"]["selector"]}}}
     seen = built_in_scale(content).scale
     return seen.selector if isinstance(seen, ScaleTarget) else ""
 
