@@ -81,6 +81,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:  # said, or the next question may be sent just while it closes
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
 
