@@ -129,7 +129,7 @@ def test_a_thousand_created_at_once_are_all_scaled(running):
     asyncio.run(create())
 
     def all_scaled() -> bool:
-        found = running.plane.get("widgets", f"--namespace={running.namespace}")["items"]
+        found = running.plane.get("widgets.example.com", f"--namespace={running.namespace}")["items"]
         return [one["spec"]["size"] for one in found] == [12] * 1000
 
     until(all_scaled, "every one has 12", within=180)

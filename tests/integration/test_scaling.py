@@ -39,13 +39,13 @@ def test_a_custom_resource_does_so_too(running):
     allow_widgets(running.plane)
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 8}}
     running.apply(widget)
-    running.patch("widget", "w", {"status": {"size": 8, "selector": "app=w"}}, "--subresource=status")
+    running.patch("widgets.example.com", "w", {"status": {"size": 8, "selector": "app=w"}}, "--subresource=status")
     target = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w"}
     running.apply(autoscaler("w", external("custom"), target=target, minReplicas=0))
-    size = lambda: running.get("widget", "w")["spec"]["size"]  # noqa: E731
+    size = lambda: running.get("widgets.example.com", "w")["spec"]["size"]  # noqa: E731
     running.set(custom=60)
     until(lambda: size() == 12, "the widget has 12")
-    running.patch("widget", "w", {"status": {"size": 12, "selector": "app=w"}}, "--subresource=status")
+    running.patch("widgets.example.com", "w", {"status": {"size": 12, "selector": "app=w"}}, "--subresource=status")
     running.set(custom=0)
     until(lambda: size() == 0, "the widget has none")
     running.set(custom=15)
