@@ -11,7 +11,7 @@ COPY adapter adapter
 COPY autoscaler autoscaler
 COPY manifests/crds manifests/crds
 RUN python -m venv /opt/steadyscale
-RUN /opt/steadyscale/bin/pip install --constraint=constraints.txt .
+RUN /opt/steadyscale/bin/pip install --constraint=constraints.txt '.[all]'
 # What is compiled now need not be compiled, in vain, at every start on a read-only filesystem.
 RUN python -m compileall -q /opt/steadyscale/lib \
     && /opt/steadyscale/bin/pip uninstall --yes pip setuptools

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -111,11 +112,17 @@ def test_versions_agree() -> None:
 
 
 def test_every_dependency_is_installed_in_the_version_that_was_tested() -> None:
-    wanted = re.search(r"^dependencies = \[(.*?)^\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL | re.MULTILINE)
-    assert wanted is not None
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = {name: needs for name, needs in project["optional-dependencies"].items() if name not in {"dev", "all"}}
     fixed = {re.sub(r"[-_.]+", "-", name).lower() for name in _constrained()}
-    for name in re.findall(r'^\s*"([\w.-]+)', wanted[1], re.MULTILINE):
-        assert re.sub(r"[-_.]+", "-", name).lower() in fixed
+    for wanted in (*project["dependencies"], *(need for needs in extras.values() for need in needs)):
+        assert re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", wanted)[0]).lower() in fixed, wanted  # type: ignore[index]
+
+
+def test_it_has_every_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert extras["all"] == [f"steadyscale[{','.join(name for name in extras if name not in {'dev', 'all'})}]"]
+    assert any("'.[all]'" in run for run in of("RUN", 0))
 
 
 def _constrained() -> list[str]:
