@@ -15,15 +15,18 @@ from adapter.errors import ConfigInvalid
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def decode(document: object, shape: type[T]) -> T:
-    """Make a record of a document; raise ``ConfigInvalid`` with every unknown key, or else the first wrong value."""
-    found = list(_unknown(document, shape, ""))
+def decode(document: object, shape: type[T], at: str = "") -> T:
+    """Make a record of a document; raise ``ConfigInvalid`` with every unknown key, or else the first wrong value.
+
+    ``at`` is where the document stands in a larger one.
+    """
+    found = list(_unknown(document, shape, at))
     if found:
         raise ConfigInvalid(found)
     try:
-        return msgspec.convert(_with_durations(document, shape, ""), shape)
+        return msgspec.convert(_with_durations(document, shape, at), shape)
     except msgspec.ValidationError as error:
-        raise ConfigInvalid([_message(error)]) from None
+        raise ConfigInvalid([_message(error, at)]) from None
 
 
 @cache
@@ -90,7 +93,8 @@ def _entry(shape: object) -> object:
     return get_args(shape)[1] if get_origin(shape) in {dict, Mapping} else None
 
 
-def _message(error: msgspec.ValidationError) -> str:
+def _message(error: msgspec.ValidationError, at: str) -> str:
     """Put the path first, as our own messages have it."""
     text, _, path = str(error).partition(" - at `$")
-    return f"{path.strip('`.') or 'the file'}: {text[0].lower()}{text[1:]}"
+    place = f"{at}{path.strip('`')}".strip(".") or "the file"
+    return f"{place}: {text[0].lower()}{text[1:]}"

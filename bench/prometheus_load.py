@@ -20,8 +20,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from adapter.app import clock, settle
+from adapter.backends.asking.settings import BreakerSettings
 from adapter.backends.prometheus.backend import PrometheusBackend
-from adapter.backends.prometheus.settings import BreakerSettings, Prometheus
+from adapter.backends.prometheus.settings import Prometheus
 from adapter.errors import AdapterError
 from adapter.fetch import Fetcher
 from adapter.reader import RuleReader, Sources

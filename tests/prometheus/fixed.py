@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from adapter.app import clock
+from adapter.backends.asking.settings import BreakerSettings
 from adapter.backends.prometheus.backend import PrometheusBackend
-from adapter.backends.prometheus.settings import BreakerSettings, Prometheus
+from adapter.backends.prometheus.settings import Prometheus
 from adapter.fetch import Fetcher
 from adapter.reader import RuleReader, Sources
 from adapter.rules.book import RuleBook

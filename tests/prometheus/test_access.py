@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from adapter import errors
+from adapter.backends.asking.http_settings import Basic
+from adapter.backends.asking.settings import Tls
 from adapter.backends.prometheus.backend import PrometheusBackend
-from adapter.backends.prometheus.settings import Basic, Tls
 from adapter.rules.fill import Query
 from tests.control_plane.certificates import Authority
 from tests.prometheus.fixed import backend

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from adapter.backends.prometheus.settings import BreakerSettings
+from adapter.backends.asking.settings import BreakerSettings
 from adapter.reader import RuleReader
 from adapter.reads import Asked
 from adapter.rules.rule import Namespacing

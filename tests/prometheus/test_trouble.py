@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from adapter import errors
+from adapter.backends.asking.settings import BreakerSettings
 from adapter.backends.prometheus.backend import PrometheusBackend
-from adapter.backends.prometheus.settings import BreakerSettings
 from adapter.reader import RuleReader
 from adapter.reads import Asked
 from adapter.rules.fill import Query

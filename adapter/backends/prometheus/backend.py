@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from cachetools import TTLCache
 
-from adapter.backends.breaker import Breaker
+from adapter.backends.asking.breaker import Breaker
 from adapter.backends.prometheus.answer import names, samples, warned
 from adapter.backends.prometheus.client import Client
 from adapter.backends.prometheus.connection import Call

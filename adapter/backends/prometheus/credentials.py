@@ -1,13 +1,12 @@
-"""What we show a server: tokens, passwords and certificates, read again whenever they may have changed."""
+"""What we show a server: tokens and passwords, read again whenever they may have changed."""
 
-import ssl
 from pathlib import Path
 
 from requests import PreparedRequest
 from requests.auth import AuthBase, _basic_auth_str
 
-from adapter.backends.prometheus.settings import Prometheus, Tls
-from adapter.errors import BackendUnauthorized, BackendUnreachable
+from adapter.backends.prometheus.settings import Prometheus
+from adapter.errors import BackendUnauthorized
 
 _SECRET = 4
 """Shorter texts are no secrets worth the name, and taking them out would make nonsense of what was said."""
@@ -51,29 +50,3 @@ def _secret(path: str, setting: str) -> str:
     if not found or not found.isprintable():
         raise BackendUnauthorized(f"{setting} holds nothing that can be sent")
     return found
-
-
-def stamp(tls: Tls) -> tuple[object, ...]:
-    """Say which version of its files a TLS context is made of."""
-    return tuple(_version(path) for path in (tls.ca_file, tls.cert_file, tls.key_file) if path)
-
-
-def context(tls: Tls) -> ssl.SSLContext:
-    """Make a TLS context as the settings say; raise ``BackendUnreachable`` if its files are no good."""
-    try:
-        made = ssl.create_default_context(cafile=tls.ca_file or None)
-        if tls.cert_file:
-            made.load_cert_chain(tls.cert_file, tls.key_file or None)
-    except (OSError, ssl.SSLError) as error:
-        raise BackendUnreachable("the files of tls cannot be used", detail=type(error).__name__) from None
-    if tls.insecure_skip_verify:
-        made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
-    return made
-
-
-def _version(path: str) -> tuple[int, int, int]:
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return 0, 0, 0
-    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -10,10 +10,10 @@ from requests.adapters import HTTPAdapter
 from urllib3 import PoolManager, ProxyManager, Retry, proxy_from_url
 from urllib3.exceptions import HTTPError
 
+from adapter.backends.asking.tls import context, stamp
 from adapter.backends.prometheus import failures
 from adapter.backends.prometheus.answer import Answer, decode
 from adapter.backends.prometheus.connection import PlainPool, TlsPool, current
-from adapter.backends.prometheus.credentials import context, stamp
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.errors import BackendRefused
 

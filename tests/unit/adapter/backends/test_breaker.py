@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.backends.breaker import Breaker, State
+from adapter.backends.asking.breaker import Breaker, State
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -1,0 +1,79 @@
+"""What went wrong over HTTP, as one of our errors: the class says whose turn it is, the words stay the same.
+
+What the server said word for word is the error's ``detail``, for the log and for debugging.
+"""
+
+import socket
+import ssl
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Final
+
+import aiohttp
+from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError
+
+from adapter.errors import (
+    BackendError,
+    BackendRefused,
+    BackendTimedOut,
+    BackendUnauthorized,
+    BackendUnreachable,
+    BadQuery,
+)
+
+_LONGEST: Final = 300
+_BY_STATUS: Final[dict[int, type[BackendError]]] = {
+    400: BadQuery,
+    401: BackendUnauthorized,
+    403: BackendUnauthorized,
+    407: BackendUnreachable,
+    422: BadQuery,
+    502: BackendUnreachable,
+    503: BackendUnreachable,
+    504: BackendTimedOut,
+}
+_BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]] = (
+    (ssl.SSLError, BackendUnreachable, "its certificate or ours was not accepted"),
+    (ssl.CertificateError, BackendUnreachable, "its certificate or ours was not accepted"),
+    (ConnectionRefusedError, BackendUnreachable, "connection refused"),
+    (socket.gaierror, BackendUnreachable, "its name does not resolve"),
+    (TimeoutError, BackendTimedOut, "no answer in time"),
+    (ContentEncodingError, BackendRefused, "the answer cannot be decoded"),
+    (aiohttp.ClientResponseError, BackendRefused, "it answers, but not in HTTP"),
+    (HttpProcessingError, BackendRefused, "it answers, but not in HTTP"),
+    (aiohttp.InvalidURL, BadQuery, "that is no URL to ask"),
+)
+"""What is the matter, by what is found below what the library raised."""
+
+
+def of_status(status: int, body: bytes = b"") -> BackendError:
+    """Say what a status other than 200 means."""
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
+    kind = _BY_STATUS.get(status, BackendRefused)
+    return kind(f"HTTP {status} {phrase}".strip(), detail=body[:_LONGEST].decode("utf-8", "replace"))
+
+
+def of_exception(error: Exception) -> BackendError:
+    """Say why there was no answer at all."""
+    detail = type(error).__name__
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return BackendUnreachable("the proxy does not let us through", detail=f"HTTP {error.status}")
+    for cause in _causes(error):
+        for kind, made, words in _BY_CAUSE:
+            if isinstance(cause, kind):
+                return made(words, detail=str(getattr(cause, "reason", None) or detail))
+    return BackendUnreachable("the connection broke", detail=detail)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Walk down to what the operating system said; libraries wrap it."""
+    seen: set[int] = set()
+    waiting: list[BaseException] = [error]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        inner = (each.__cause__, each.__context__, getattr(each, "os_error", None), *each.args)
+        waiting += [cause for cause in inner if isinstance(cause, BaseException)]

@@ -1,0 +1,78 @@
+"""How a server that speaks HTTP is reached, whatever it then says."""
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
+
+from adapter.backends.asking.settings import BackendSettings, BreakerSettings, Tls, at_least_one, tls_problems
+from autoscaler.types.record import Record
+
+
+class Basic(Record, frozen=True):
+    """HTTP basic authentication."""
+
+    username: str
+    """Whom to say we are."""
+
+    password_file: str
+    """Read at every request, so that the password can be changed."""
+
+
+class HttpSettings(BackendSettings, frozen=True):
+    """One server."""
+
+    url: str
+    """Where it is."""
+
+    bearer_token_file: str = ""
+    """A token to show, read at every request: tokens rotate."""
+
+    basic: Basic | None = None
+    headers: Mapping[str, str] = {}
+    """Sent with every request. No secrets: what is here can be read in the configuration."""
+
+    tls: Tls = Tls()
+    proxy_url: str = ""
+    """An HTTP proxy on the way. The environment's are not used: they would be a hop nobody sees here."""
+
+    connections: int = 4
+    """Requests in flight at once."""
+
+    largest_answer: int = 16 * 1024 * 1024
+    """In bytes. More is refused before it fills our memory."""
+
+    breaker: BreakerSettings = BreakerSettings()
+
+    def problems(self, at: str) -> Iterator[str]:
+        """Say everything that is wrong with them and that no type can say, each problem with its path."""
+        yield from _url_problems(self, at)
+        if self.basic is not None and self.bearer_token_file:
+            yield f"{at}.basic: excludes bearerTokenFile"
+        yield from tls_problems(self.tls, f"{at}.tls")
+        yield from at_least_one({"connections": self.connections, "breaker.failures": self.breaker.failures}, at)
+        yield from header_problems(self.headers, at)
+
+
+def header_problems(headers: Mapping[str, str], at: str) -> Iterator[str]:
+    """Say which headers cannot or should not be sent."""
+    for key, value in headers.items():
+        if not (key.isascii() and key.isprintable() and value.isprintable()) or ":" in key or " " in key:
+            yield f"{at}.headers.{key}: cannot be sent as a header"
+        elif key.lower() == "authorization":
+            yield f"{at}.headers.{key}: use bearerTokenFile or basic, so that the secret is in a file of its own"
+
+
+def _url_problems(settings: HttpSettings, at: str) -> Iterator[str]:
+    for key, url in (("url", settings.url), ("proxyUrl", settings.proxy_url)):
+        if key == "proxyUrl" and not url:
+            continue
+        try:
+            parts = urlsplit(url)
+            port_is_valid = parts.port is None or parts.port > 0
+        except ValueError:
+            parts, port_is_valid = urlsplit(""), False
+        if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_valid:
+            yield f"{at}.{key}: not an http or https URL with a host"
+        elif key == "url" and (parts.username or parts.password):
+            yield f"{at}.url: holds a password; use basic, so that it is in a file of its own"
+        elif key == "url" and (parts.query or parts.fragment):
+            yield f"{at}.url: holds a query or a fragment; use parameters"
