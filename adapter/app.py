@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from adapter import log
 from adapter.api.access_log import AccessLog
@@ -17,7 +17,7 @@ from adapter.api.external_metrics import ExternalMetrics
 from adapter.api.page import Exhibits, Page
 from adapter.api.server import Journal, Server
 from adapter.auth.guard import Guard, Memories, guard
-from adapter.backends.prometheus.backend import PrometheusBackend
+from adapter.backends.opening import opened
 from adapter.config import Config, SelfManagedTls
 from adapter.debug.shelf import Shelf
 from adapter.door import InProcessMetrics
@@ -26,7 +26,7 @@ from adapter.imports import Imports
 from adapter.loading import ConfigFile, Loaded
 from adapter.objects.follow import ExternalMetricObjects
 from adapter.objects.status import StatusKeeper
-from adapter.supply import Kinds, MetricSupply
+from adapter.supply import MetricSupply
 from adapter.telemetry import Telemetry
 from adapter.tls.api_service import ApiService
 from adapter.tls.authority import Lifetimes
@@ -44,11 +44,6 @@ from autoscaler.telemetry import ControllerTelemetry, StateCollector
 
 _log = logging.getLogger(__name__)
 _TRY_AGAIN = 2.0
-
-BACKENDS: Final[Kinds] = {
-    "prometheus": PrometheusBackend,
-}
-"""Every kind of metric system that there is; a new one is a line here and a field of ``BackendEntry``."""
 
 
 def clock() -> datetime:
@@ -172,7 +167,7 @@ class _Metrics(NamedTuple):
 
     @classmethod
     def of(cls, loaded: Loaded, kube: KubeClient, clock: Clock) -> Self:
-        supply = MetricSupply(loaded, BACKENDS, clock)
+        supply = MetricSupply(loaded, opened, clock)
         objects = ExternalMetricObjects(kube, supply.book, supply.entries)
         supply.tell(objects.use_backends)
         imports = Imports(supply.book, supply.fetcher, loaded.config.prometheus_adapter)

@@ -8,12 +8,12 @@ from typing import Literal
 import yaml
 
 from adapter import strict
-from adapter.backends.entry import BackendEntry, backend_kinds
-from adapter.backends.prometheus import settings as prometheus_settings
+from adapter.backends import entry as backend_entry
+from adapter.backends.entry import BackendEntry
 from adapter.errors import ConfigInvalid
 from adapter.rules import problems as rule_problems
 from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
-from adapter.rules.rule import STATIC, Rule
+from adapter.rules.rule import Rule
 from autoscaler.types.record import Record
 
 
@@ -170,7 +170,7 @@ def decode(document: object) -> Config:
     if found := [
         *_serving_problems(config),
         *_limit_problems(config.limits),
-        *_backend_problems(config),
+        *backend_entry.problems(config.backends),
         *_rule_problems(config),
         *_import_problems(config),
     ]:
@@ -197,23 +197,10 @@ def _serving_problems(config: Config) -> list[str]:
     return found
 
 
-def _backend_problems(config: Config) -> list[str]:
-    kinds = ", ".join(backend_kinds())
-    found = [
-        f"backends.{name}: exactly one of these says what it is: {kinds}"
-        for name, entry in config.backends.items()
-        if not entry.kind
-    ]
-    for name, entry in config.backends.items():
-        if entry.prometheus is not None:
-            found += prometheus_settings.problems(entry.prometheus, f"backends.{name}.prometheus")
-    if STATIC in config.backends:
-        found.append(f"backends.{STATIC}: is there already, for fixed numbers; choose another name")
-    return found
-
-
-def _rule_problems(config: Config) -> list[str]:
-    return list(rule_problems.problems(config.rules, backends=config.backends))
+def _rule_problems(config: Config) -> Iterator[str]:
+    yield from rule_problems.problems(config.rules, backends=config.backends)
+    for number, rule in enumerate(config.rules):
+        yield from backend_entry.question_problems(rule, config.backends.get(rule.backend), f"rules[{number}]")
 
 
 def _import_problems(config: Config) -> Iterator[str]:

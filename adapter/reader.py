@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from adapter import errors
+from adapter.backends.asking.settings import Price
 from adapter.cache import QueryCache
 from adapter.fetch import Failed, Fetcher, Outcome
 from adapter.reads import Asked, Reads
@@ -76,6 +77,9 @@ class RuleReader:
     reads: Reads = field(default_factory=Reads)
     strays: Reads = field(default_factory=partial(Reads, _STRAYS))
     """Reads of names that no rule has, apart from the others: anyone can make up names."""
+
+    price: Callable[[Rule], Price | None] = lambda _: None
+    """What it costs to keep a rule's numbers up to date, where somebody charges for that."""
 
     _whole: dict[int, tuple[Rule, Query]] = field(default_factory=dict)
 

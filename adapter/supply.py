@@ -3,31 +3,32 @@
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from adapter.backends.asking.settings import BackendSettings, Price
 from adapter.backends.backend import Backend
-from adapter.backends.entry import BackendEntry
+from adapter.backends.entry import BackendEntry, price_per_day
 from adapter.backends.static import StaticBackend
 from adapter.config import Config
 from adapter.fetch import Fetcher
 from adapter.loading import Loaded
 from adapter.reader import RuleReader, Sources
 from adapter.rules.book import RuleBook
-from adapter.rules.rule import STATIC
+from adapter.rules.rule import STATIC, Rule
 
 _log = logging.getLogger(__name__)
 _LIVE = frozenset({"backends", "rules", "prometheus_adapter"})
 
 Clock: TypeAlias = Callable[[], datetime]
-Kinds: TypeAlias = Mapping[str, Callable[[str, Any, Clock], Backend]]
-"""How to open each kind of backend: by its name, its settings and a clock."""
+Opener: TypeAlias = Callable[[str, BackendSettings, Clock], Backend]
+"""Opens a backend by its name, its settings and a clock."""
 
 
 class MetricSupply:
     """The reader, and what it reads from."""
 
-    def __init__(self, loaded: Loaded, kinds: Kinds, clock: Clock) -> None:
-        self._kinds = kinds
+    def __init__(self, loaded: Loaded, opener: Opener, clock: Clock) -> None:
+        self._opener = opener
         self._clock = clock
         self._config = loaded.config
         self.book = RuleBook(loaded.config.rules)
@@ -36,7 +37,7 @@ class MetricSupply:
             _log.error("rule left out", extra={"rule": name, "problems": problems})
         opened = {name: self._open(name, entry) for name, entry in loaded.config.backends.items()}
         self.fetcher = Fetcher({STATIC: StaticBackend(clock), **opened}, clock)
-        self.reader = RuleReader(self.book, Sources.of(self.fetcher), clock)
+        self.reader = RuleReader(self.book, Sources.of(self.fetcher), clock, price=self._price)
         self._listeners: list[Callable[[Mapping[str, BackendEntry]], None]] = []
 
     @property
@@ -79,8 +80,11 @@ class MetricSupply:
         for listener in self._listeners:
             listener(after)
 
+    def _price(self, rule: Rule) -> Price | None:
+        return price_per_day(rule, self._config.backends.get(rule.backend))
+
     def _open(self, name: str, entry: BackendEntry) -> Backend:
-        return self._kinds[entry.kind](name, getattr(entry, entry.kind), self._clock)
+        return self._opener(name, entry.settings, self._clock)
 
 
 def _differ(one: Config, other: Config, part: str) -> bool:

@@ -1,7 +1,7 @@
 """What every metric system looks like from here."""
 
 from datetime import timedelta
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from adapter.rules.fill import Query
 from adapter.sample import RawSample
@@ -29,3 +29,12 @@ class Backend(Protocol):
 
     async def aclose(self) -> None:
         """Let go of connections and threads."""
+
+
+@runtime_checkable
+class Aligned(Protocol):
+    """What a backend has besides if it sends the questions of many rules as one: they should be asked together."""
+
+    @property
+    def aligned(self) -> bool:
+        """Whether the queries of one interval are all to be fetched at the same moments."""

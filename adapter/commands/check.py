@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from adapter import config
+from adapter.backends.entry import price_per_day
 from adapter.commands.documents import Document, Finding, documents
 from adapter.commands.undefined import undefined
 from adapter.errors import ConfigInvalid
@@ -72,8 +73,18 @@ def _findings(document: Document) -> Iterator[Finding]:
 def _configuration(content: Any) -> Iterator[str]:  # noqa: ANN401 - whatever stands in the file
     if isinstance(content, dict) and ("externalRules" in content or isinstance(content.get("rules"), dict)):
         return _prometheus_adapter(content)
-    config.decode(content)
-    return iter(())
+    return _prices(config.decode(content))
+
+
+def _prices(read: config.Config) -> Iterator[str]:
+    """Say what asking costs, where somebody charges for that, and how much all of it."""
+    total = 0.0
+    for number, rule in enumerate(read.rules):
+        if (price := price_per_day(rule, read.backends.get(rule.backend))) is not None:
+            total += price.dollars
+            yield f"rules[{number}]: asking costs about ${price.dollars:,.2f} a day while it is read: {price.because}"
+    if total:
+        yield f"rules: asking costs about ${total:,.2f} a day in all while all are read"
 
 
 def _prometheus_adapter(content: Mapping[str, Any]) -> Iterator[str]:

@@ -50,7 +50,14 @@ def _rule(reader: RuleReader, rule: Rule, reads: list[Read]) -> Json:
         "failingReaders": len(failing),
         "firstFailureTime": time(since),
         "message": failing[0].message if failing else "",
+        "pricePerDay": _price(reader, rule),
     }
+
+
+def _price(reader: RuleReader, rule: Rule) -> Json | None:
+    """Say what it costs to be asked all day, where somebody charges for that."""
+    price = reader.price(rule)
+    return None if price is None else {"dollars": round(price.dollars, 4), "because": price.because}
 
 
 def _stray(reader: RuleReader, asked: Asked, read: Read) -> Json:

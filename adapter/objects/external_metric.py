@@ -7,7 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from adapter import strict
-from adapter.backends.entry import BackendEntry
+from adapter.backends.asking.settings import PROMQL
+from adapter.backends.entry import BackendEntry, question_problems
 from adapter.errors import ConfigInvalid
 from adapter.rules.confine import confined
 from adapter.rules.problems import rule_problems
@@ -18,9 +19,6 @@ from autoscaler.types.record import Record
 GROUP_VERSION: Final = "steadyscale.dev/v1beta1"
 KIND: Final = "ExternalMetric"
 PLURAL: Final = "externalmetrics"
-
-_PROMQL: Final = frozenset({"prometheus"})
-"""Kinds whose queries can be confined before they are sent. Of others' answers, foreign series are left out."""
 
 
 class Spec(Record, frozen=True):
@@ -57,9 +55,11 @@ def rule_of(document: Mapping[str, Any], backends: Mapping[str, BackendEntry] | 
         raise ConfigInvalid(f"spec.{problem}" for problem in error.problems) from None
     namespace = str(metadata.get("namespace") or "default")
     plain = _plain(spec, namespace, str(metadata.get("name") or ""))
-    if found := [_in_their_words(problem) for problem in rule_problems(plain, "spec", backends)]:
-        raise ConfigInvalid(found)
-    return plain if plain.is_static else _confined(plain, namespace, (backends or {}).get(plain.backend))
+    entry = (backends or {}).get(plain.backend)
+    wrong = [*rule_problems(plain, "spec", backends), *question_problems(plain, entry, "spec")]
+    if wrong:
+        raise ConfigInvalid(map(_in_their_words, wrong))
+    return plain if plain.is_static else _confined(plain, namespace, entry)
 
 
 def _plain(spec: Spec, namespace: str, name: str) -> Rule:
@@ -74,7 +74,10 @@ def _confined(rule: Rule, namespace: str, entry: BackendEntry | None) -> Rule:
         allowed = entry.external_metrics
         if allowed is None or (allowed.namespaces and namespace not in allowed.namespaces):
             raise ConfigInvalid([f"spec.backend: {rule.backend!r} is not open to ExternalMetrics of this namespace"])
-        label, can_be_in_the_query = allowed.namespace_label, entry.kind in _PROMQL and bool(rule.query)
+        # Of a query that is not PromQL the answer is confined: series of other namespaces are left out by their label.
+        label, can_be_in_the_query = allowed.namespace_label, entry.settings.language == PROMQL and bool(rule.query)
+        if entry.settings.rules_write_labels:
+            return rule  # the operator gave these namespaces all of it
     if not can_be_in_the_query:
         return msgspec.structs.replace(rule, namespace=Namespacing(label=label))
     try:

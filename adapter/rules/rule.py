@@ -107,7 +107,8 @@ class Rule(Record, frozen=True):
     """``<<.Series>>`` in a template that came from prometheus-adapter; set, it is filled just as it does."""
 
     namespace: Namespacing | None = None
-    """How its series belong to namespaces. Left out: by the label ``namespace``; fixed numbers belong to all."""
+    """How its series belong to namespaces. Left out: those of a query by the label ``namespace``; fixed numbers and
+    what is asked with parameters belong to all."""
 
     labels: tuple[str, ...] = ()
     """The labels that a selector may use; none named means any."""
@@ -146,7 +147,7 @@ class Rule(Record, frozen=True):
         """How its series belong to namespaces, said or not."""
         if self.namespace is not None:
             return self.namespace
-        return Namespacing() if self.is_static else Namespacing(label="namespace")
+        return Namespacing(label="namespace") if self.query else Namespacing()
 
     @property
     def is_static(self) -> bool:

@@ -53,7 +53,7 @@ class World:
         self.verdicts = 0
         self.write("http://one", "x")
         self.file = ConfigFile(self.path, {}, every=timedelta(milliseconds=5))
-        self.supply = MetricSupply(self.file.start(), {"prometheus": self.open}, lambda: BEGINNING)
+        self.supply = MetricSupply(self.file.start(), self.open, lambda: BEGINNING)
 
     def open(self, name: str, settings: object, _clock: object) -> ScriptedBackend:
         rows = {"x": (raw(len(self.opened)),), "y": (raw(7),)}

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from adapter.backends.entry import BackendEntry, ForObjects
+from adapter.backends.http.settings import Http
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.errors import ConfigInvalid
 from adapter.objects.external_metric import rule_of
@@ -14,6 +15,7 @@ BACKENDS = {
     "labelled": BackendEntry(external_metrics=ForObjects(namespace_label="kube_ns"), prometheus=PROMETHEUS),
     "some": BackendEntry(external_metrics=ForObjects(namespaces=("bank",)), prometheus=PROMETHEUS),
     "closed": BackendEntry(prometheus=PROMETHEUS),
+    "written": BackendEntry(external_metrics=ForObjects(namespaces=("shop",)), http=Http(url="http://x")),
 }
 
 
@@ -46,7 +48,21 @@ def test_the_label_is_the_backends_affair():
 
 
 def test_parts_cannot_be_confined_so_foreign_series_are_left_out():
-    assert made(backend="open", parameters={"a": 1}).namespacing == Namespacing(label="namespace")
+    document = {"metadata": {"namespace": "shop", "name": "queue"}, "spec": {"backend": "x", "parameters": {"a": 1}}}
+    assert rule_of(document, None).namespacing == Namespacing(label="namespace")
+
+
+def test_where_a_rule_writes_the_labels_the_operator_names_the_namespaces_and_they_see_all_of_it():
+    rule = made(backend="written", parameters={"path": "/queues"})
+    assert rule.namespacing == Namespacing()
+
+
+def test_parameters_are_those_of_the_backend():
+    told = problems(backend="written", parameters={"pth": "/queues"})
+    assert told == ("spec.parameters.pth: unknown key; did you mean 'path'?",)
+    assert problems(backend="open", parameters={"a": 1}) == (
+        "spec.parameters: prometheus is asked with a query in PromQL",
+    )
 
 
 def test_the_metric_may_have_a_name_that_no_object_can_have():
@@ -64,7 +80,7 @@ def test_the_metric_may_have_a_name_that_no_object_can_have():
         ({"backend": "some", "query": "x"}, "spec.backend: 'some' is not open to ExternalMetrics of this namespace"),
         (
             {"backend": "opne", "query": "x"},
-            "spec.backend: there is no backend 'opne'; the backends are closed, labelled, open, some",
+            "spec.backend: there is no backend 'opne'; the backends are closed, labelled, open, some, written",
         ),
         ({"backend": "open", "query": "x{"}, "spec.query: '}' is missing"),
         ({"backend": "open", "query": "x", "interval": "10ms"}, "spec.interval: must be at least 1s"),
