@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from adapter import errors
-from adapter.backends.backend import Backend
+from adapter.backends.backend import Aligned, Backend
 from adapter.rules.fill import Query
 from adapter.sample import RawSample
 from adapter.snapshot import Snapshot
@@ -47,6 +47,11 @@ class Fetcher:
         """Say what to call a backend in a message."""
         found = self.backends.get(backend)
         return backend if found is None else found.name
+
+    def is_aligned(self, backend: str) -> bool:
+        """Say whether this backend's queries are to be asked at the same moments, to go out as one call."""
+        found: object = self.backends.get(backend)
+        return isinstance(found, Aligned) and found.aligned
 
     async def fetch(self, query: Query, deadline: timedelta, indexed: Collection[str] = ()) -> Outcome:
         """Ask, and say what came of it; a backend that keeps us waiting longer than it may is left alone."""

@@ -7,6 +7,7 @@ soon, because it may be over.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Hashable
 from datetime import timedelta
 from typing import Final, TypeAlias
@@ -118,8 +119,17 @@ class Snapshots:
             started = loop.time()
             before = kept.outcome.indexed if isinstance(kept.outcome, Snapshot) else ()
             self._renewed(kept, await self._fetcher.fetch(kept.query, kept.deadline, before), loop.time())
-            await asyncio.sleep(max(0.0, started + kept.pause - loop.time()))
+            await asyncio.sleep(max(0.0, self._next(kept, started) - loop.time()))
         del self._kept[kept.query.key]
+
+    def _next(self, kept: Kept, started: float) -> float:
+        """Say when to fetch again. Where questions go out together, all of one interval are due on the same beat."""
+        due = started + kept.pause
+        if kept.failures or not self._fetcher.is_aligned(kept.query.backend):
+            return due
+        beat = math.floor(due / kept.interval) * kept.interval
+        # A timer may ring a moment early: that was this beat, and not the one before.
+        return beat if beat - started > min(_LATE, kept.interval / 2) else beat + kept.interval
 
     def _renewed(self, kept: Kept, outcome: Outcome, now: float) -> None:
         before, kept.outcome, kept.renewed_at = kept.outcome, outcome, now

@@ -9,6 +9,7 @@ import pytest
 from adapter import errors
 from adapter.fetch import Failed, Fetcher, Outcome
 from adapter.rules.fill import Query
+from adapter.sample import RawSample
 from adapter.snapshot import Snapshot
 from adapter.snapshots import Snapshots
 from adapter.telemetry import Telemetry
@@ -203,3 +204,47 @@ async def test_each_question_is_counted_with_what_came_of_it():
     assert telemetry.registry.get_sample_value(
         "steadyscale_backend_query_duration_seconds_sum", {"backend": "b"}
     ) == pytest.approx(0.75)
+
+
+class Together(ScriptedBackend):
+    """A backend that sends many questions as one."""
+
+    aligned = True
+
+    def __init__(self) -> None:
+        super().__init__(rows={f"q{number}": (raw(number),) for number in range(50)})
+        self.times: list[float] = []
+
+    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+        self.times.append(asyncio.get_running_loop().time())
+        return await super().fetch(query, deadline)
+
+
+async def test_where_questions_go_out_together_they_are_due_on_the_same_beat():
+    backend = Together()
+    async with kept(backend) as snapshots:
+        await asyncio.sleep(3)
+        for number in range(50):  # read for the first time one after another, over some seconds
+            await read(snapshots, Query("b", f"q{number}"))
+            await asyncio.sleep(0.1)
+        for _ in range(200):
+            await asyncio.gather(*(read(snapshots, Query("b", f"q{number}")) for number in range(50)))
+            await asyncio.sleep(0.25)
+    after = [time for time in backend.times if time > 10.5]
+    assert {round(time % 10, 3) for time in after} == {0.0}
+    assert len({round(time) for time in after}) == 4  # at 20, 30, 40, 50
+    assert len(after) == 4 * 50
+
+
+async def test_a_failure_is_tried_again_soon_also_where_questions_go_out_together():
+    backend = Together()
+    backend.rows["q0"] = errors.BackendRefused("no")
+    async with kept(backend) as snapshots:
+        await asyncio.sleep(3)
+        await read(snapshots, Query("b", "q0"))
+        backend.rows["q0"] = (raw(7),)
+        await asyncio.sleep(1.1)
+        assert values(await read(snapshots, Query("b", "q0"))) == [7]
+        await asyncio.sleep(7)
+        await read(snapshots, Query("b", "q0"))
+    assert [round(time, 3) for time in backend.times] == [3, 4, 10]
