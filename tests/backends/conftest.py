@@ -1,0 +1,120 @@
+"""Every peer there is, each started once; and what each test may leave behind: nothing."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockBuster, blockbuster_ctx
+
+from adapter.app import clock
+from adapter.backends.backend import Backend
+from adapter.backends.opening import opened
+from adapter.config import Config, decode
+from adapter.rules.fill import Query, whole
+from adapter.sample import RawSample
+from tests.backends.contract import Case, ContractPeer, Json, every_peer
+from tests.backends.hop import hop
+
+NAME = "it"
+
+
+class Opened:
+    """A backend that is opened as the service opens it: from a document, through everything that checks it."""
+
+    def __init__(self, backend: Backend, peer: ContractPeer) -> None:
+        self.backend, self._peer = backend, peer
+
+    async def ask(self, parameters: Json, seconds: float | None = None) -> tuple[RawSample, ...]:
+        deadline = timedelta(seconds=self._peer.patience if seconds is None else seconds)
+        return await self.backend.fetch(question(self._peer, parameters), deadline)
+
+
+def configured(peer: ContractPeer, parameters: Json | None = None) -> Config:
+    rule = {"name": "m", "backend": NAME, "parameters": parameters}
+    backends = {NAME: {peer.kind: peer.settings()}}
+    return decode({"backends": backends, "rules": [rule] if parameters is not None else []})
+
+
+def question(peer: ContractPeer, parameters: Json) -> Query:
+    (rule,) = configured(peer, parameters).rules
+    return whole(rule)
+
+
+@asynccontextmanager
+async def backend_of(peer: ContractPeer) -> AsyncIterator[Opened]:
+    made = opened(NAME, configured(peer).backends[NAME].settings, clock)
+    try:
+        yield Opened(made, peer)
+    finally:
+        await made.aclose()
+
+
+@pytest.fixture(autouse=True)
+def nothing_blocks_the_loop() -> Iterator[BlockBuster]:
+    with blockbuster_ctx("adapter") as guard:
+        yield guard
+
+
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(peer, id=name, marks=peer.marks) for name, peer in every_peer().items()],
+)
+def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContractPeer]:
+    folder: Path = tmp_path_factory.mktemp(request.param.kind)
+    with hop() as between:
+        peer: ContractPeer = request.param(folder, between)
+        peer.start()
+        try:
+            yield peer
+        finally:
+            between.pass_on()
+            peer.stop()
+
+
+@pytest.fixture
+def peer(running: ContractPeer, request: pytest.FixtureRequest) -> Iterator[ContractPeer]:
+    """The peer with nothing wrong with it. A case that has no meaning for it is left out, and said why."""
+    case: Case = request.node.get_closest_marker("case").args[0]
+    if reason := running.not_meant.get(case):
+        pytest.skip(f"{running.kind}, {case}: {reason}")
+    running.recover()
+    yield running
+    running.recover()
+
+
+@pytest.fixture
+async def nothing_is_left() -> AsyncIterator[None]:
+    """Whatever the test opens is closed when it is over: threads, sockets, tasks."""
+    await asyncio.gather(*(asyncio.to_thread(lambda: None) for _ in range(8)))  # the loop's own threads stay
+    before = _held()
+    yield
+    for _ in range(200):
+        if all(now <= then for now, then in zip(_held(), before, strict=True)):
+            return
+        await asyncio.sleep(0.02)  # a peer in this process ends a moment later
+    pytest.fail(f"held before: {before}, now: {_held()}, {_threads()}, {asyncio.all_tasks()}")
+
+
+def _held() -> tuple[int, int, int]:
+    return len(_threads()), _sockets(), len(asyncio.all_tasks())
+
+
+def _threads() -> list[str]:
+    """List threads but for those that every loop has for its own, and those of peers in this process."""
+    names = (thread.name for thread in threading.enumerate())
+    return sorted(name for name in names if not name.startswith(("asyncio_", "hop", "peer", "MainThread")))
+
+
+def _sockets() -> int:
+    """Count sockets of ours: those that lead to a hop or a peer's own port are counted at our end only."""
+    found = 0
+    for each in Path("/proc/self/fd").iterdir():
+        try:
+            found += str(each.readlink()).startswith("socket:")
+        except OSError:
+            continue
+    return found

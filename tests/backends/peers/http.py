@@ -1,0 +1,94 @@
+"""A server with numbers in JSON, in a thread of its own, that wants to see a token."""
+
+import json
+import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+from autoscaler.types.observation import FailureClass
+from tests.backends.contract import HttpPeer, Json
+
+
+class Peer(HttpPeer):
+    kind = "http"
+    verified_against = "a server of our own on loopback"
+    unknown_is = FailureClass.REFUSED  # HTTP 404
+
+    def start(self) -> None:
+        self._numbers: Mapping[str, int] = {}
+        self._good = "first-token-of-ours"
+        self.token = self.folder / "token"
+        self.secrets = ("first-token-of-ours", "second-token-of-ours")
+        self.renew()
+        peer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                status, body = peer.answer(self.path, self.headers.get("Authorization", ""))
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        ThreadingHTTPServer.daemon_threads = True
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="peer http")
+        self._thread.start()
+        self.hop.upstream = ("127.0.0.1", self._server.server_port)
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def answer(self, path: str, authorization: str) -> tuple[int, bytes]:
+        if authorization != f"Bearer {self._good}":
+            return 401, b"no"
+        asked = urlsplit(path)
+        if asked.path == "/numbers":
+            listed = [{"name": name, "number": number} for name, number in self._numbers.items()]
+            return 200, json.dumps({"numbers": listed}).encode()
+        if asked.path == "/number":
+            (name,) = parse_qs(asked.query)["of"]
+            return (200, json.dumps(self._numbers[name]).encode()) if name in self._numbers else (404, b"none")
+        return 200, b"{}"
+
+    def hold(self, numbers: Mapping[str, int]) -> None:
+        self._numbers = dict(numbers)
+
+    def settings(self) -> Json:
+        return {"url": self.hop.url, "bearerTokenFile": str(self.token)}
+
+    def one(self, name: str) -> Json:
+        return {"path": f"/number?of={name}", "format": "json"}
+
+    def labels(self, name: str) -> Mapping[str, str]:  # noqa: ARG002 - a number alone has none
+        return {}
+
+    def several(self) -> Json:
+        return {"path": "/numbers", "value": "numbers[].{labels: {queue: name}, value: number}"}
+
+    def labels_among_several(self, name: str) -> Mapping[str, str]:
+        return {"queue": name}
+
+    def nothing(self) -> Json:
+        return {"path": "/numbers", "value": "numbers[?name == 'nobody'].{labels: {queue: name}, value: number}"}
+
+    @property
+    def shown(self) -> str:
+        return self._good
+
+    def expire(self) -> None:
+        self._good = next(each for each in self.secrets if each != self._good)
+
+    def renew(self) -> None:
+        self.token.write_text(self._good)
+
+    def lose_secret(self) -> None:
+        self.token.unlink()
