@@ -40,10 +40,14 @@ def settings(of: type[Record]) -> Iterator[Setting]:
 
 @lru_cache
 def texts(of: type[Record]) -> Mapping[str, str]:
-    """Read the text that stands below each field in the source."""
+    """Read the text that stands below each field in the source, of what it inherits, too."""
+    inherited: dict[str, str] = {}
+    for base in reversed(of.__bases__):
+        if issubclass(base, Record) and base is not Record:
+            inherited.update(texts(base))
     (body,) = ast.parse(textwrap.dedent(inspect.getsource(of))).body
     assert isinstance(body, ast.ClassDef)  # noqa: S101 - what else could the source of a class be
-    found = {}
+    found = inherited
     for field, below in zip(body.body, body.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
             found[field.target.id] = plain(ast.literal_eval(below.value))

@@ -3,8 +3,11 @@
 import re
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Final
+from typing import Final, get_args
 
+from msgspec.structs import fields
+
+from adapter.backends.entry import BackendEntry
 from adapter.config import Config
 from autoscaler.settings import FLAGS, FeatureGates, Flag, Operation, Settings
 from autoscaler.types.record import Record
@@ -73,19 +76,35 @@ def page() -> str:
     """Write the page."""
     flags = "".join(f"{_flag(flag)}\n" for flag in FLAGS)
     gates = "".join(f"| `{name}` | {_cell(text)} |\n" for name, text in texts(FeatureGates).items())
-    return f"{_HEAD}{''.join(_sections(Config, ''))}{_FLAGS}{flags}{_GATES}{gates}"
+    written: dict[type[Record], str] = {}
+    parts = "".join((*_sections(Config, "", written), *_parameters(written)))
+    return f"{_HEAD}{parts}{_FLAGS}{flags}{_GATES}{gates}"
 
 
-def _sections(of: type[Record], at: str) -> Iterator[str]:
-    """Write a record as a table, then each record in it."""
+def _sections(of: type[Record], at: str, written: dict[type[Record], str]) -> Iterator[str]:
+    """Write a record as a table, then each record in it; what was written before is only named."""
+    yield f"\n## {f'`{at}`' if at else 'The file'}\n\n"
+    if of in written:
+        yield f"The same as `{written[of]}`.\n"
+        return
+    written[of] = at
     here = list(settings(of))
-    yield f"\n## {f'`{at}`' if at else 'The file'}\n\n{plain(of.__doc__ or '')}\n\n"
+    yield f"{plain(of.__doc__ or '')}\n\n"
     yield "| key | default | meaning |\n|---|---|---|\n"
     for one in here:
         yield f"| `{one.key}` | {one.default} | {_cell(one.meaning)} |\n"
     for one in here:
         if one.inner is not None:
-            yield from _sections(one.inner, f"{at}.{one.key}{one.many}".lstrip("."))
+            yield from _sections(one.inner, f"{at}.{one.key}{one.many}".lstrip("."), written)
+
+
+def _parameters(written: dict[type[Record], str]) -> Iterator[str]:
+    """Write what a rule's parameters are for each kind of backend that has some."""
+    for kind in fields(BackendEntry):
+        for settings_of in get_args(kind.type):
+            asked_with = getattr(settings_of, "asked_with", None)
+            if asked_with is not None:
+                yield from _sections(asked_with, f"rules[].parameters ({kind.encode_name})", written)
 
 
 def _flag(flag: Flag) -> str:
