@@ -73,7 +73,8 @@ class Ways:
         while time.monotonic() - changed < AT_REST:
             assert time.monotonic() - began < AT_MOST, f"no rest within {AT_MOST} s: {self._sizes}"
             seen = self._twins.plane.get("deployments,hpa,spa", "--namespace=twins")["items"]
-            if any([self._changed(one) if one["kind"] == "Deployment" else _is_held_back(one) for one in seen]):
+            moves = [self._changed(one) if one["kind"] == "Deployment" else _is_held_back(one) for one in seen]
+            if any(moves):
                 changed = time.monotonic()
             time.sleep(0.3)
 
