@@ -30,8 +30,12 @@ SPECS = {
         }
     },
     "loose": {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 0, "tolerance": "0.5"}}},
+    "pair": {"metrics": [external("load"), external("steady")]},
 }
-DAY = (20, 22, 60, 45, 90, 30, None, 30, 12, 5, 70, 8)
+STEADY = 35
+"""What the other metric of the pair is, all day; while the one cannot be read, it alone decides, and only upwards."""
+
+DAY = (20, 22, 19, 60, 45, 90, 30, None, 30, 12, None, 5, 70, 8)
 """What the metric is, one number after the other; None: it cannot be read."""
 
 AT_REST = 9.0
@@ -53,7 +57,7 @@ def twins(plane: ControlPlane) -> Iterator[Rig]:
 
 def publish(twins: Rig, number: int | None) -> None:
     """Let both adapters serve the same number."""
-    twins.set(load=number)
+    twins.set(load=number, steady=STEADY)
     config = twins.published  # type: ignore[attr-defined]
     content = json.loads(config.read_text())
     content["rules"] = json.loads(twins.config.read_text())["rules"]
@@ -100,8 +104,8 @@ def test_twins_go_the_same_way(twins):
     publish(twins, 20)
     native = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
     for name, spec in SPECS.items():
-        mine = autoscaler(f"ours-{name}", external("load"), **spec)
-        if spec["behavior"] is None:
+        mine = autoscaler(f"ours-{name}", **{"metrics": [external("load")], **spec})
+        if mine["spec"]["behavior"] is None:
             del mine["spec"]["behavior"]
         theirs = json.loads(json.dumps({**mine, **native}))
         theirs["metadata"]["name"] = theirs["spec"]["scaleTargetRef"]["name"] = f"theirs-{name}"
