@@ -78,13 +78,14 @@ async def _say(
 
 
 def with_unsaid(status: Status, unsaid: Status | None) -> Status:
-    """Lay over what the API server has what we know better: the zero that is ours, and the clocks that run."""
+    """Lay over what the API server has what we know better: the zero that is ours, and the clocks that run or ended."""
     if unsaid is None:
         return status
     zero = unsaid.condition(SCALED_TO_ZERO)
     is_news = zero is not None and (zero.status == TRUE) != _is_zeroed(status)
     conditions = _with(status.conditions, zero) if zero is not None and is_news else status.conditions
-    metrics = unsaid.current_metrics if _has_clock(unsaid.current_metrics) else status.current_metrics
+    has_clock = _has_clock(unsaid.current_metrics) or _has_clock(status.current_metrics)
+    metrics = unsaid.current_metrics if has_clock else status.current_metrics
     return replace(status, conditions=conditions, current_metrics=metrics)
 
 

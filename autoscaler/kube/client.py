@@ -15,6 +15,7 @@ from typing import Any, Final, Self, TypeAlias
 
 import aiohttp
 import msgspec
+from aiohttp.connector import NEEDS_CLEANUP_CLOSED
 
 from autoscaler.kube.connection import Connection
 from autoscaler.kube.errors import Unauthorized, Unavailable, refusal
@@ -46,7 +47,11 @@ class KubeClient:
     async def open(cls, connection: Connection) -> AsyncIterator[Self]:
         """Open a session that is closed with the block."""
         connector = aiohttp.TCPConnector(
-            ssl=connection.tls, limit=100, keepalive_timeout=60, socket_factory=_probed_socket
+            ssl=connection.tls,
+            limit=100,
+            keepalive_timeout=60,
+            socket_factory=_probed_socket,
+            enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,  # so that no watch broken off leaves a socket half closed
         )
         headers = {"Accept": _PLAIN, "User-Agent": FIELD_MANAGER}
         async with aiohttp.ClientSession(connector=connector, headers=headers, trust_env=False) as session:

@@ -40,6 +40,8 @@ class Store(Generic[T]):
         """The keys that are being written by us, and whether news of them came meanwhile."""
         self._ours: dict[str, str] = {}
         """The version that our last write gave to each of those."""
+        self._unheard: set[str] = set()
+        """What we wrote and the watch has not told of yet: a list that was under way meanwhile may be older."""
         self._settled = asyncio.Event()
         self._trouble: KubeError | None = None
         self.changes = 0
@@ -116,6 +118,7 @@ class Store(Generic[T]):
         known = self._kept.get(key)
         if known is None or not _is_older(version, known.version):
             self._kept[key] = _Kept(version, thing)
+            self._unheard.add(key)
             self.changes += 1
         if key in self._writing:
             self._ours[key] = version
@@ -143,8 +146,9 @@ class Store(Generic[T]):
         for key in self.keys():
             if key not in listed:
                 self._forget(key)
-        for content in listing.objects:
-            self._accept(content)
+        for key, content in listed.items():
+            if key not in self._unheard or not self._is_behind(content):
+                self._accept(content)
         self._settled.set()
 
     def _change(self, happened: Happened, content: Json) -> None:
@@ -152,13 +156,17 @@ class Store(Generic[T]):
         if happened is Happened.DELETED:
             self._forget(key)
             return
-        known = self._kept.get(key)
-        if known is None or not _is_older(version_of(content), known.version):
+        if not self._is_behind(content):
             self._accept(content)
+
+    def _is_behind(self, content: Json) -> bool:
+        known = self._kept.get(key_of(content))
+        return known is not None and _is_older(version_of(content), known.version)
 
     def _accept(self, content: Json) -> None:
         key, version = key_of(content), version_of(content)
         known = self._kept.get(key)
+        self._unheard.discard(key)
         if known is not None and known.version == version:
             return
         thing = self._keep(content)
@@ -170,6 +178,7 @@ class Store(Generic[T]):
             self._announce(key)
 
     def _forget(self, key: str) -> None:
+        self._unheard.discard(key)
         if self._kept.pop(key, None) is not None:
             self.changes += 1
             self._announce(key)

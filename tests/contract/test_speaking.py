@@ -19,7 +19,7 @@ from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Event
 from autoscaler.types.status import UNREAD, Condition, Status
 from tests.contract.api import Api
-from tests.contract.things import define, eventually, new_name
+from tests.contract.things import beside, define, eventually, new_name
 from tools.crd.__main__ import PLACE
 
 SCALERS = "/apis/steadyscale.dev/v1beta1/namespaces/default/podautoscalers"
@@ -43,12 +43,9 @@ async def autoscaler(api: Api) -> AsyncIterator[tuple[Store[Autoscaler], str]]:
         SCALERS, {**body, "metadata": {"name": name}, "spec": {"scaleTargetRef": target, "maxReplicas": 5}}
     )
     store = watch_podautoscalers(api.client)
-    running = asyncio.create_task(store.run())
-    try:
+    async with beside(store.run()):
         assert await store.settled(timedelta(seconds=10))
         yield store, f"default/{name}"
-    finally:
-        running.cancel()
 
 
 def known(store: Store[Autoscaler], key: str) -> Autoscaler:
@@ -88,12 +85,11 @@ async def test_a_status_that_was_computed_from_an_older_object_is_not_written(ap
 async def test_the_same_event_again_is_counted(api: Api) -> None:
     async with autoscaler(api) as (store, key):
         recorder = EventRecorder(api.client, lambda: NOW)
-        running = asyncio.create_task(recorder.run())
-        for _ in range(3):
-            recorder.tell(known(store, key), Event("Normal", "SuccessfulRescale", "New size: 3"))
-        recorder.tell(known(store, key), Event("Warning", "FailedGetScale", "not found"))
-        await recorder.flush()
-        running.cancel()
+        async with beside(recorder.run()):
+            for _ in range(3):
+                recorder.tell(known(store, key), Event("Normal", "SuccessfulRescale", "New size: 3"))
+            recorder.tell(known(store, key), Event("Warning", "FailedGetScale", "not found"))
+            await recorder.flush()
         name = known(store, key).metadata.name
         events = (await api.client.get(EVENTS))["items"]
         mine = {one["reason"]: one for one in events if one["involvedObject"]["name"] == name}
@@ -109,15 +105,14 @@ async def test_the_same_event_again_is_counted(api: Api) -> None:
 async def test_an_event_that_the_server_has_forgotten_is_sent_anew(api: Api) -> None:
     async with autoscaler(api) as (store, key):
         recorder = EventRecorder(api.client, lambda: NOW)
-        running = asyncio.create_task(recorder.run())
         name = known(store, key).metadata.name
-        for _ in range(2):
-            recorder.tell(known(store, key), Event("Normal", "SuccessfulRescale", "New size: 3"))
-            await recorder.flush()
-            mine = [one for one in (await api.client.get(EVENTS))["items"] if one["involvedObject"]["name"] == name]
-            assert [one["count"] for one in mine] == [1]
-            await api.client.request("DELETE", f"{EVENTS}/{mine[0]['metadata']['name']}")
-        running.cancel()
+        async with beside(recorder.run()):
+            for _ in range(2):
+                recorder.tell(known(store, key), Event("Normal", "SuccessfulRescale", "New size: 3"))
+                await recorder.flush()
+                mine = [one for one in (await api.client.get(EVENTS))["items"] if one["involvedObject"]["name"] == name]
+                assert [one["count"] for one in mine] == [1]
+                await api.client.request("DELETE", f"{EVENTS}/{mine[0]['metadata']['name']}")
 
 
 def lease(client: KubeClient, name: str, identity: str) -> Lease:

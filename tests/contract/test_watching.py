@@ -1,6 +1,5 @@
 """Lists and watches: pages, selections, versions that expired; and the store that is fed by them."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
@@ -14,7 +13,7 @@ from autoscaler.kube.errors import Expired
 from autoscaler.kube.store import Store
 from autoscaler.kube.watch import Progress, Watched
 from tests.contract.api import Api
-from tests.contract.things import eventually, new_name
+from tests.contract.things import beside, eventually, new_name
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SOON = timedelta(seconds=10)
@@ -27,12 +26,9 @@ def config_map(name: str, value: str = "1", **labels: str) -> Json:
 @asynccontextmanager
 async def stored(api: Api, label: str) -> AsyncIterator[Store[str]]:
     store = Store(api.client, Watched(MAPS, label_selector=f"of={label}"), lambda thing: str(thing["data"]["is"]))
-    running = asyncio.create_task(store.run())
-    try:
+    async with beside(store.run()):
         assert await store.settled(SOON)
         yield store
-    finally:
-        running.cancel()
 
 
 async def until(is_true: Callable[[], bool]) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
 from autoscaler.kube.client import KubeClient
@@ -89,3 +90,14 @@ async def _answers(client: KubeClient, root: str, plural: str) -> bool:
     except KubeError:
         return False
     return any(one["name"] == plural for one in served["resources"])
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Let something run for the length of the block, and see it end."""
+    running = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.wait((running,))

@@ -89,6 +89,32 @@ async def test_a_zero_that_could_not_be_said_is_woken_from_all_the_same(stage):
     assert stage.replicas() == 4
 
 
+async def fallen_back(stage):
+    await started(stage, metrics=[queue(fallback={"replicas": 10})])
+    stage.numbers.set("queue", "connection refused")
+    await asyncio.sleep(200)
+    assert stage.condition("ExternalMetricFallbackActive") == ("True", "FallbackActive")
+
+
+async def test_the_end_of_a_fallback_is_told_once_though_it_could_not_be_written(stage):
+    await fallen_back(stage)
+    stage.cluster.refuse_next(409, verb="patch", within="/status")
+    stage.numbers.set("queue", 50)
+    await asyncio.sleep(40)
+    assert stage.condition("ExternalMetricFallbackActive") == ("False", "NoFailureKnown")
+    assert stage.events().count("ExternalMetricFallbackDeactivated") == 1
+
+
+async def test_a_clock_that_ended_does_not_run_on_because_its_end_could_not_be_written(stage):
+    await fallen_back(stage)
+    stage.cluster.refuse_next(503, verb="patch", within="/status")
+    stage.numbers.set("queue", 50)
+    await asyncio.sleep(1)
+    stage.numbers.set("queue", "connection refused")
+    await asyncio.sleep(40)
+    assert stage.condition("ExternalMetricFallbackActive") == ("False", "FailureClockRunning")
+
+
 async def test_a_zero_of_somebody_else_is_left_alone(stage):
     await started(stage, **TO_ZERO)
     stage.resize(0)

@@ -8,13 +8,11 @@ rest.
 import json
 import time
 from collections.abc import Iterator
-from itertools import groupby
-from threading import Event, Thread
 
 import pytest
 
 from tests.control_plane.cluster import ControlPlane, free_port
-from tests.integration.scaling import Rig, autoscaler, deployment, external, rig
+from tests.integration.scaling import Json, Rig, autoscaler, deployment, external, rig
 from tests.integration.service import apply_manifests, service
 
 pytestmark = pytest.mark.apiserver
@@ -32,11 +30,20 @@ SPECS = {
         }
     },
     "loose": {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 0, "tolerance": "0.5"}}},
+    "pair": {"metrics": [external("load"), external("steady")]},
 }
-DAY = (20, 22, 60, 45, 90, 30, None, 30, 12, 5, 70, 8)
+STEADY = 35
+"""What the other metric of the pair is, all day; while the one cannot be read, it alone decides, and only upwards."""
+
+DAY = (20, 22, 19, 60, 45, 90, 30, None, 30, 12, None, 5, 70, 8)
 """What the metric is, one number after the other; None: it cannot be read."""
 
-HOLD = 14.0
+AT_REST = 9.0
+"""When nothing has changed for so long, and no policy makes anyone wait, nothing will: longer than the way of a number
+through both systems, the window of four seconds, and a period of two."""
+
+HELD_BACK = {"ScaleUpLimit", "ScaleDownLimit"}
+AT_MOST = 90.0
 
 
 @pytest.fixture
@@ -50,40 +57,64 @@ def twins(plane: ControlPlane) -> Iterator[Rig]:
 
 def publish(twins: Rig, number: int | None) -> None:
     """Let both adapters serve the same number."""
-    twins.set(load=number)
+    twins.set(load=number, steady=STEADY)
     config = twins.published  # type: ignore[attr-defined]
     content = json.loads(config.read_text())
     content["rules"] = json.loads(twins.config.read_text())["rules"]
     config.write_text(json.dumps(content))
 
 
-def sizes(twins: Rig, stop: Event, seen: dict[str, list[int]]) -> None:
-    """Follow all sizes, one change after the other."""
-    while not stop.is_set():
-        for one in twins.plane.get("deployments", "--namespace=twins")["items"]:
-            seen.setdefault(one["metadata"]["name"], []).append(one["spec"]["replicas"])
-        time.sleep(0.3)
+class Ways:
+    """All sizes that were seen, one change after the other."""
+
+    def __init__(self, twins: Rig) -> None:
+        self._twins = twins
+        self._sizes: dict[str, list[int]] = {}
+
+    def rest(self) -> None:
+        """Follow the sizes until none has changed for a while, and none is on its way."""
+        began = changed = time.monotonic()
+        while time.monotonic() - changed < AT_REST:
+            assert time.monotonic() - began < AT_MOST, f"no rest within {AT_MOST} s: {self._sizes}"
+            seen = self._twins.plane.get("deployments,hpa,spa", "--namespace=twins")["items"]
+            moves = [self._changed(one) if one["kind"] == "Deployment" else _is_held_back(one) for one in seen]
+            if any(moves):
+                changed = time.monotonic()
+            time.sleep(0.3)
+
+    def _changed(self, deployment: Json) -> bool:
+        size, way = deployment["spec"]["replicas"], self._sizes.setdefault(deployment["metadata"]["name"], [])
+        if way[-1:] == [size]:
+            return False
+        way.append(size)
+        return True
+
+    def of(self, whose: str) -> dict[str, list[int]]:
+        """Give the ways of ours, or of theirs."""
+        return {name: self._sizes[f"{whose}-{name}"] for name in SPECS}
+
+
+def _is_held_back(autoscaler: Json) -> bool:
+    """Whether a policy lets it go only a part of its way for now."""
+    conditions = autoscaler.get("status", {}).get("conditions") or ()
+    return any(one["type"] == "ScalingLimited" and one["reason"] in HELD_BACK for one in conditions)
 
 
 def test_twins_go_the_same_way(twins):
     publish(twins, 20)
     native = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
     for name, spec in SPECS.items():
-        mine = autoscaler(f"ours-{name}", external("load"), **spec)
-        if spec["behavior"] is None:
+        mine = autoscaler(f"ours-{name}", **{"metrics": [external("load")], **spec})
+        if mine["spec"]["behavior"] is None:
             del mine["spec"]["behavior"]
         theirs = json.loads(json.dumps({**mine, **native}))
         theirs["metadata"]["name"] = theirs["spec"]["scaleTargetRef"]["name"] = f"theirs-{name}"
         twins.apply(deployment(f"ours-{name}", 4), deployment(f"theirs-{name}", 4), mine, theirs)
-    time.sleep(HOLD)
-    stop, seen = Event(), dict[str, list[int]]()
-    following = Thread(target=sizes, args=(twins, stop, seen))
-    following.start()
+    ways = Ways(twins)
+    ways.rest()
     for number in DAY:
         publish(twins, number)
-        time.sleep(HOLD)
-    stop.set()
-    following.join()
-    ways = {name: [size for size, _ in groupby(way)] for name, way in seen.items()}
-    assert {name: ways[f"ours-{name}"] for name in SPECS} == {name: ways[f"theirs-{name}"] for name in SPECS}
-    assert len(ways["ours-down"]) >= 7
+        ways.rest()
+    for name, way in ways.of("theirs").items():
+        assert ways.of("ours")[name] == way, name
+    assert len(ways.of("ours")["down"]) >= 7
