@@ -94,6 +94,7 @@ async def run(file: ConfigFile, loaded: Loaded, halves: Halves, around: Around) 
     async with KubeClient.open(connection) as kube:
         metrics = _Metrics.of(loaded, kube, around.clock)
         metrics.supply.fetcher.watch = telemetry.fetched
+        metrics.supply.comparisons.watch = telemetry.compared
         async with aclosing(metrics.supply), asyncio.TaskGroup() as tasks:
             supplying = tasks.create_task(metrics.run(file), name="metrics")
             async with _controlling(halves.operation, connection, metrics, telemetry, around, shelf) as hand_over:
@@ -190,7 +191,7 @@ def _debug(config: Config, metrics: "_Metrics", shelf: Shelf) -> Debug:
     reader, objects = metrics.supply.reader, metrics.objects
     exhibits = Exhibits(shelf, reader, lambda: objects.problems, metrics.clock)
     page = Page(exhibits, patience=config.limits.request_timeout * 0.8)
-    return Debug(reader, lambda: objects.problems, page)
+    return Debug(reader, lambda: objects.problems, page, metrics.supply.comparisons)
 
 
 def _server(config: Config, door: Guard, tls: ServingContext, telemetry: Telemetry, debug: Debug) -> Server:

@@ -12,6 +12,7 @@ from adapter.backends import entry as backend_entry
 from adapter.backends.entry import BackendEntry
 from adapter.errors import ConfigInvalid
 from adapter.rules import problems as rule_problems
+from adapter.rules.passing import PassOn
 from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
 from adapter.rules.rule import Rule
 from autoscaler.types.record import Record
@@ -147,6 +148,9 @@ class Config(Record, frozen=True):
     prometheus_adapter: tuple[PrometheusAdapterFile, ...] = ()
     """Files of prometheus-adapter to serve; a rule of ours goes before theirs of the same name."""
 
+    pass_on: PassOn | None = None
+    """Another server of external metrics: for the names that no rule has, or to compare with. Left out: none."""
+
 
 def load(path: Path, flags: Mapping[str, Mapping[str, object]]) -> Config:
     """Read a configuration file and lay the command line's flags over it; raise ``ConfigInvalid`` with its problems."""
@@ -173,6 +177,7 @@ def decode(document: object) -> Config:
         *backend_entry.problems(config.backends),
         *_rule_problems(config),
         *_import_problems(config),
+        *_passing_problems(config),
     ]:
         raise ConfigInvalid(found)
     return config
@@ -213,6 +218,22 @@ def _import_problems(config: Config) -> Iterator[str]:
                 yield f"{at}.{key}: must be more than nothing"
         if each.file in {other.file for other in config.prometheus_adapter[:number]}:
             yield f"{at}.file: is listed twice"
+
+
+def _passing_problems(config: Config) -> Iterator[str]:
+    how = config.pass_on
+    if how is None:
+        return
+    entry = config.backends.get(how.backend)
+    if entry is None or entry.kind != "upstream":
+        yield f"passOn.backend: there is no upstream {how.backend!r} under backends"
+    if not how.unknown and not how.compare:
+        yield "passOn: does nothing without one of unknown and compare"
+    if not 0 <= how.tolerance < 1:
+        yield f"passOn.tolerance: must be from 0 to less than 1, is {how.tolerance:g}"
+    for key, time in (("interval", how.interval), ("deadline", how.deadline), ("maxSampleAge", how.max_sample_age)):
+        if time <= timedelta():
+            yield f"passOn.{key}: must be more than nothing"
 
 
 def _limit_problems(limits: Limits) -> list[str]:

@@ -26,6 +26,7 @@
             ├── BackendUnreachable       503
             ├── BackendUnauthorized      503
             ├── BadQuery                 503
+            ├── BackendUnaware           404
             ├── Ambiguous                503
             └── BackendTimedOut          504
 
@@ -220,6 +221,14 @@ class BadQuery(BackendError):
     """It does not understand the rule's query."""
 
     failure = FailureClass.BAD_QUERY
+
+
+class BackendUnaware(BackendError):
+    """It answered that it knows no such metric."""
+
+    code = 404
+    reason = "NotFound"
+    failure = FailureClass.UNKNOWN_METRIC
 
 
 class Ambiguous(BackendError):

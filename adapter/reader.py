@@ -14,6 +14,7 @@ from adapter.reads import Asked, Reads
 from adapter.rules.book import RuleBook
 from adapter.rules.evaluate import evaluate
 from adapter.rules.fill import Query, filled, whole
+from adapter.rules.passing import PassedOn, PassOn, passed_on
 from adapter.rules.rule import STATIC, Rule
 from adapter.sample import RawSample, Sample
 from adapter.snapshots import Snapshots
@@ -81,6 +82,12 @@ class RuleReader:
     price: Callable[[Rule], Price | None] = lambda _: None
     """What it costs to keep a rule's numbers up to date, where somebody charges for that."""
 
+    pass_on: PassOn | None = None
+    """Who is asked for names that no rule has."""
+
+    heard: Callable[[Look], None] = lambda _: None
+    """Told of each read that a rule answered, or should have."""
+
     _whole: dict[int, tuple[Rule, Query]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -101,15 +108,22 @@ class RuleReader:
         """Read a metric and tell the way; whatever goes wrong is in the answer."""
         look = self._begin(namespace, metric, selector)
         rule, query = look.rule, look.query
-        if rule is None:
-            self._remember(look, self.strays)
-            return look
-        if query is not None:
+        if rule is not None and query is not None:
             source = self.sources.cache if rule.is_template else self.sources.snapshots
             look.outcome = await source.get(query, rule.interval, rule.deadline)
             self._conclude(look, rule, look.outcome)
-        self._remember(look, self.reads)
+        self._remember(look)
+        if rule is not None and not isinstance(rule, PassedOn):
+            self.heard(look)
         return look
+
+    def memory_of(self, look: Look) -> Reads:
+        """Say where reads like this are remembered."""
+        return self.strays if look.rule is None or isinstance(look.rule, PassedOn) else self.reads
+
+    def origin(self, rule: Rule) -> str:
+        """Say where a rule comes from."""
+        return f"passed on to {rule.backend}" if isinstance(rule, PassedOn) else self.book.origin(rule)
 
     def glance(self, namespace: str, metric: str, selector: Selector) -> Look:
         """Tell what a read would find without fetching anything, and without counting as a reader."""
@@ -125,7 +139,7 @@ class RuleReader:
         """Find the rule and its query; where there is none, the look ends here."""
         rule = self.book.rules.find(namespace, metric)
         if rule is None:
-            return Look(Asked(namespace, metric, selector), error=self._unknown(namespace, metric))
+            return self._begin_elsewhere(namespace, metric, selector)
         look = Look(Asked(namespace, rule.name, selector), rule)
         try:
             _check_labels(rule, selector)
@@ -133,6 +147,14 @@ class RuleReader:
         except errors.AdapterError as error:
             look.error = self._in_its_name(error, rule)
         return look
+
+    def _begin_elsewhere(self, namespace: str, metric: str, selector: Selector) -> Look:
+        """Pass on what no rule has a name for, if there is somebody to pass it on to."""
+        asked = Asked(namespace, metric, selector)
+        if self.pass_on is None or not self.pass_on.unknown:
+            return Look(asked, error=self._unknown(namespace, metric))
+        rule = passed_on(self.pass_on, namespace, metric, selector)
+        return Look(asked, rule, whole(rule))
 
     def _conclude(self, look: Look, rule: Rule, outcome: Outcome) -> None:
         """Go from what the query found to what is served."""
@@ -175,8 +197,8 @@ class RuleReader:
             if rule.backend in names and not rule.is_template:
                 self.sources.snapshots.forget(whole(rule))
 
-    def _remember(self, look: Look, reads: Reads) -> None:
-        read, now = reads.of(look.asked), self.clock()
+    def _remember(self, look: Look) -> None:
+        read, now = self.memory_of(look).of(look.asked), self.clock()
         if look.query is not None:
             read.query = look.query.text
         if look.outcome is not None:

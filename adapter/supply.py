@@ -9,6 +9,7 @@ from adapter.backends.asking.settings import BackendSettings, Price
 from adapter.backends.backend import Backend
 from adapter.backends.entry import BackendEntry, price_per_day
 from adapter.backends.static import StaticBackend
+from adapter.comparison import Comparisons
 from adapter.config import Config
 from adapter.fetch import Fetcher
 from adapter.loading import Loaded
@@ -17,7 +18,7 @@ from adapter.rules.book import RuleBook
 from adapter.rules.rule import STATIC, Rule
 
 _log = logging.getLogger(__name__)
-_LIVE = frozenset({"backends", "rules", "prometheus_adapter"})
+_LIVE = frozenset({"backends", "rules", "prometheus_adapter", "pass_on"})
 
 Clock: TypeAlias = Callable[[], datetime]
 Opener: TypeAlias = Callable[[str, BackendSettings, Clock], Backend]
@@ -38,6 +39,9 @@ class MetricSupply:
         opened = {name: self._open(name, entry) for name, entry in loaded.config.backends.items()}
         self.fetcher = Fetcher({STATIC: StaticBackend(clock), **opened}, clock)
         self.reader = RuleReader(self.book, Sources.of(self.fetcher), clock, price=self._price)
+        self.reader.pass_on = loaded.config.pass_on
+        self.comparisons = Comparisons(self.reader)
+        self.reader.heard = self.comparisons.heard
         self._listeners: list[Callable[[Mapping[str, BackendEntry]], None]] = []
 
     @property
@@ -55,6 +59,7 @@ class MetricSupply:
         self.book.broken, self.book.trouble = {}, ()
         if config.backends != before.backends:
             await self._use_backends(before.backends, config.backends)
+        self.reader.pass_on = config.pass_on
         self.book.use_file(config.rules)
         later = [part for part in config.__struct_fields__ if part not in _LIVE and _differ(config, before, part)]
         if later:
@@ -66,6 +71,7 @@ class MetricSupply:
 
     async def aclose(self) -> None:
         """Stop reading and close all backends."""
+        await self.comparisons.aclose()
         await self.reader.sources.aclose()
 
     async def _use_backends(self, before: Mapping[str, BackendEntry], after: Mapping[str, BackendEntry]) -> None:

@@ -86,6 +86,9 @@ class Telemetry:
             "backend",
             self.registry,
         )
+        self.comparisons = self._tally(
+            "comparisons", "Answers laid beside another server's, by what came of it.", "verdict"
+        )
         self.failures = self._tally("metric_failures", "Metrics that could not be read.", "failure")
         self.authentications = self._tally("authentications", "Callers told apart, by result.", "result")
         self.authorizations = self._tally("authorizations", "Leave asked for, by result.", "result")
@@ -106,6 +109,10 @@ class Telemetry:
         """Count a query that was sent to a metric system."""
         self.fetches.add(backend, result)
         self.fetching.add(backend, seconds)
+
+    def compared(self, verdict: str) -> None:
+        """Count a comparison with another server's answer."""
+        self.comparisons.add(str(verdict))
 
     def render(self) -> tuple[bytes, str]:
         """Write all figures in the text format; return them with their content type."""

@@ -10,6 +10,8 @@ from adapter.api import encode
 from adapter.api.exchange import Exchange
 from adapter.api.negotiate import JSON, YAML
 from adapter.api.page import Page
+from adapter.comparison import Comparisons
+from adapter.debug.comparisons import comparisons
 from adapter.debug.rules import backends, rules
 from adapter.debug.way import way
 from adapter.reader import RuleReader
@@ -27,12 +29,14 @@ class Debug:
         reader: RuleReader,
         problems: Callable[[], Mapping[str, tuple[str, ...]]] = dict,
         page: Page | None = None,
+        compared: Comparisons | None = None,
     ) -> None:
         self.page = page
         """What shows the same to people, and the autoscalers besides."""
 
         self.reader = reader
         self._problems = problems
+        self._compared = compared or Comparisons(reader)
 
     async def rules(self, exchange: Exchange) -> web.Response:
         """Answer ``/debug/rules``."""
@@ -41,6 +45,10 @@ class Debug:
     async def backends(self, exchange: Exchange) -> web.Response:
         """Answer ``/debug/backends``."""
         return _answer(exchange, await backends(self.reader))
+
+    async def comparisons(self, exchange: Exchange) -> web.Response:
+        """Answer ``/debug/comparisons``."""
+        return _answer(exchange, comparisons(self._compared, self.reader.pass_on))
 
     async def metric(self, exchange: Exchange) -> web.Response:
         """Answer ``/debug/metrics/NAMESPACE/METRIC?labelSelector=...``: read it now, and tell the way."""

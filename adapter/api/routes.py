@@ -56,6 +56,7 @@ class Routes:
             table |= {
                 "/debug/rules": Route(debug.rules, "debug_rules"),
                 "/debug/backends": Route(debug.backends, "debug_backends"),
+                "/debug/comparisons": Route(debug.comparisons, "debug_comparisons"),
             }
         self._below: dict[str, Route] = {}
         if debug is not None:

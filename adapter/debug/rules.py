@@ -66,7 +66,9 @@ def _stray(reader: RuleReader, asked: Asked, read: Read) -> Json:
         "namespace": asked.namespace,
         "metric": asked.metric,
         "nearest": list(reader.book.rules.nearest(asked.namespace, asked.metric)),
-        "reads": read.failures,
+        "reads": read.reads,
+        "failures": read.failures,
+        "message": read.message,
         "firstFailureTime": time(read.first_failure_time),
         "lastRead": time(read.at),
     }

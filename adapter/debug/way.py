@@ -36,14 +36,14 @@ def way(look: Look, reader: RuleReader) -> Json:
         "value": None if look.error or not look.samples else number(sum(sample.milli for sample in look.samples)),
         "ageSeconds": seconds(now - min(sample.at for sample in look.samples)) if look.samples else None,
         "error": _error(look),
-        "history": history((reader.strays if look.rule is None else reader.reads).peek(look.asked)),
+        "history": history(reader.memory_of(look).peek(look.asked)),
         "hpa": _hpa(look),
     }
 
 
 def _rule(look: Look, reader: RuleReader) -> Json:
     if look.rule is not None:
-        return {"matched": True, **described(look.rule), "origin": reader.book.origin(look.rule)}
+        return {"matched": True, **described(look.rule), "origin": reader.origin(look.rule)}
     namespace, metric, _ = look.asked
     why = f"no rule has the name {metric!r}"
     if elsewhere := reader.book.rules.elsewhere(metric):

@@ -46,7 +46,11 @@ class HttpClient:
     """Asks one server."""
 
     def __init__(
-        self, settings: HttpSettings, clock: Callable[[], datetime], hidden: tuple[SecretFile, ...] = ()
+        self,
+        settings: HttpSettings,
+        clock: Callable[[], datetime],
+        hidden: tuple[SecretFile, ...] = (),
+        refusal: Callable[[int, bytes], BackendError] = http_failures.of_status,
     ) -> None:
         self._settings = settings
         self._base = settings.url.rstrip("/")
@@ -56,6 +60,9 @@ class HttpClient:
         basic = settings.basic
         self._password = SecretFile(basic.password_file, "basic.passwordFile") if basic else None
         self._secrets = (*(each for each in (self._token, self._password) if each is not None), *hidden)
+        self._refusal = refusal
+        """What a status other than 200 means, where that is more than HTTP says."""
+
         self._session: aiohttp.ClientSession | None = None
 
     async def get(self, target: str, deadline: timedelta, **options: Any) -> Answer:  # noqa: ANN401 - aiohttp's own
@@ -88,7 +95,7 @@ class HttpClient:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise http_failures.of_exception(error) from None
         if response.status != HTTPStatus.OK:
-            raise http_failures.of_status(response.status, body)
+            raise self._refusal(response.status, body)
         return Answer(response.status, response.headers, body)
 
     async def aclose(self) -> None:

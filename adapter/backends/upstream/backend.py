@@ -1,0 +1,78 @@
+"""The backend that asks as an HPA asks."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+
+from adapter.backends.asking import http_failures
+from adapter.backends.asking.http import HttpClient
+from adapter.backends.asking.question import parameters
+from adapter.backends.upstream.settings import Upstream, UpstreamParameters
+from adapter.backends.upstream.values import samples
+from adapter.errors import BackendError, BackendRefused, BackendUnaware
+from adapter.rules.fill import Query
+from adapter.sample import RawSample
+
+_ROOT: Final = "/apis/external.metrics.k8s.io/v1beta1"
+_PING: Final = timedelta(seconds=5)
+_JSON: Final = {"Accept": "application/json"}
+
+
+class UpstreamBackend:
+    """A client of one such server."""
+
+    def __init__(self, name: str, settings: Upstream, clock: Callable[[], datetime]) -> None:
+        self.name = name
+        self._clock = clock
+        self._client = HttpClient(settings, clock, refusal=_refusal)
+
+    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+        """Return the metric's series; that it is not known there is an error, that it has none is not."""
+        target, now = _target(parameters(query, UpstreamParameters)), self._clock()
+
+        async def ask() -> tuple[RawSample, ...]:
+            answer = await self._client.request("GET", target, headers=_JSON)
+            return await asyncio.to_thread(samples, answer.body, now)
+
+        return await self._client.through(query.text, deadline, ask)
+
+    async def ping(self) -> None:
+        """Ask for what it serves."""
+        await self._client.get(_ROOT, _PING, headers=_JSON)
+
+    async def aclose(self) -> None:
+        """Let go of connections."""
+        await self._client.aclose()
+
+
+def _target(asked: UpstreamParameters) -> str:
+    path = f"{_ROOT}/namespaces/{quote(asked.namespace, safe='')}/{quote(asked.metric, safe='')}"
+    return f"{path}?labelSelector={quote(asked.selector, safe='')}" if asked.selector else path
+
+
+def _refusal(status: int, body: bytes) -> BackendError:
+    """Tell a metric that it does not know, and one that it cannot read, from a server that is in trouble itself."""
+    if status == HTTPStatus.NOT_FOUND:
+        return BackendUnaware(detail=_said(body))
+    if status in {HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT} and (said := _said(body)):
+        return BackendRefused(f"HTTP {status} {HTTPStatus(status).phrase}", detail=said)
+    return http_failures.of_status(status, body)
+
+
+class _Status(msgspec.Struct, frozen=True):
+    kind: str
+    message: str = ""
+
+
+def _said(body: bytes) -> str:
+    """Give the message of a ``Status``; nothing, if it is none: then it was somebody in between who answered."""
+    try:
+        status = msgspec.json.decode(body, type=_Status)
+    except msgspec.DecodeError:
+        return ""
+    return status.message[:300] if status.kind == "Status" else ""

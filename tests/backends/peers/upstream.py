@@ -1,0 +1,115 @@
+"""A second server of ours, in a thread of its own: the same code that answers an HPA, its rules set by the test."""
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from aiohttp import web
+
+from adapter.api.access_log import AccessLog
+from adapter.api.external_metrics import ExternalMetrics
+from adapter.api.server import Journal, Server
+from adapter.app import clock
+from adapter.auth.attributes import Attributes
+from adapter.auth.caller import Caller
+from adapter.backends.static import StaticBackend
+from adapter.config import Limits
+from adapter.errors import Unauthenticated
+from adapter.fetch import Fetcher
+from adapter.reader import RuleReader, Sources
+from adapter.rules.book import RuleBook
+from adapter.rules.rule import Rule, Series
+from adapter.telemetry import Telemetry
+from autoscaler.types.observation import FailureClass
+from tests.backends.contract import Case, HttpPeer, Json
+
+
+class Peer(HttpPeer):
+    kind = "upstream"
+    verified_against = "a second Steadyscale"
+    unknown_is = FailureClass.UNKNOWN_METRIC
+    not_meant: ClassVar = {
+        Case.EMPTY: "our own server tells that nothing matches as an error; test_upstream has an empty list"
+    }
+
+    def start(self) -> None:
+        self.token = self.folder / "token"
+        self.secrets = ("first-token-of-ours", "second-token-of-ours")
+        self._good = self.secrets[0]
+        self.renew()
+        self._loop = asyncio.new_event_loop()
+        self._book, self._told, started = RuleBook(), asyncio.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(started,), name="peer upstream")
+        self._thread.start()
+        assert started.wait(20)
+
+    def _run(self, started: threading.Event) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._serve(started))
+        self._loop.close()
+
+    async def _serve(self, started: threading.Event) -> None:
+        sources = Sources.of(Fetcher({"static": StaticBackend(clock)}, clock))
+        reader = RuleReader(self._book, sources, clock)
+        server = Server(
+            metrics=ExternalMetrics(reader, clock),
+            authenticator=self,
+            authorizer=self,
+            limits=Limits(),
+            journal=Journal(Telemetry(), AccessLog(lambda *_: None, clock)),
+        )
+        async with server.serving("127.0.0.1", 0, None) as port:
+            self.hop.upstream = ("127.0.0.1", port)
+            started.set()
+            await self._told.wait()
+        await sources.aclose()
+
+    async def authenticate(self, request: web.BaseRequest) -> Caller:
+        if request.headers.get("Authorization") != f"Bearer {self._good}":
+            raise Unauthenticated("not the token of this test")
+        return Caller("steadyscale", groups=())
+
+    async def authorize(self, caller: Caller, attributes: Attributes) -> None:
+        """Let whoever is known do anything."""
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._told.set)
+        self._thread.join(20)
+
+    def hold(self, numbers: Mapping[str, int]) -> None:
+        alone = [Rule(name, (Series(number, {"queue": name}),)) for name, number in numbers.items()]
+        together = Rule("all", tuple(Series(number, {"queue": name}) for name, number in numbers.items()))
+        done: Any = asyncio.run_coroutine_threadsafe(self._use([*alone, together]), self._loop)
+        done.result(20)
+
+    async def _use(self, rules: list[Rule]) -> None:
+        self._book.use_file(rules)
+
+    def settings(self) -> Json:
+        return {"url": self.hop.url, "bearerTokenFile": str(self.token)}
+
+    def one(self, name: str) -> Json:
+        return {"namespace": "shop", "metric": name}
+
+    def labels(self, name: str) -> Mapping[str, str]:
+        return {"queue": name}
+
+    def several(self) -> Json:
+        return {"namespace": "shop", "metric": "all"}
+
+    def talk_nonsense(self) -> None:
+        self.hop.answer_http(200, b'{"kind": "List", "items": []}')
+
+    @property
+    def shown(self) -> str:
+        return self._good
+
+    def expire(self) -> None:
+        self._good = next(each for each in self.secrets if each != self._good)
+
+    def renew(self) -> None:
+        self.token.write_text(self._good)
+
+    def lose_secret(self) -> None:
+        self.token.unlink()
