@@ -6,7 +6,7 @@ Nothing is retried, no redirect is followed, no cookie is kept, and nothing of t
 import asyncio
 import base64
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeVar
@@ -69,8 +69,18 @@ class HttpClient:
         except BackendError as error:
             raise without_secrets(error, self._secrets) from None
 
-    async def request(self, method: str, target: str, **options: Any) -> Answer:  # noqa: ANN401 - aiohttp's own
-        """Send one request and read its answer, inside of ``through``; raise our own errors for any but a good one."""
+    async def request(
+        self,
+        method: str,
+        target: str,
+        *,
+        accept: Collection[int] = (),
+        **options: Any,  # noqa: ANN401 - aiohttp's own
+    ) -> Answer:
+        """Send one request and read its answer, inside of ``through``.
+
+        Raise our own errors for any status but 200 and those to ``accept``.
+        """
         shown = await asyncio.to_thread(self._show)
         headers = {**shown.headers, **(options.pop("headers", None) or {})}
         try:
@@ -87,7 +97,7 @@ class HttpClient:
                 body = await self._body(response)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise http_failures.of_exception(error) from None
-        if response.status != HTTPStatus.OK:
+        if response.status != HTTPStatus.OK and response.status not in accept:
             raise http_failures.of_status(response.status, body)
         return Answer(response.status, response.headers, body)
 
