@@ -1,5 +1,6 @@
 """Metrics in, put together: backends opened, rules in force, and both replaced when the configuration changes."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -8,6 +9,7 @@ from typing import TypeAlias
 from adapter.backends.asking.settings import BackendSettings, Price
 from adapter.backends.backend import Backend
 from adapter.backends.entry import BackendEntry, price_per_day
+from adapter.backends.opening import prepare
 from adapter.backends.static import StaticBackend
 from adapter.comparison import Comparisons
 from adapter.config import Config
@@ -77,6 +79,8 @@ class MetricSupply:
     async def _use_backends(self, before: Mapping[str, BackendEntry], after: Mapping[str, BackendEntry]) -> None:
         """Open what is new or different and close what is gone; what stays as it was keeps its connections."""
         kept = {name for name, entry in after.items() if before.get(name) == entry}
+        for name in after.keys() - kept:
+            await asyncio.to_thread(prepare, after[name].settings)
         old = dict(self.fetcher.backends)
         opened = {name: old[name] if name in kept else self._open(name, entry) for name, entry in after.items()}
         self.fetcher.backends = {STATIC: old[STATIC], **opened}

@@ -10,6 +10,7 @@ from adapter.backends.asking.settings import PROMQL, BackendSettings, Price
 from adapter.backends.http.settings import Http
 from adapter.backends.opening import imported, missing
 from adapter.backends.prometheus.settings import Prometheus
+from adapter.backends.rabbitmq.settings import RabbitMq
 from adapter.backends.upstream.settings import Upstream
 from adapter.errors import ConfigInvalid
 from adapter.rules.rule import STATIC, Rule
@@ -36,6 +37,7 @@ class BackendEntry(Record, frozen=True):
     prometheus: Prometheus | None = None
     http: Http | None = None
     upstream: Upstream | None = None
+    rabbitmq: RabbitMq | None = None
 
     @property
     def kind(self) -> str:

@@ -22,6 +22,11 @@ def opened(name: str, settings: BackendSettings, clock: Callable[[], datetime]) 
     return made
 
 
+def prepare(settings: BackendSettings) -> None:
+    """Import what opening it will need; that reads many files, so where others wait do it in a thread."""
+    imported(settings.opened_by)
+
+
 def imported(place: str) -> Any:  # noqa: ANN401 - whatever is there
     """Give what is at ``package.module:name``."""
     module, _, name = place.partition(":")

@@ -6,7 +6,7 @@ Nothing is retried, no redirect is followed, no cookie is kept, and nothing of t
 import asyncio
 import base64
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeVar
@@ -46,11 +46,7 @@ class HttpClient:
     """Asks one server."""
 
     def __init__(
-        self,
-        settings: HttpSettings,
-        clock: Callable[[], datetime],
-        hidden: tuple[SecretFile, ...] = (),
-        refusal: Callable[[int, bytes], BackendError] = http_failures.of_status,
+        self, settings: HttpSettings, clock: Callable[[], datetime], hidden: tuple[SecretFile, ...] = ()
     ) -> None:
         self._settings = settings
         self._base = settings.url.rstrip("/")
@@ -60,9 +56,6 @@ class HttpClient:
         basic = settings.basic
         self._password = SecretFile(basic.password_file, "basic.passwordFile") if basic else None
         self._secrets = (*(each for each in (self._token, self._password) if each is not None), *hidden)
-        self._refusal = refusal
-        """What a status other than 200 means, where that is more than HTTP says."""
-
         self._session: aiohttp.ClientSession | None = None
 
     async def get(self, target: str, deadline: timedelta, **options: Any) -> Answer:  # noqa: ANN401 - aiohttp's own
@@ -76,8 +69,18 @@ class HttpClient:
         except BackendError as error:
             raise without_secrets(error, self._secrets) from None
 
-    async def request(self, method: str, target: str, **options: Any) -> Answer:  # noqa: ANN401 - aiohttp's own
-        """Send one request and read its answer, inside of ``through``; raise our own errors for any but a good one."""
+    async def request(
+        self,
+        method: str,
+        target: str,
+        *,
+        accept: Collection[int] = (),
+        **options: Any,  # noqa: ANN401 - aiohttp's own
+    ) -> Answer:
+        """Send one request and read its answer, inside of ``through``.
+
+        Raise our own errors for any status but 200 and those to ``accept``.
+        """
         shown = await asyncio.to_thread(self._show)
         headers = {**shown.headers, **(options.pop("headers", None) or {})}
         try:
@@ -94,8 +97,8 @@ class HttpClient:
                 body = await self._body(response)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise http_failures.of_exception(error) from None
-        if response.status != HTTPStatus.OK:
-            raise self._refusal(response.status, body)
+        if response.status != HTTPStatus.OK and response.status not in accept:
+            raise http_failures.of_status(response.status, body)
         return Answer(response.status, response.headers, body)
 
     async def aclose(self) -> None:

@@ -21,6 +21,8 @@ from adapter.sample import RawSample
 _ROOT: Final = "/apis/external.metrics.k8s.io/v1beta1"
 _PING: Final = timedelta(seconds=5)
 _JSON: Final = {"Accept": "application/json"}
+_EXPLAINED: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
+"""What such a server says of one metric, and what anyone says of himself."""
 
 
 class UpstreamBackend:
@@ -29,14 +31,16 @@ class UpstreamBackend:
     def __init__(self, name: str, settings: Upstream, clock: Callable[[], datetime]) -> None:
         self.name = name
         self._clock = clock
-        self._client = HttpClient(settings, clock, refusal=_refusal)
+        self._client = HttpClient(settings, clock)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return the metric's series; that it is not known there is an error, that it has none is not."""
         target, now = _target(parameters(query, UpstreamParameters)), self._clock()
 
         async def ask() -> tuple[RawSample, ...]:
-            answer = await self._client.request("GET", target, headers=_JSON)
+            answer = await self._client.request("GET", target, accept=_EXPLAINED, headers=_JSON)
+            if answer.status != HTTPStatus.OK:
+                raise _refusal(answer.status, answer.body)
             return await asyncio.to_thread(samples, answer.body, now)
 
         return await self._client.through(query.text, deadline, ask)
@@ -59,7 +63,7 @@ def _refusal(status: int, body: bytes) -> BackendError:
     """Tell a metric that it does not know, and one that it cannot read, from a server that is in trouble itself."""
     if status == HTTPStatus.NOT_FOUND:
         return BackendUnaware(detail=_said(body))
-    if status in {HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT} and (said := _said(body)):
+    if said := _said(body):
         return BackendRefused(f"HTTP {status} {HTTPStatus(status).phrase}", detail=said)
     return http_failures.of_status(status, body)
 

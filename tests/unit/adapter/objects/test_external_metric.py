@@ -5,6 +5,7 @@ import pytest
 from adapter.backends.entry import BackendEntry, ForObjects
 from adapter.backends.http.settings import Http
 from adapter.backends.prometheus.settings import Prometheus
+from adapter.backends.rabbitmq.settings import RabbitMq
 from adapter.errors import ConfigInvalid
 from adapter.objects.external_metric import rule_of
 from adapter.rules.rule import Aggregation, Namespacing, Rule
@@ -15,6 +16,7 @@ BACKENDS = {
     "labelled": BackendEntry(external_metrics=ForObjects(namespace_label="kube_ns"), prometheus=PROMETHEUS),
     "some": BackendEntry(external_metrics=ForObjects(namespaces=("bank",)), prometheus=PROMETHEUS),
     "closed": BackendEntry(prometheus=PROMETHEUS),
+    "rabbits": BackendEntry(external_metrics=ForObjects(namespace_label="vhost"), rabbitmq=RabbitMq(url="http://x")),
     "written": BackendEntry(external_metrics=ForObjects(namespaces=("shop",)), http=Http(url="http://x")),
 }
 
@@ -48,6 +50,7 @@ def test_the_label_is_the_backends_affair():
 
 
 def test_parts_cannot_be_confined_so_foreign_series_are_left_out():
+    assert made(backend="rabbits", parameters={"queue": "a"}).namespacing == Namespacing(label="vhost")
     document = {"metadata": {"namespace": "shop", "name": "queue"}, "spec": {"backend": "x", "parameters": {"a": 1}}}
     assert rule_of(document, None).namespacing == Namespacing(label="namespace")
 
@@ -80,7 +83,7 @@ def test_the_metric_may_have_a_name_that_no_object_can_have():
         ({"backend": "some", "query": "x"}, "spec.backend: 'some' is not open to ExternalMetrics of this namespace"),
         (
             {"backend": "opne", "query": "x"},
-            "spec.backend: there is no backend 'opne'; the backends are closed, labelled, open, some, written",
+            "spec.backend: there is no backend 'opne'; the backends are closed, labelled, open, rabbits, some, written",
         ),
         ({"backend": "open", "query": "x{"}, "spec.query: '}' is missing"),
         ({"backend": "open", "query": "x", "interval": "10ms"}, "spec.interval: must be at least 1s"),

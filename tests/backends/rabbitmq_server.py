@@ -1,0 +1,146 @@
+"""A real RabbitMQ on loopback, in a folder of its own: nothing of it is a service, nothing of it is left."""
+
+import json
+import shutil
+import time
+import urllib.error
+import urllib.request
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import pika
+
+from tests.backends.contract import require
+from tests.control_plane.cluster import LOOPBACK, free_port
+from tests.control_plane.process import Program
+
+SERVER: Final = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+ADMIN: Final = ("root-of-tests", "password-of-root")
+_PLUGINS: Final = "[rabbitmq_management]."
+
+
+class RabbitMqServer:
+    """One node with the management plugin."""
+
+    def __init__(self, folder: Path) -> None:
+        require("RabbitMQ", "rabbitmq-server", is_there=SERVER.exists() and shutil.which("epmd") is not None)
+        self.folder = folder
+        self.port, self.management_port, names, distribution = (free_port() for _ in range(4))
+        home = folder / "home"
+        home.mkdir(parents=True, exist_ok=True)
+        (folder / "plugins").write_text(_PLUGINS)
+        (folder / "rabbitmq.conf").write_text(
+            f"listeners.tcp.1 = {LOOPBACK}:{self.port}\n"
+            f"management.tcp.ip = {LOOPBACK}\n"
+            f"management.tcp.port = {self.management_port}\n"
+            f"default_user = {ADMIN[0]}\ndefault_pass = {ADMIN[1]}\n"
+            "collect_statistics_interval = 100\n"  # as a rule five seconds, for which a test need not wait
+        )
+        environment = {
+            "HOME": home,
+            "ERL_EPMD_PORT": names,
+            "ERL_EPMD_ADDRESS": LOOPBACK,
+            "RUNNING_UNDER_SYSTEMD": "true",  # so that the process is the node itself, and can be killed
+            "RABBITMQ_NODENAME": f"test{self.port}@localhost",
+            "RABBITMQ_MNESIA_BASE": folder / "mnesia",
+            "RABBITMQ_LOG_BASE": folder / "log",
+            "RABBITMQ_LOGS": "-",
+            "RABBITMQ_ENABLED_PLUGINS_FILE": folder / "plugins",
+            "RABBITMQ_CONFIG_FILE": folder / "rabbitmq",
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            "RABBITMQ_DIST_PORT": distribution,
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+        }
+        command = ["env", *(f"{key}={value}" for key, value in environment.items()), SERVER]
+        self.program = Program(command, folder / "server.log", self._is_ready)
+        self._names = Program(["epmd", "-port", str(names), "-address", LOOPBACK], folder / "epmd.log", lambda: True)
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self.management_port}"
+
+    def start(self) -> None:
+        self._names.start()
+        self.program.start(within=120)
+
+    def stop(self) -> None:
+        self.program.stop()
+        self._names.stop()
+
+    # ---- what is in it
+
+    def api(self, method: str, path: str, body: object = None) -> Any:
+        """Ask the management API ourselves, past everything that is under test."""
+        request = urllib.request.Request(f"{self.url}/api{path}", method=method)  # noqa: S310 - loopback
+        request.add_header("Authorization", f"Basic {b64encode(':'.join(ADMIN).encode()).decode()}")
+        if body is not None:
+            request.data = json.dumps(body).encode()
+            request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+            said = answer.read()
+        return json.loads(said) if said else None
+
+    def add_user(self, name: str, password: str, *vhosts: str) -> None:
+        """Let someone look, or give someone who may a new password."""
+        self.api("PUT", f"/users/{name}", {"password": password, "tags": "monitoring"})
+        for vhost in vhosts:
+            everything = {"configure": "", "write": "", "read": ".*"}
+            self.api("PUT", f"/permissions/{quote(vhost, safe='')}/{name}", everything)
+
+    def add_vhost(self, vhost: str) -> None:
+        self.api("PUT", f"/vhosts/{quote(vhost, safe='')}")
+
+    @contextmanager
+    def channel(self, vhost: str = "/") -> Iterator[Any]:
+        """Speak AMQP for the length of the block."""
+        credentials = pika.PlainCredentials(*ADMIN)
+        connection = pika.BlockingConnection(
+            pika.ConnectionParameters(LOOPBACK, self.port, vhost, credentials, heartbeat=0)
+        )
+        try:
+            yield connection.channel()
+        finally:
+            connection.close()
+
+    def fill(self, queue: str, messages: int, vhost: str = "/") -> None:
+        """Make a queue as long as that, whatever it was."""
+        with self.channel(vhost) as channel:
+            channel.queue_declare(queue)
+            channel.queue_purge(queue)
+            channel.confirm_delivery()
+            for _ in range(messages):
+                channel.basic_publish("", queue, b"work")
+
+    def hold(self, numbers: Mapping[str, int], vhost: str = "/") -> None:
+        """Make queues as long as that, and have no others; return when RabbitMQ would say so."""
+        for queue in self.queues(vhost):
+            if queue["name"] not in numbers:
+                self.api("DELETE", f"/queues/{quote(vhost, safe='')}/{quote(queue['name'], safe='')}")
+        for name, number in numbers.items():
+            self.fill(name, number, vhost)
+        self.wait_for(dict(numbers), vhost)
+
+    def wait_for(self, numbers: Mapping[str, int], vhost: str = "/") -> None:
+        ends = time.monotonic() + 20
+        while True:
+            cheap = {queue["name"]: queue.get("messages") for queue in self.queues(vhost, totals=True)}
+            whole = {queue["name"]: queue.get("messages") for queue in self.queues(vhost)}
+            if cheap == whole == numbers:
+                return
+            assert time.monotonic() < ends, (cheap, whole, numbers)
+            time.sleep(0.03)
+
+    def queues(self, vhost: str = "/", *, totals: bool = False) -> list[Any]:
+        how = "?disable_stats=true&enable_queue_totals=true" if totals else ""
+        found: list[Any] = self.api("GET", f"/queues/{quote(vhost, safe='')}{how}")
+        return found
+
+    def _is_ready(self) -> bool:
+        try:
+            return bool(self.api("GET", "/whoami")) and isinstance(self.queues(), list)
+        except (OSError, urllib.error.HTTPError):
+            return False
