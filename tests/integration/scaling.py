@@ -28,6 +28,8 @@ class Rig:
     namespace: str
     numbers: dict[str, int] = field(default_factory=dict)
     programs: list[Program] = field(default_factory=list)
+    more: Json = field(default_factory=dict)
+    """What else is in the configuration; rules come behind those of the numbers."""
 
     @property
     def config(self) -> Path:
@@ -41,7 +43,8 @@ class Rig:
                 self.numbers[name] = number
         rules = [{"name": name, "static": [{"value": value}]} for name, value in self.numbers.items()]
         fresh = self.config.with_suffix(".new")
-        fresh.write_text(json.dumps({"log": {"format": "text"}, "rules": rules}))
+        rules += self.more.get("rules", [])
+        fresh.write_text(json.dumps({"log": {"format": "text"}, **self.more, "rules": rules}))
         fresh.replace(self.config)
 
     def start(self, *flags: str, name: str = "one") -> Program:
@@ -100,6 +103,33 @@ class Rig:
 
     def logs(self) -> str:
         return "\n".join(program.tail(15) for program in self.programs)
+
+
+@contextmanager
+def short_fallbacks(rig: Rig) -> Iterator[None]:
+    """Let the definition accept fallbacks after seconds, as the floor we set does, for the length of the block."""
+    path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/metrics/items/properties/external"
+    least = f"{path}/properties/fallback/properties/failureDurationSeconds/minimum"
+
+    def let(seconds: int) -> None:
+        patch = json.dumps([{"op": "replace", "path": least, "value": seconds}])
+        rig.plane.kubectl("patch", "crd", "podautoscalers.steadyscale.dev", "--type=json", "-p", patch)
+
+    let(2)
+    yield
+    rig.plane.kubectl("delete", "spa", "--all", f"--namespace={rig.namespace}")
+    let(180)
+
+
+def create_soon(rig: Rig, scaler: Json) -> None:
+    """Create what a definition that was just changed accepts: the API server takes a moment to go by it."""
+    name = scaler["metadata"]["name"]
+    body = json.dumps({**scaler, "metadata": {"name": name, "namespace": rig.namespace}})
+
+    def accepted() -> bool:
+        return f"/{name} created" in rig.plane.kubectl("create", "-f", "-", stdin=body, check=False)
+
+    until(accepted, f"{name} is accepted")
 
 
 def allow_widgets(plane: ControlPlane) -> None:

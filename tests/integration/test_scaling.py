@@ -6,7 +6,16 @@ from collections.abc import Iterator
 import pytest
 
 from tests.control_plane.cluster import ControlPlane
-from tests.integration.scaling import Rig, allow_widgets, autoscaler, deployment, external, rig
+from tests.integration.scaling import (
+    Rig,
+    allow_widgets,
+    autoscaler,
+    create_soon,
+    deployment,
+    external,
+    rig,
+    short_fallbacks,
+)
 from tests.integration.service import until
 
 pytestmark = pytest.mark.apiserver
@@ -108,26 +117,15 @@ def test_a_metric_that_stays_away_is_replaced_by_its_fallback(running):
 
 @pytest.fixture
 def impatient(running: Rig) -> Iterator[Rig]:
-    """Let the definition accept what the setting of the floor accepts, for a while."""
-    path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/metrics/items/properties/external"
-    least = f"{path}/properties/fallback/properties/failureDurationSeconds/minimum"
-    crd = ("crd", "podautoscalers.steadyscale.dev", "--type=json")
-    running.plane.kubectl("patch", *crd, "-p", json.dumps([{"op": "replace", "path": least, "value": 2}]))
-    yield running
-    running.plane.kubectl("delete", "spa", "away", "--namespace=market")
-    running.plane.kubectl("patch", *crd, "-p", json.dumps([{"op": "replace", "path": least, "value": 180}]))
+    with short_fallbacks(running):
+        yield running
 
 
 def test_and_when_its_time_is_over_the_fallback_scales_until_the_metric_is_back(impatient):
     impatient.set(away=40)
     impatient.apply(deployment("away", 8))
-    scaler = autoscaler("away", external("away", fallback={"replicas": 14, "failureDurationSeconds": 3}))
-
-    def accepted() -> bool:  # the API server takes a moment to go by a definition that was changed
-        body = json.dumps({**scaler, "metadata": {"name": "away", "namespace": "market"}})
-        return "/away created" in impatient.plane.kubectl("create", "-f", "-", stdin=body, check=False)
-
-    until(accepted, "the shorter time is accepted")
+    fallback = {"replicas": 14, "failureDurationSeconds": 3}
+    create_soon(impatient, autoscaler("away", external("away", fallback=fallback)))
     impatient.says("ExternalMetricFallbackActive", "False", "NoFailureKnown", "away")
     impatient.set(away=None)
     impatient.says("ExternalMetricFallbackActive", "True", "FallbackActive", "away")
