@@ -34,7 +34,7 @@ class Opened:
 
 
 def configured(peer: ContractPeer, parameters: Json | None = None, **more: object) -> Config:
-    rule = {"name": "m", "backend": NAME, "parameters": parameters}
+    rule = {"name": "m", "backend": NAME, **peer.asking(parameters or {})}
     backends = {NAME: {peer.kind: {**peer.settings(), **more}}}
     return decode({"backends": backends, "rules": [rule] if parameters is not None else []})
 

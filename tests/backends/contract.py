@@ -105,6 +105,10 @@ class ContractPeer(ABC):
     def labels(self, name: str) -> Mapping[str, str]:
         """Say the labels that the series of one number has."""
 
+    def asking(self, parameters: Json) -> Json:
+        """Say the fields of a rule that asks this; a kind that is asked with a query makes one of it."""
+        return {"parameters": parameters}
+
     def several(self) -> Json:
         """Say the parameters of a rule for all numbers at once."""
         raise NotImplementedError

@@ -23,7 +23,7 @@ ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (
     ROOT / "README.md",
     ROOT / "manifests" / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 )
 WORDS: Final = {
     "yaml": {"theirs"},

@@ -94,7 +94,9 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lstrip("# ").lower()).replace(" ", "-")
 
 
-def test_every_page_is_in_the_index() -> None:
-    index = (ROOT / "docs" / "README.md").read_text()
-    names = [page.name for page in PAGES if page.parent.name == "docs" and page.name != "README.md"]
+@pytest.mark.parametrize("folder", ["docs", "docs/backends"])
+def test_every_page_is_in_the_index(folder: str) -> None:
+    index = (ROOT / folder / "README.md").read_text()
+    names = [page.name for page in PAGES if page.parent == ROOT / folder and page.name != "README.md"]
+    assert names
     assert [name for name in names if f"]({name})" not in index] == []

@@ -19,6 +19,9 @@ class Trouble:
         """``stall``, ``drip``, ``reset``, ``hang-up``, ``garbage``, ``truncate`` or a status such as ``503``."""
 
         self.body = b'{"status":"error","errorType":"internal","error":"as told"}'
+        self.extra: dict[str, str] = {}
+        """Headers of its own answers."""
+
         self.url = ""
         self.over = threading.Event()
         """Set: whoever stalls or drips stops it."""
@@ -81,6 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
+        for header, text in self.trouble.extra.items():
+            self.send_header(header, text)
         if self.close_connection:  # said, or the next question may be sent just while it closes
             self.send_header("Connection", "close")
         self.end_headers()

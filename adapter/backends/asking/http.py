@@ -17,7 +17,7 @@ from yarl import URL
 from adapter.backends.asking import http_failures
 from adapter.backends.asking.guard import Guard
 from adapter.backends.asking.http_settings import HttpSettings
-from adapter.backends.asking.secret_file import SecretFile, without_secrets
+from adapter.backends.asking.secret_file import Hidden, SecretFile, without_secrets
 from adapter.backends.asking.tls import TlsFiles
 from adapter.errors import BackendError, BackendRefused
 
@@ -45,9 +45,7 @@ class _Shown(NamedTuple):
 class HttpClient:
     """Asks one server."""
 
-    def __init__(
-        self, settings: HttpSettings, clock: Callable[[], datetime], hidden: tuple[SecretFile, ...] = ()
-    ) -> None:
+    def __init__(self, settings: HttpSettings, clock: Callable[[], datetime], hidden: tuple[Hidden, ...] = ()) -> None:
         self._settings = settings
         self._base = settings.url.rstrip("/")
         self._guard = Guard(settings.breaker, clock)
@@ -55,7 +53,9 @@ class HttpClient:
         self._token = SecretFile(settings.bearer_token_file, "bearerTokenFile") if settings.bearer_token_file else None
         basic = settings.basic
         self._password = SecretFile(basic.password_file, "basic.passwordFile") if basic else None
-        self._secrets = (*(each for each in (self._token, self._password) if each is not None), *hidden)
+        self._headers = {key: SecretFile(path, f"headerFiles.{key}") for key, path in settings.header_files.items()}
+        own = (self._token, self._password, *self._headers.values())
+        self._secrets = (*(each for each in own if each is not None), Hidden(*settings.headers.values()), *hidden)
         self._session: aiohttp.ClientSession | None = None
 
     async def get(self, target: str, deadline: timedelta, **options: Any) -> Answer:  # noqa: ANN401 - aiohttp's own
@@ -109,7 +109,7 @@ class HttpClient:
 
     def _show(self) -> _Shown:
         """Put together what we show; in a thread, because secrets and certificates are files."""
-        headers = dict(self._settings.headers)
+        headers = {**self._settings.headers, **{key: file.read_now() for key, file in self._headers.items()}}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token.read_now()}"
         elif self._password is not None and self._settings.basic is not None:

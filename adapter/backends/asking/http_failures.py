@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Final
 
 import aiohttp
-from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError
+from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError, PayloadEncodingError
 
 from adapter.errors import (
     BackendError,
@@ -39,6 +39,7 @@ _BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]
     (socket.gaierror, BackendUnreachable, "its name does not resolve"),
     (TimeoutError, BackendTimedOut, "no answer in time"),
     (ContentEncodingError, BackendRefused, "the answer cannot be decoded"),
+    (PayloadEncodingError, BackendUnreachable, "the connection broke"),  # it ended before it was complete
     (aiohttp.ClientResponseError, BackendRefused, "it answers, but not in HTTP"),
     (HttpProcessingError, BackendRefused, "it answers, but not in HTTP"),
     (aiohttp.InvalidURL, BadQuery, "that is no URL to ask"),

@@ -30,6 +30,9 @@ class HttpSettings(BackendSettings, frozen=True):
     headers: Mapping[str, str] = {}
     """Sent with every request. No secrets: what is here can be read in the configuration."""
 
+    header_files: Mapping[str, str] = {}
+    """Headers whose values are secrets, such as ``X-Api-Key``: by name the file, read at every request."""
+
     tls: Tls = Tls()
     proxy_url: str = ""
     """An HTTP proxy on the way. The environment's are not used: they would be a hop nobody sees here."""
@@ -49,16 +52,16 @@ class HttpSettings(BackendSettings, frozen=True):
             yield f"{at}.basic: excludes bearerTokenFile"
         yield from tls_problems(self.tls, f"{at}.tls")
         yield from at_least_one({"connections": self.connections, "breaker.failures": self.breaker.failures}, at)
-        yield from header_problems(self.headers, at)
+        yield from _header_problems(self.headers, f"{at}.headers")
+        yield from _header_problems(dict.fromkeys(self.header_files, ""), f"{at}.headerFiles")
 
 
-def header_problems(headers: Mapping[str, str], at: str) -> Iterator[str]:
-    """Say which headers cannot or should not be sent."""
+def _header_problems(headers: Mapping[str, str], at: str) -> Iterator[str]:
     for key, value in headers.items():
         if not (key.isascii() and key.isprintable() and value.isprintable()) or ":" in key or " " in key:
-            yield f"{at}.headers.{key}: cannot be sent as a header"
+            yield f"{at}.{key}: cannot be sent as a header"
         elif key.lower() == "authorization":
-            yield f"{at}.headers.{key}: use bearerTokenFile or basic, so that the secret is in a file of its own"
+            yield f"{at}.{key}: use bearerTokenFile or basic, so that the secret is in a file of its own"
 
 
 def _url_problems(settings: HttpSettings, at: str) -> Iterator[str]:

@@ -11,20 +11,38 @@ _SHORTEST: Final = 4
 """Shorter texts are no secrets worth the name, and taking them out would make nonsense of what was said."""
 
 _HIDDEN: Final = "***"
-_REMEMBERED: Final = 4  # an answer may come that was asked with the secret before
+_REMEMBERED: Final = 16  # an answer may come that was asked with the secret before
 
 E = TypeVar("E", bound=BackendError)
 
 
-class SecretFile:
+class Hidden:
+    """Texts that are not to be seen."""
+
+    def __init__(self, *texts: str) -> None:
+        self._texts = tuple(texts)
+
+    def hide(self, *texts: str) -> None:
+        """Hide these, too, such as a secret as it is encoded on the way; those of long ago are forgotten."""
+        fresh = tuple(text for text in texts if text not in self._texts)
+        self._texts = (*self._texts, *fresh)[-_REMEMBERED:]
+
+    def scrubbed(self, text: str) -> str:
+        """Take them out of what somebody said: some servers repeat what they are shown."""
+        for hidden in sorted(self._texts, key=len, reverse=True):
+            if len(hidden) >= _SHORTEST:
+                text = text.replace(hidden, _HIDDEN)
+        return text
+
+
+class SecretFile(Hidden):
     """One secret in one file."""
 
     def __init__(self, path: str, setting: str) -> None:
+        super().__init__()
         self._path = Path(path)
         self._setting = setting
         """What the configuration calls it, for who must mend it."""
-
-        self._known: list[str] = []
 
     async def read(self) -> str:
         """Return what is in the file now; raise ``BackendUnauthorized`` if that is nothing to show anyone."""
@@ -41,23 +59,11 @@ class SecretFile:
         self.hide(found)
         return found
 
-    def hide(self, *forms: str) -> None:
-        """Note what else the secret looks like on the way, such as encoded: that must not be seen either."""
-        fresh = [form for form in forms if form not in self._known]
-        self._known = [*self._known, *fresh][-2 * _REMEMBERED :]
-
-    def scrubbed(self, text: str) -> str:
-        """Take the secret out of what somebody said: some servers repeat it."""
-        for secret in sorted(self._known, key=len, reverse=True):
-            if len(secret) >= _SHORTEST:
-                text = text.replace(secret, _HIDDEN)
-        return text
-
     def __repr__(self) -> str:
         return f"SecretFile({self._setting})"
 
 
-def without_secrets(error: E, secrets: Iterable[SecretFile]) -> E:
+def without_secrets(error: E, secrets: Iterable[Hidden]) -> E:
     """Make the same error without any of these in it."""
     message, detail = error.message, error.detail
     for secret in secrets:

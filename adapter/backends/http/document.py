@@ -30,7 +30,7 @@ def samples(body: bytes, asked: HttpParameters, now: datetime) -> tuple[RawSampl
 def _of_json(body: bytes, expression: str, now: datetime) -> Iterator[RawSample]:
     try:
         document = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BackendRefused("it answers, but not with JSON", detail=str(error)[:200]) from None
     try:
         found = _searched(expression).search(document) if expression else document
@@ -139,7 +139,7 @@ def expression_problems(asked: HttpParameters, at: str) -> Iterator[str]:
                 Element("x").findall(asked.value.partition("/@")[0] or ".")
             case "text":
                 _compiled(asked.value)
-    except (jmespath.exceptions.JMESPathError, SyntaxError, KeyError, regex.error) as error:
+    except (jmespath.exceptions.JMESPathError, SyntaxError, KeyError, RecursionError, regex.error) as error:
         yield f"{at}.value: cannot be understood: {str(error).splitlines()[0]}"
 
 

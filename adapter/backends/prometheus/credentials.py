@@ -29,16 +29,20 @@ class Credentials(AuthBase):
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
         """Put them on."""
         request.headers.update(self._settings.headers)
+        secrets = {key: _secret(path, f"headerFiles.{key}") for key, path in self._settings.header_files.items()}
+        request.headers.update(secrets)
+        shown = tuple(secrets.values())
         basic = self._settings.basic
         if self._settings.bearer_token_file:
             token = _secret(self._settings.bearer_token_file, "bearerTokenFile")
-            self._shown = (token,)
+            shown += (token,)
             request.headers["Authorization"] = f"Bearer {token}"
         elif basic is not None:
             password = _secret(basic.password_file, "basic.passwordFile")
             written = _basic_auth_str(basic.username, password)
-            self._shown = (password, written.removeprefix("Basic "))
+            shown += (password, written.removeprefix("Basic "))
             request.headers["Authorization"] = written
+        self._shown = shown  # at once: another thread may be taking them out of something
         return request
 
 

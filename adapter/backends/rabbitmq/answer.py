@@ -62,7 +62,7 @@ def decoded(body: bytes, shape: type[T]) -> T:
     """Read an answer; raise ``BackendRefused`` if it is none of RabbitMQ's."""
     try:
         return msgspec.json.decode(body, type=shape)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BackendRefused("it answers, but not as RabbitMQ does", detail=str(error)[:200]) from None
 
 
@@ -70,7 +70,7 @@ def is_refused_for(error: str, body: bytes) -> bool:
     """Say whether an answer is RabbitMQ's own with this error; a proxy's may have the same status."""
     try:
         return msgspec.json.decode(body, type=Refusal).error == error
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
 
 
