@@ -16,7 +16,7 @@ from adapter.backends.opening import opened
 from adapter.config import Config, decode
 from adapter.rules.fill import Query, whole
 from adapter.sample import RawSample
-from tests.backends.contract import Case, ContractPeer, Json, every_peer
+from tests.backends.contract import ContractPeer, Json, every_peer
 from tests.backends.hop import hop
 
 NAME = "it"
@@ -76,13 +76,22 @@ def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             peer.stop()
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the cases that have no meaning for a peer, each of which the page lists with its reason."""
+    left_out = [item for item in items if _is_not_meant(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _is_not_meant(item: pytest.Item) -> bool:
+    marker, call = item.get_closest_marker("case"), getattr(item, "callspec", None)
+    return marker is not None and call is not None and marker.args[0] in call.params["running"].not_meant
+
+
 @pytest.fixture
-def peer(running: ContractPeer, request: pytest.FixtureRequest) -> Iterator[ContractPeer]:
-    """The peer with nothing wrong with it. A case that has no meaning for it is left out, and said why."""
-    marker = request.node.get_closest_marker("case")
-    case: Case | None = marker.args[0] if marker else None  # a kind's own tests are no case
-    if case is not None and (reason := running.not_meant.get(case)):
-        pytest.skip(f"{running.kind}, {case}: {reason}")
+def peer(running: ContractPeer) -> Iterator[ContractPeer]:
+    """The peer with nothing wrong with it."""
     running.recover()
     yield running
     running.recover()
