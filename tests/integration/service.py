@@ -82,6 +82,7 @@ def process(
     *,
     files: dict[str, str] | None = None,
     metrics: dict[str, Any] | None = None,
+    flags: tuple[str, ...] = ("--no-autoscaler",),
     **self_managed: str,
 ) -> Program:
     """Make ready to run our process on a port, with its service account's token and nothing else."""
@@ -90,8 +91,7 @@ def process(
     config.write_text(json.dumps({**_config(port, tls), **(metrics or {})}))
     token = plane.kubectl("create", "token", "steadyscale", "--namespace=steadyscale", "--duration=1h").strip()
     kubeconfig = plane.kubeconfig_with_token(f"service-{port}", token)
-    command = [sys.executable, "-m", "adapter", "serve", "--no-autoscaler", f"--config={config}"]
-    command.append(f"--kubeconfig={kubeconfig}")
+    command = [sys.executable, "-m", "adapter", "serve", *flags, f"--config={config}", f"--kubeconfig={kubeconfig}"]
     return Program(command, log, lambda: _is_ready(port))
 
 
