@@ -68,6 +68,9 @@ class ContractPeer(ABC):
     garbage_is: ClassVar[frozenset[FailureClass]] = frozenset({FailureClass.REFUSED})
     """What nonsense in place of an answer may be taken for."""
 
+    begins: ClassVar[bytes] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
+    """How a long answer begins in its protocol."""
+
     cut_is: ClassVar[frozenset[FailureClass]] = frozenset({FailureClass.UNREACHABLE})
 
     patience: ClassVar[float] = 5.0

@@ -56,7 +56,7 @@ class Hop:
         """Take everything and answer nothing."""
         self._tell("stall")
 
-    def drip(self, beginning: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n") -> None:
+    def drip(self, beginning: bytes) -> None:
         """Begin to answer, and send a byte now and then."""
         self._tell("drip", answer=beginning)
 

@@ -128,7 +128,7 @@ async def test_a_byte_now_and_then_keeps_nobody_past_the_deadline(peer: Contract
     peer.hold(NUMBERS)
     async with backend_of(peer) as opened:
         await is_well(opened, peer)
-        peer.hop.drip()
+        peer.hop.drip(peer.begins)
         await deadline_kept(opened)
         peer.recover()
         await is_well(opened, peer)
