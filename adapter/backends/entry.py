@@ -9,6 +9,7 @@ from adapter import strict
 from adapter.backends.asking.settings import PROMQL, BackendSettings, Price
 from adapter.backends.http.settings import Http
 from adapter.backends.opening import imported, missing
+from adapter.backends.postgresql.settings import PostgreSql
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.rabbitmq.settings import RabbitMq
 from adapter.backends.upstream.settings import Upstream
@@ -38,6 +39,7 @@ class BackendEntry(Record, frozen=True):
     http: Http | None = None
     upstream: Upstream | None = None
     rabbitmq: RabbitMq | None = None
+    postgresql: PostgreSql | None = None
 
     @property
     def kind(self) -> str:

@@ -1,0 +1,1 @@
+"""PostgreSQL: numbers that a query finds, and cannot change."""

@@ -1,0 +1,77 @@
+"""The PostgreSQL backend: one query for each question, in a transaction that can only read and ends by itself."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from adapter.backends.asking.guard import Guard
+from adapter.backends.asking.question import parameters
+from adapter.backends.asking.secret_file import without_secrets
+from adapter.backends.postgresql import failures
+from adapter.backends.postgresql.connections import Connections
+from adapter.backends.postgresql.rows import columns, samples
+from adapter.backends.postgresql.settings import PostgreSql, PostgreSqlParameters
+from adapter.errors import BackendError, BackendRefused
+from adapter.rules.fill import Query
+from adapter.sample import RawSample
+
+T = TypeVar("T")
+_PING: Final = timedelta(seconds=5)
+_UNNAMED: Final = ""
+
+
+class PostgreSqlBackend:
+    """A client of one database."""
+
+    def __init__(self, name: str, settings: PostgreSql, clock: Callable[[], datetime]) -> None:
+        self.name = name
+        self._most = settings.most_rows
+        self._clock = clock
+        self._guard = Guard(settings.breaker, clock)
+        self._connections = Connections(settings)
+
+    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+        """Return a series for each row."""
+        asked, now = parameters(query, PostgreSqlParameters), self._clock()
+        ends = asyncio.get_running_loop().time() + deadline.total_seconds()
+        return await self._ask(query.text, deadline, lambda: self._rows(asked, now, ends))
+
+    async def ping(self) -> None:
+        """Begin a transaction, and end it."""
+        ends = asyncio.get_running_loop().time() + _PING.total_seconds()
+
+        async def ask() -> None:
+            try:
+                async with self._connections.reading(ends):
+                    pass
+            except failures.LIBRARY as error:
+                raise failures.of_exception(error) from None
+
+        await self._ask("ping", _PING, ask)
+
+    async def aclose(self) -> None:
+        """End what is under way, then let go of connections."""
+        await self._guard.aclose()
+        await self._connections.aclose()
+
+    async def _ask(self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
+        password = self._connections.password
+        try:
+            return await self._guard.ask(about, deadline, ask)
+        except BackendError as error:
+            raise without_secrets(error, (password,) if password is not None else ()) from None
+
+    async def _rows(self, asked: PostgreSqlParameters, now: datetime, ends: float) -> tuple[RawSample, ...]:
+        try:
+            async with self._connections.reading(ends) as connection:
+                # A statement that is prepared is a single one: nothing can follow that would end the transaction.
+                statement = await connection.prepare(asked.query, name=_UNNAMED)
+                where = columns([each.name for each in statement.get_attributes()], asked)
+                cursor = await statement.cursor()
+                rows = await cursor.fetch(self._most + 1)
+        except failures.LIBRARY as error:
+            raise failures.of_exception(error) from None
+        if len(rows) > self._most:
+            raise BackendRefused("the query finds more rows than mostRows")
+        return tuple(samples(rows, where, now))
