@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from adapter import strict
 from adapter.backends.asking.settings import PROMQL, BackendSettings, Price
+from adapter.backends.datadog.settings import Datadog
 from adapter.backends.http.settings import Http
 from adapter.backends.opening import imported, missing
 from adapter.backends.postgresql.settings import PostgreSql
@@ -40,6 +41,7 @@ class BackendEntry(Record, frozen=True):
     upstream: Upstream | None = None
     rabbitmq: RabbitMq | None = None
     postgresql: PostgreSql | None = None
+    datadog: Datadog | None = None
 
     @property
     def kind(self) -> str:
