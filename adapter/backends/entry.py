@@ -9,6 +9,7 @@ from adapter import strict
 from adapter.backends.asking.settings import PROMQL, BackendSettings, Price
 from adapter.backends.datadog.settings import Datadog
 from adapter.backends.http.settings import Http
+from adapter.backends.newrelic.settings import NewRelic
 from adapter.backends.opening import imported, missing
 from adapter.backends.postgresql.settings import PostgreSql
 from adapter.backends.prometheus.settings import Prometheus
@@ -42,6 +43,7 @@ class BackendEntry(Record, frozen=True):
     rabbitmq: RabbitMq | None = None
     postgresql: PostgreSql | None = None
     datadog: Datadog | None = None
+    newrelic: NewRelic | None = None
 
     @property
     def kind(self) -> str:
