@@ -1,0 +1,96 @@
+import asyncio
+import math
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.backends.asking.setting_apart import SettingApart
+from adapter.errors import BackendError, BackendRefused, BadQuery
+
+TIME = timedelta(seconds=5)
+
+
+class System:
+    """Doubles numbers, many at a time; one that is bad makes it refuse all that came with it."""
+
+    def __init__(self, *bad: int, groups: int = 1) -> None:
+        self.bad = set(bad)
+        self.calls: list[list[int]] = []
+        self.fails: BackendError | None = None
+        self.apart: SettingApart[int, int] = SettingApart(self.call, text=str, together=lambda each: each % groups)
+
+    async def call(self, questions: Sequence[int], ends: float) -> Sequence[int | BackendError]:
+        self.calls.append(list(questions))
+        await asyncio.sleep(0)
+        assert ends > asyncio.get_running_loop().time()
+        if self.fails is not None:
+            raise self.fails
+        if self.bad & set(questions):
+            raise BadQuery("one of them")
+        return [each * 2 for each in questions]
+
+    async def send(self, questions: Sequence[int]) -> list[int | str]:
+        self.calls.clear()
+        found = await self.apart.send(questions, TIME)
+        return [type(each).__name__ if isinstance(each, BackendError) else each for each in found]
+
+
+def expected(questions: Sequence[int], bad: set[int]) -> list[int | str]:
+    return ["BadQuery" if each in bad else each * 2 for each in questions]
+
+
+@given(
+    questions=st.lists(st.integers(0, 60), max_size=40, unique=True),
+    bad=st.sets(st.integers(0, 60), max_size=6),
+    groups=st.integers(1, 4),
+)
+def test_whoever_is_bad_the_others_have_their_answers_at_once_and_by_few_calls_from_then_on(
+    questions: list[int], bad: set[int], groups: int
+) -> None:
+    async def run() -> None:
+        system = System(*bad, groups=groups)
+        assert await system.send(questions) == expected(questions, bad)
+        sought = bad & set(questions)
+        most = groups + len(sought) * 2 * (math.ceil(math.log2(max(len(questions), 2))) + 1)
+        assert len(system.calls) <= most
+        assert await system.send(questions) == expected(questions, bad)
+        assert len(system.calls) <= groups + len(sought), "each bad one has a call of its own, and nobody is looked for"
+
+    asyncio.run(run())
+
+
+async def test_who_is_good_again_goes_with_the_others():
+    system = System(3)
+    await system.send(range(8))
+    system.bad.clear()
+    assert await system.send(range(8)) == expected(range(8), set())
+    assert sorted(map(len, system.calls)) == [1, 7]
+    await system.send(range(8))
+    assert system.calls == [list(range(8))]
+
+
+async def test_a_failure_that_is_no_questions_is_everyones_and_nobody_is_looked_for():
+    system = System()
+    system.fails = BackendRefused("asked too often")
+    assert await system.send(range(8)) == ["BackendRefused"] * 8
+    assert len(system.calls) == 1
+
+
+async def test_bad_ones_of_long_ago_are_forgotten():
+    system = System(*range(1500))
+    for number in range(1500):
+        await system.send([number])
+    assert len(system.apart._bad) == 1000
+
+
+async def test_who_leaves_ends_the_calls():
+    system = System()
+    sending = asyncio.create_task(system.apart.send([1, 2], TIME))
+    await asyncio.sleep(0)
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    assert not asyncio.all_tasks() - {asyncio.current_task()}
