@@ -1,7 +1,7 @@
 """One bad question among many that are sent as one call must not take the others along.
 
 Where a system refuses a whole call because of one question, that one is looked for by halves, and is sent by itself
-from then on, until it is good again.
+from then on, until it is good again. What is known of it is kept: a search that a deadline ends goes on with the next.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 _MOST: Final = 1000
-"""Bad questions that are remembered; those of rules that are gone are pushed out some day."""
+"""Questions that are under suspicion at most; those of rules that are gone are pushed out some day."""
 
 
 class SettingApart(Generic[Q, A]):
@@ -37,40 +37,49 @@ class SettingApart(Generic[Q, A]):
         self._together = together
         """Which questions can go by one call: those of which this says the same."""
 
-        self._bad: dict[str, None] = {}
+        self._suspects: dict[str, str] = {}
+        """By question: which part of a call that was refused it goes with; it alone, if it was refused alone."""
 
     async def send(self, questions: Sequence[Q], left: timedelta) -> Sequence[A | BackendError]:
         """Ask everything within this time, and give an answer or an error for each, in their order."""
         ends = asyncio.get_running_loop().time() + left.total_seconds()
-        groups: dict[Hashable, list[int]] = {}
+        groups: dict[tuple[Hashable, str], list[int]] = {}
         for place, question in enumerate(questions):
-            text = self._text(question)
-            alone: Hashable = ("alone", text) if text in self._bad else ("with", self._together(question))
-            groups.setdefault(alone, []).append(place)
+            part = self._suspects.get(self._text(question), "")
+            groups.setdefault((self._together(question), part), []).append(place)
         found = await asyncio.gather(
-            *(self._halves([questions[place] for place in places], ends) for places in groups.values())
+            *(self._ask([questions[place] for place in places], part, ends) for (_, part), places in groups.items())
         )
         answers: dict[int, A | BackendError] = {}
         for places, theirs in zip(groups.values(), found, strict=True):
             answers.update(zip(places, theirs, strict=True))
         return [answers[place] for place in range(len(questions))]
 
-    async def _halves(self, questions: Sequence[Q], ends: float) -> Sequence[A | BackendError]:
+    async def _ask(self, questions: Sequence[Q], part: str, ends: float) -> Sequence[A | BackendError]:
         try:
             answers = await self._call(questions, ends)
         except BadQuery as error:
             if len(questions) == 1:
-                self._remember(self._text(questions[0]))
+                text = self._text(questions[0])
+                self._suspect(questions, f"alone {text}")
                 return [error]
-            half = len(questions) // 2
-            return [*await self._halves(questions[:half], ends), *await self._halves(questions[half:], ends)]
+            return await self._halves(questions, part, ends)
         except BackendError as error:
             return [error] * len(questions)
         for question in questions:
-            self._bad.pop(self._text(question), None)
+            self._suspects.pop(self._text(question), None)
         return answers
 
-    def _remember(self, text: str) -> None:
-        self._bad[text] = None
-        while len(self._bad) > _MOST:
-            del self._bad[next(iter(self._bad))]
+    async def _halves(self, questions: Sequence[Q], part: str, ends: float) -> Sequence[A | BackendError]:
+        middle = len(questions) // 2
+        halves = {f"{part}0": questions[:middle], f"{part}1": questions[middle:]}
+        for each, half in halves.items():
+            self._suspect(half, each)
+        first, second = await asyncio.gather(*(self._ask(half, each, ends) for each, half in halves.items()))
+        return [*first, *second]
+
+    def _suspect(self, questions: Sequence[Q], part: str) -> None:
+        for question in questions:
+            self._suspects[self._text(question)] = part
+        while len(self._suspects) > _MOST:
+            del self._suspects[next(iter(self._suspects))]

@@ -92,7 +92,7 @@ class Datadog(BackendSettings, frozen=True):
     questions_per_call: int = 35
     """How many rules' questions go by one call."""
 
-    pace: timedelta = timedelta(seconds=1)
+    pace: timedelta = timedelta(milliseconds=200)
     """The least time between two calls."""
 
     tls: Tls = Tls()
