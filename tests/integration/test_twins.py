@@ -6,12 +6,14 @@ rest.
 """
 
 import json
+import re
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.control_plane.cluster import ControlPlane, free_port
+from tests.control_plane.process import Program
 from tests.integration.scaling import Json, Rig, autoscaler, deployment, external, rig
 from tests.integration.service import apply_manifests, service
 
@@ -55,6 +57,14 @@ def twins(plane: ControlPlane) -> Iterator[Rig]:
         yield ready
 
 
+@pytest.fixture
+def ways(twins: Rig) -> Iterator["Ways"]:
+    seen = Ways(twins)
+    seen.watch.start()
+    yield seen
+    seen.watch.stop()
+
+
 def publish(twins: Rig, number: int | None) -> None:
     """Let both adapters serve the same number."""
     twins.set(load=number, steady=STEADY)
@@ -65,33 +75,39 @@ def publish(twins: Rig, number: int | None) -> None:
 
 
 class Ways:
-    """All sizes that were seen, one change after the other."""
+    """All sizes that there were, one change after the other; watched, since a look now and then misses some."""
 
     def __init__(self, twins: Rig) -> None:
-        self._twins = twins
-        self._sizes: dict[str, list[int]] = {}
+        self._twins, plane = twins, twins.plane
+        shown = '{.metadata.name} {.spec.replicas}{"\\n"}'
+        command = [plane.kubectl_path, f"--kubeconfig={plane.kubeconfig('admin')}", "get", "deployments"]
+        command += ["--namespace=twins", "--watch", f"--output=jsonpath={shown}"]
+        self.watch = Program(command, plane.folder / "twins.sizes", lambda: True)
 
     def rest(self) -> None:
         """Follow the sizes until none has changed for a while, and none is on its way."""
         began = changed = time.monotonic()
+        before = self._sizes()
         while time.monotonic() - changed < AT_REST:
-            assert time.monotonic() - began < AT_MOST, f"no rest within {AT_MOST} s: {self._sizes}"
-            seen = self._twins.plane.get("deployments,hpa,spa", "--namespace=twins")["items"]
-            moves = [self._changed(one) if one["kind"] == "Deployment" else _is_held_back(one) for one in seen]
-            if any(moves):
-                changed = time.monotonic()
+            assert time.monotonic() - began < AT_MOST, f"no rest within {AT_MOST} s: {before}"
+            seen = self._twins.plane.get("hpa,spa", "--namespace=twins")["items"]
+            sizes = self._sizes()
+            if sizes != before or any(map(_is_held_back, seen)):
+                before, changed = sizes, time.monotonic()
             time.sleep(0.3)
 
-    def _changed(self, deployment: Json) -> bool:
-        size, way = deployment["spec"]["replicas"], self._sizes.setdefault(deployment["metadata"]["name"], [])
-        if way[-1:] == [size]:
-            return False
-        way.append(size)
-        return True
+    def _sizes(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for name, size in re.findall(r"^(\S+) (\d+)\n", self.watch.log.read_text(), re.MULTILINE):
+            way = found.setdefault(name, [])
+            if way[-1:] != [int(size)]:
+                way.append(int(size))
+        return found
 
     def of(self, whose: str) -> dict[str, list[int]]:
         """Give the ways of ours, or of theirs."""
-        return {name: self._sizes[f"{whose}-{name}"] for name in SPECS}
+        sizes = self._sizes()
+        return {name: sizes[f"{whose}-{name}"] for name in SPECS}
 
 
 def _is_held_back(autoscaler: Json) -> bool:
@@ -100,7 +116,7 @@ def _is_held_back(autoscaler: Json) -> bool:
     return any(one["type"] == "ScalingLimited" and one["reason"] in HELD_BACK for one in conditions)
 
 
-def test_twins_go_the_same_way(twins):
+def test_twins_go_the_same_way(twins, ways):
     publish(twins, 20)
     native = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
     for name, spec in SPECS.items():
@@ -110,7 +126,6 @@ def test_twins_go_the_same_way(twins):
         theirs = json.loads(json.dumps({**mine, **native}))
         theirs["metadata"]["name"] = theirs["spec"]["scaleTargetRef"]["name"] = f"theirs-{name}"
         twins.apply(deployment(f"ours-{name}", 4), deployment(f"theirs-{name}", 4), mine, theirs)
-    ways = Ways(twins)
     ways.rest()
     for number in DAY:
         publish(twins, number)
