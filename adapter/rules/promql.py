@@ -1,7 +1,8 @@
 """Just enough PromQL to find every place in an expression that reads series, and to add matchers there.
 
 The expression is cut into tokens as Prometheus' lexer does, so that a brace in a string or a comment is never taken
-for one that counts. What could be read in two ways is refused: a matcher that was not added would be a hole.
+for one that counts. What could be read in two ways is refused: a matcher that was not added would be a hole. So is a
+comment with a carriage return in it: to Prometheus it ends there, to others with the line.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import Final
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+)
-      | (?P<comment>\#[^\n]*)
+      | (?P<comment>\#[^\r\n]*(?=\r?(?:\n|\Z)))
       | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)
       | (?P<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:ms|[smhdwy])?(?:\d+(?:ms|[smhdwy]))*)
       | (?P<name>[A-Za-z_:][A-Za-z0-9_:]*)

@@ -7,8 +7,9 @@ import pytest
 
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.errors import BadQuery
+from adapter.rules.confine import confined
 from adapter.rules.fill import Query
-from adapter.rules.promql import with_matchers
+from adapter.rules.promql import PromqlError, with_matchers
 from adapter.rules.query import equals, literal, quoted
 from adapter.sample import RawSample
 from tests.prometheus.fixed import HOSTILE, MANY, NOW, as_of, backend
@@ -144,10 +145,20 @@ async def test_an_answer_larger_than_allowed_is_refused(fixed: Server) -> None:
 async def test_a_confined_query_never_reads_another_namespace(fixed: Server, query: str) -> None:
     async with backend(fixed.url) as made:
         everywhere = {sample.labels.get("namespace") for sample in await ask(made, query)}
-        confined = {
+        ours = {
             sample.labels.get("namespace") for sample in await ask(made, with_matchers(query, ['namespace="shop"']))
         }
-    assert confined <= {"shop"} < everywhere | {"shop", "bank"}
+    assert ours <= {"shop"} < everywhere | {"shop", "bank"}
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n", "\v", "\f", "\x85", "\u2028"])
+async def test_what_follows_a_comment_is_confined_or_refused(fixed: Server, end: str) -> None:
+    try:
+        query = confined(f"depth # all that we have{end} or depth", "namespace", "shop")
+    except PromqlError:
+        return
+    async with backend(fixed.url) as made:
+        assert {sample.labels.get("namespace") for sample in await ask(made, query)} == {"shop"}
 
 
 async def test_names_of_series_are_found(fixed: Server) -> None:

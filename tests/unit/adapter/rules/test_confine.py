@@ -21,6 +21,7 @@ from adapter.rules.promql import PromqlError, tokens, vector_selectors
         ),
         ("rate(x{<<.LabelMatchers>>}[5m])", 'rate(x{namespace="shop",<<.LabelMatchers>>}[5m])'),
         ('x # {namespace="bank"}', 'x{namespace="shop"} # {namespace="bank"}'),
+        ("x # of Windows\r\nor y # too\r", 'x{namespace="shop"} # of Windows\r\nor y{namespace="shop"} # too\r'),
         ("sum by (queue) (x) or y", 'sum by (queue) (x{namespace="shop"}) or y{namespace="shop"}'),
     ],
 )
@@ -41,6 +42,8 @@ def test_the_matcher_is_added_wherever_series_are_read(query: str, expected: str
         ("x{", "is missing"),
         ("x}", "closes nothing"),
         ('x{a="\n"}', "unexpected text"),
+        ("x # of ours\r or y", "unexpected text: '# of ours"),
+        ("x{ # `\r a=`}`}", "unexpected text: '# `"),
     ],
 )
 def test_what_cannot_be_confined_with_certainty_is_refused(query: str, says: str):
@@ -48,7 +51,7 @@ def test_what_cannot_be_confined_with_certainty_is_refused(query: str, says: str
         confined(query, "namespace", "shop")
 
 
-@given(st.text(alphabet="abx{}()[]=~!\"'`,+ \n#\\<.0159ormsby", max_size=40))
+@given(st.text(alphabet="abx{}()[]=~!\"'`,+ \r\n#\\<.0159ormsby", max_size=40))
 def test_no_text_at_all_gets_past_the_matcher(query: str):
     try:
         safe = confined(query, "namespace", "shop")
