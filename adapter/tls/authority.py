@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -59,6 +60,24 @@ class Keys:
         """All authorities to be trusted: of what we serve, have just served, or shall serve."""
         coming = self.next_authority.certificate if self.next_authority else ""
         return self.authority.certificate + coming + self.old_authority
+
+
+def check(keys: Keys) -> None:
+    """Return if these are keys as we make them; ValueError if one is not, or does not belong to its certificate."""
+    for pair in filter(None, (keys.authority, keys.serving, keys.next_authority)):
+        certificate = x509.load_pem_x509_certificate(pair.certificate.encode())
+        try:
+            key = serialization.load_pem_private_key(pair.key.encode(), password=None)
+        except (TypeError, UnsupportedAlgorithm) as error:  # it wants a password, or is none that this library knows
+            raise ValueError(str(error)) from error
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError("a key is of a kind that we never make")  # noqa: TRY004 - what it was read from is wrong
+        if key.public_key() != certificate.public_key():
+            raise ValueError("a key does not belong to its certificate")
+    if keys.old_authority:
+        x509.load_pem_x509_certificate(keys.old_authority.encode())
+    if keys.changed is not None and keys.changed.tzinfo is None:
+        raise ValueError("when an authority changed is not a time with its zone")
 
 
 def first_keys(names: tuple[str, ...], lifetimes: Lifetimes, now: datetime) -> Keys:

@@ -1,7 +1,7 @@
 """Certificates of our own making, among replicas that start and step at the same moment."""
 
 import asyncio
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -154,6 +154,58 @@ async def test_a_secret_that_was_emptied_is_filled_again(cluster: Scene) -> None
     cluster.api.put(KEPT, {"data": {}})
     replica = cluster.replica()
     await replica.load()
+    assert replica.serves == cluster.kept_pair
+
+
+def b64(text: bytes) -> str:
+    return b64encode(text).decode()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param({"tls.crt": b64(b"not a certificate")}, id="certificate"),
+        pytest.param({"tls.key": b64(b"not a key")}, id="key"),
+        pytest.param({"ca.crt": b64(b"not an authority")}, id="authority"),
+        pytest.param(
+            {"ca.key": b64(b"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n")}, id="authority's key"
+        ),
+        pytest.param({"tls.crt": b64(b"\xff\xfe")}, id="not text"),
+        pytest.param({"next-ca.crt": b64(b"what"), "next-ca.key": b64(b"ever")}, id="next authority"),
+        pytest.param({"old-ca.crt": b64(b"whatever")}, id="old authority"),
+    ],
+)
+async def test_a_secret_that_was_damaged_is_replaced_as_one_that_is_empty(
+    cluster: Scene, damage: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    running, restarted = cluster.replica(), cluster.replica()
+    await running.load()
+    served = running.serves
+    kept = cluster.seen(KEPT)
+    cluster.api.put(KEPT, {**kept, "data": {**kept["data"], **damage}})
+    await running.step()
+    await restarted.load()
+    assert running.serves == restarted.serves == cluster.kept_pair != served
+    assert "what the Secret holds cannot be used" in caplog.text
+
+
+@pytest.mark.parametrize("changed", ["yesterday", "2026-01-01T00:00:00"])
+async def test_so_is_one_whose_time_of_change_is_none(cluster: Scene, changed: str) -> None:
+    replica = cluster.replica()
+    await replica.load()
+    served, kept = replica.serves, cluster.seen(KEPT)
+    kept["metadata"]["annotations"] = {"steadyscale.dev/authority-changed": changed}
+    cluster.api.put(KEPT, kept)
+    await replica.step()
+    assert replica.serves == cluster.kept_pair != served
+
+
+async def test_keys_that_do_not_belong_together_are_replaced(cluster: Scene) -> None:
+    replica = cluster.replica()
+    await replica.load()
+    kept = cluster.seen(KEPT)
+    cluster.api.put(KEPT, {**kept, "data": {**kept["data"], "tls.key": kept["data"]["ca.key"]}})
+    await replica.step()
     assert replica.serves == cluster.kept_pair
 
 
