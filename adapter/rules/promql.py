@@ -126,7 +126,7 @@ def _past_list(found: list[Token], at: int) -> int:
 def _reads_series(before: Token | None, token: Token, following: str) -> bool:
     name = token.text.lower()
     if name in _AFTER_VECTOR or name == "bool":
-        _check_place(before, token, following)
+        _check_place(before, token)
         return False
     if name in _LABEL_LISTS and following != "(":
         raise PromqlError(f"{token.text!r} without a list of labels")
@@ -135,13 +135,13 @@ def _reads_series(before: Token | None, token: Token, following: str) -> bool:
     return not (is_called or is_aggregation or name in _CONSTANTS)
 
 
-def _check_place(before: Token | None, token: Token, following: str) -> None:
+def _check_place(before: Token | None, token: Token) -> None:
     """Refuse such a word where Prometheus would take it for the name of a metric."""
     if token.text.lower() == "bool":
         fits = before is not None and before.text in _COMPARISONS
     else:
         fits = before is not None and _ends_an_operand(before)
-    if not fits or following == "{":
+    if not fits:
         raise PromqlError(f"{token.text!r} as the name of a metric; write {{__name__={token.text!r}}} instead")
 
 

@@ -138,6 +138,8 @@ async def test_an_answer_larger_than_allowed_is_refused(fixed: Server) -> None:
         pytest.param("max_over_time(depth[5m])", id="a range"),
         pytest.param("sum by (namespace) (depth) or depth", id="two places"),
         pytest.param("depth unless on (queue) odd", id="a set operator"),
+        pytest.param('depth or {__name__="depth"}', id="a set operator before braces"),
+        pytest.param('depth < bool on (queue, namespace) {__name__="depth"}', id="a modifier before braces"),
         pytest.param("max_over_time(depth[5m:1m])", id="a subquery"),
         pytest.param("depth offset 1m", id="an offset"),
     ],

@@ -33,6 +33,11 @@ from adapter.rules.promql_age import timed
         pytest.param("job:x:rate5m", "job:x:rate5m{ns}", id="colons in a name"),
         pytest.param("sum", "sum{ns}", id="an aggregation's name can be a metric's"),
         pytest.param("topk(3, x)", "topk(3, x{ns})", id="a parameter"),
+        pytest.param('x or {a="b"}', 'x{ns} or {ns,a="b"}', id="an operator before braces"),
+        pytest.param('x > bool {a="b"}', 'x{ns} > bool {ns,a="b"}', id="a modifier before braces"),
+        pytest.param(
+            'x * on(a) group_left {b="c"}', 'x{ns} * on(a) group_left {ns,b="c"}', id="a clause before braces"
+        ),
         pytest.param('x{a="}"}', 'x{ns,a="}"}', id="a brace in a string"),
         pytest.param(r'x{a="\"}"} + y', r'x{ns,a="\"}"} + y{ns}', id="an escaped quote"),
     ],
