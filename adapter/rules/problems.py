@@ -13,6 +13,7 @@ _TAKEN = {
     INDEX: "it is the name under which all metrics of a namespace are listed",
 }
 _LONGEST = 253
+_LONGEST_TIME = timedelta(days=3650)  # as long as anyone can mean, and no date is so far back that there is none
 _SHORTEST = timedelta(seconds=1)  # more often would be a load on the metric system that no reader has a use for
 
 
@@ -65,6 +66,11 @@ def _time_problems(rule: Rule, at: str) -> Iterator[str]:
     for key, time in (("maxSampleAge", rule.max_sample_age), ("deadline", rule.deadline)):
         if time <= timedelta():
             yield f"{at}.{key}: must be more than nothing"
+    times = {"maxSampleAge": rule.max_sample_age, "deadline": rule.deadline, "interval": rule.interval}
+    ages = {f"static[{number}].age": series.age for number, series in enumerate(rule.static)}
+    for key, time in (times | ages).items():
+        if time > _LONGEST_TIME:
+            yield f"{at}.{key}: must be at most {_LONGEST_TIME / timedelta(hours=1):g}h"
     if rule.interval < _SHORTEST:
         yield f"{at}.interval: must be at least {_SHORTEST.total_seconds():g}s"
     if rule.query and rule.parameters:

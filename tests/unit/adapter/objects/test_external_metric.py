@@ -87,6 +87,8 @@ def test_the_metric_may_have_a_name_that_no_object_can_have():
         ),
         ({"backend": "open", "query": "x{"}, "spec.query: '}' is missing"),
         ({"backend": "open", "query": "x", "interval": "10ms"}, "spec.interval: must be at least 1s"),
+        ({"backend": "open", "query": "x", "maxSampleAge": "99999999h"}, "spec.maxSampleAge: must be at most 87600h"),
+        ({"static": [{"value": 1, "age": "99999999h"}]}, "spec.static[0].age: must be at most 87600h"),
         ({"metric": "a/b", "static": [{"value": 1}]}, "spec.metric: 'a/b' may not contain '/'"),
         ({}, "spec.static: at least one series is needed"),
     ],
