@@ -34,7 +34,18 @@ Listener: TypeAlias = Callable[[Hashable, Difference], None]
 class Kept:
     """One query that is being kept up to date."""
 
-    __slots__ = ("deadline", "failures", "interval", "news", "outcome", "query", "read_at", "renewed_at", "task")
+    __slots__ = (
+        "deadline",
+        "failures",
+        "interval",
+        "news",
+        "outcome",
+        "query",
+        "read_at",
+        "renewed_at",
+        "sooner",
+        "task",
+    )
 
     def __init__(self, query: Query, interval: timedelta, deadline: timedelta) -> None:
         self.query = query
@@ -43,8 +54,14 @@ class Kept:
         self.outcome: Outcome | None = None
         self.failures = 0
         self.read_at = self.renewed_at = 0.0
-        self.news = asyncio.Event()
+        self.news, self.sooner = asyncio.Event(), asyncio.Event()
         self.task: asyncio.Task[None] | None = None
+
+    def hurry(self, interval: float) -> None:
+        """Fetch it so often from now on, if it was fetched more seldom: another rule asks the same."""
+        if interval < self.interval:
+            self.interval = interval
+            self.sooner.set()
 
     @property
     def pause(self) -> float:
@@ -76,7 +93,7 @@ class Snapshots:
         if kept is None:
             kept = self._keep(query, interval, deadline, now)
         kept.read_at = now
-        kept.interval = min(kept.interval, interval.total_seconds())
+        kept.hurry(interval.total_seconds())
         outcome = kept.outcome
         while outcome is None or not kept.is_current(now):
             await kept.news.wait()
@@ -119,8 +136,19 @@ class Snapshots:
             started = loop.time()
             before = kept.outcome.indexed if isinstance(kept.outcome, Snapshot) else ()
             self._renewed(kept, await self._fetcher.fetch(kept.query, kept.deadline, before), loop.time())
-            await asyncio.sleep(max(0.0, self._next(kept, started) - loop.time()))
+            await self._until_next(kept, started)
         del self._kept[kept.query.key]
+
+    async def _until_next(self, kept: Kept, started: float) -> None:
+        """Wait until it is time to fetch again; who comes meanwhile and wants it sooner need not wait as long."""
+        loop = asyncio.get_running_loop()
+        while True:
+            kept.sooner.clear()
+            try:
+                async with asyncio.timeout_at(max(loop.time(), self._next(kept, started))):
+                    await kept.sooner.wait()
+            except TimeoutError:
+                return
 
     def _next(self, kept: Kept, started: float) -> float:
         """Say when to fetch again. Where questions go out together, all of one interval are due on the same beat."""

@@ -62,6 +62,22 @@ async def test_a_reader_never_waits_while_someone_keeps_reading():
     assert 7 <= backend.asked["q"] <= 9
 
 
+async def test_who_reads_more_often_need_not_wait_for_who_reads_seldom():
+    backend = ScriptedBackend(rows={"q": (raw(1),)})
+    loop = asyncio.get_running_loop()
+    async with kept(backend) as snapshots:
+        await snapshots.get(QUERY, timedelta(minutes=5), DEADLINE)
+        await asyncio.sleep(100)
+        for _ in range(10):
+            before = loop.time()
+            async with asyncio.timeout(1):
+                await snapshots.get(QUERY, INTERVAL, DEADLINE)
+            assert loop.time() == before
+            await asyncio.sleep(10)
+
+    assert 10 <= backend.asked["q"] <= 12
+
+
 async def test_an_idle_query_is_let_go_and_comes_back_at_once():
     backend = ScriptedBackend(rows={"q": (raw(1),)})
     async with kept(backend) as snapshots:
