@@ -90,7 +90,8 @@ class StatusKeeper:
             return True
         written = max(before.get("lastReadTime") or "", before.get("lastErrorTime") or "")
         due = print_time(self._clock() - self._values_every)
-        return written <= due and _without_times(before) != _without_times(after)
+        # What was written before and is not said now, such as the last error, stays: that is no news.
+        return written <= due and any(before.get(key) != value for key, value in _without_times(after).items())
 
     async def _write(self, each: Defined, status: Json) -> None:
         path = f"/apis/{GROUP_VERSION}/namespaces/{each.namespace}/{PLURAL}/{each.name}/status"

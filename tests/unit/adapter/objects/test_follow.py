@@ -135,6 +135,22 @@ async def test_the_status_says_what_is_wrong_with_the_backend_and_when_that_is_o
         assert here.ready()[0] == "True"
 
 
+async def test_what_has_not_changed_is_not_written_again_after_a_failure_either():
+    async with world() as here:
+        here.backend.rows[ASKED] = errors.BackendUnauthorized("the token is not accepted")
+        here.apply("queue", backend="main", query="x")
+        await here.until(lambda: here.objects.rules)
+        await here.statuses.look()
+        here.backend.rows[ASKED] = (raw(1, loop_clock()),)
+        await here.until(lambda: here.reader.glance("shop", "queue", parse("")).error is None)
+        await here.statuses.look()
+
+        version = here.cluster.get(f"{SHOP}/queue")["metadata"]["resourceVersion"]
+        await asyncio.sleep(1.1)  # times are written in whole seconds
+        await here.statuses.look()
+        assert here.cluster.get(f"{SHOP}/queue")["metadata"]["resourceVersion"] == version
+
+
 async def test_one_bad_object_affects_nothing_else_and_says_what_is_wrong():
     async with world() as here:
         here.backend.rows[ASKED] = (raw(3, loop_clock()),)
