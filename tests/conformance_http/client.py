@@ -60,11 +60,11 @@ class Target:
             return http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
         return http.client.HTTPSConnection(where.hostname or "", where.port, timeout=20, context=self.tls())
 
-    def ask(self, path: str, *headers: tuple[str, str], method: str = "GET") -> Answer:
+    def ask(self, path: str, *headers: tuple[str, str], method: str = "GET", body: bytes | None = None) -> Answer:
         """Send one request on a connection of its own."""
         connection = self.connect()
         try:
-            return send(connection, urlsplit(self.url).path.rstrip("/") + path, self.headers + headers, method)
+            return send(connection, urlsplit(self.url).path.rstrip("/") + path, self.headers + headers, method, body)
         finally:
             connection.close()
 
@@ -72,11 +72,13 @@ class Target:
         return self.ask(path, *([("Accept", accept)] if accept else []))
 
 
-def send(connection: http.client.HTTPConnection, path: str, headers: Headers, method: str = "GET") -> Answer:
+def send(
+    connection: http.client.HTTPConnection, path: str, headers: Headers, method: str = "GET", body: bytes | None = None
+) -> Answer:
     """Send one request on this connection and read the whole answer."""
     connection.putrequest(method, path, skip_accept_encoding=True)
     for name, value in headers:
         connection.putheader(name, value)
-    connection.endheaders()
+    connection.endheaders(body)
     response = connection.getresponse()
     return Answer(response.status, response.headers, response.read())

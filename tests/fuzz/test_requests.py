@@ -143,6 +143,24 @@ def test_any_accept(target: Target, connection: list, accept: str, path: str):
     assert_decent(ask(target, connection, path, ("Accept", accept)))
 
 
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    body=st.binary(max_size=2000),
+    told=st.sampled_from(["length", "chunks", "nothing"]),
+    method=st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    path=st.sampled_from(KNOWN),
+)
+def test_any_body(target: Target, body: bytes, told: str, method: str, path: str):
+    sent, header = body, ()
+    if told == "length":
+        header = (("Content-Length", str(len(body))),)
+    elif told == "chunks":
+        sent, header = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body), (("Transfer-Encoding", "chunked"),)
+    answer = target.ask(path, *header, ("Content-Type", "application/json"), method=method, body=sent)
+    assert_decent(answer)
+    assert answer.status in ({200, 400} if method == "GET" else {400, 405})
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.binary(min_size=1, max_size=300))
 def test_any_bytes_at_all(target: Target, noise: bytes):
