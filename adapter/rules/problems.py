@@ -3,7 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator
 from datetime import timedelta
 
+from adapter.rules.go_template.nodes import TemplateError
 from adapter.rules.rule import INDEX, Rule
+from adapter.rules.template import filled, parsed
 from autoscaler.names import label_key_problems, path_segment_problems
 
 _SUBRESOURCE = "the API server authorizes a request for it as one for the namespace's own {name!r} subresource"
@@ -54,6 +56,11 @@ def _source_problems(rule: Rule, at: str, backends: Collection[str] | None) -> I
         yield f"{at}.query: is needed with a backend"
     elif not rule.static and not rule.backend:
         yield f"{at}.static: at least one series is needed"
+    if "<<" in rule.query and not rule.series:
+        try:
+            filled(parsed(rule.query), "", ())
+        except TemplateError as error:
+            yield f"{at}.query: the template is wrong: {error}"
     if rule.backend and backends is not None and rule.backend not in backends:
         yield f"{at}.backend: there is no backend {rule.backend!r}{_known(backends)}"
 

@@ -4,6 +4,7 @@ Our own rules get matchers that mean just what the selector means. A rule that c
 prometheus-adapter makes of it, so that the same HPA reads the same number after moving.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -39,7 +40,7 @@ def namespace_requirement(rule: Rule, namespace: str) -> tuple[Requirement, ...]
 
 
 def filled(
-    template: tuple[Node, ...], series: str, written: list[str], requirements: tuple[Requirement, ...] = ()
+    template: tuple[Node, ...], series: str, written: Sequence[str], requirements: tuple[Requirement, ...] = ()
 ) -> str:
     """Fill a template with matchers that are written already."""
     text = fill(

@@ -58,6 +58,9 @@ def test_a_flag_that_is_given_lies_over_the_file(tmp_path: Path):
     assert (read.serving.port, read.serving.address, read.auth.kubeconfig) == (1, "127.0.0.1", "")
 
 
+MAIN = {"main": {"prometheus": {"url": "http://prometheus:9090"}}}
+
+
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
@@ -101,6 +104,12 @@ def test_a_flag_that_is_given_lies_over_the_file(tmp_path: Path):
             },
             "serving.tls: files and selfManaged exclude each other",
             id="two certificates",
+        ),
+        pytest.param(
+            {"backends": MAIN, "rules": [{"name": "a", "backend": "main", "query": "x{<<.LabelMatcher>>}"}]},
+            "rules[0].query: the template is wrong: can't evaluate field LabelMatcher; there are GroupBy, "
+            "GroupBySlice, LabelMatchers, LabelValuesByName, Series",
+            id="a template with a misspelt field",
         ),
         pytest.param(
             {"rules": [{"name": "a"}]}, "rules[0].static: at least one series is needed", id="a rule of nothing"
