@@ -68,7 +68,13 @@ def test_what_only_the_service_can_know_to_be_wrong_is_in_the_status(running: Se
         ({"backend": "b"}, "a backend needs a query or parameters"),
         ({"backend": "b", "query": "x", "static": [{"value": 1}]}, "either static or backend is needed"),
         ({"backend": "b", "query": "x", "parameters": {"a": 1}}, "query and parameters exclude each other"),
-        ({"metric": "Status", "static": [{"value": 1}]}, "this name has a meaning of its own"),
+        ({"metric": "Status", "static": [{"value": 1}]}, "authorizes a request for it as one for the namespace's own"),
+        (
+            {"aliases": ["finalize"], "static": [{"value": 1}]},
+            "authorizes a request for it as one for the namespace's own",
+        ),
+        ({"metric": "externalmetrics", "static": [{"value": 1}]}, "under which all metrics of a namespace are listed"),
+        ({"aliases": ["a/b"], "static": [{"value": 1}]}, "must fit one segment of a path"),
         ({"metric": "a/b", "static": [{"value": 1}]}, "must fit one segment of a path"),
         ({"static": [{"value": 1}], "interval": "100ms"}, "must be at least 1s"),
         ({"static": [{"value": 1}], "deadline": "2m"}, "must be more than nothing and at most 60s"),
@@ -79,6 +85,12 @@ def test_what_only_the_service_can_know_to_be_wrong_is_in_the_status(running: Se
 )
 def test_what_could_never_be_read_is_refused_by_the_schema(running: Service, spec: dict[str, Any], says: str) -> None:
     assert says in apply(running, "refused", check=False, **spec)
+
+
+@pytest.mark.parametrize("name", ["status", "finalize", "externalmetrics"])
+def test_an_object_may_have_any_name_that_its_metric_has_not(running: Service, name: str) -> None:
+    assert "say another in spec.metric" in apply(running, name, check=False, static=[{"value": 1}])
+    apply(running, name, metric=f"{name}-of-it", static=[{"value": 1}])
 
 
 def test_parts_of_a_question_are_kept_as_they_are(running: Service) -> None:
