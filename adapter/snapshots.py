@@ -7,6 +7,7 @@ soon, because it may be over.
 """
 
 import asyncio
+import logging
 import math
 from collections.abc import Callable, Hashable
 from datetime import timedelta
@@ -17,6 +18,8 @@ from adapter.fetch import Failed, Fetcher, Outcome
 from adapter.rules.fill import Query
 from adapter.sample import RawSample
 from adapter.snapshot import Snapshot
+
+_log = logging.getLogger(__name__)
 
 IDLE_INTERVALS: Final = 4
 SHORTEST_IDLE: Final = timedelta(minutes=1)
@@ -167,7 +170,10 @@ class Snapshots:
         changed = () if before is None else difference(before, outcome)
         if changed != ():
             for listener in tuple(self._listeners):
-                listener(kept.query.key, changed)
+                try:
+                    listener(kept.query.key, changed)
+                except Exception:  # noqa: BLE001 - whoever listens badly must not end the fetching for all who read
+                    _log.exception("who was told of new values failed", extra={"backend": kept.query.backend})
 
     def _dismiss(self, kept: Kept) -> None:
         if kept.task is not None:

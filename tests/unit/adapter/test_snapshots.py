@@ -181,6 +181,22 @@ async def test_listeners_hear_of_changes_and_only_of_those():
         assert len(heard) == 2
 
 
+async def test_a_listener_that_fails_ends_nothing_but_its_own_hearing(caplog: pytest.LogCaptureFixture):
+    backend, heard = ScriptedBackend(rows={"q": (raw(1),)}), []
+    async with kept(backend) as snapshots:
+        snapshots.tell(lambda _key, _difference: 1 / 0)
+        snapshots.tell(lambda key, _difference: heard.append(key))
+        await read(snapshots)
+        for value in (2, 3):
+            backend.rows["q"] = (raw(value),)
+            await asyncio.sleep(15)
+            async with asyncio.timeout(10):
+                assert values(await read(snapshots)) == [value]
+
+    assert heard == [QUERY.key] * 2
+    assert "who was told of new values failed" in caplog.text
+
+
 async def test_who_waits_for_a_query_whose_rule_goes_is_told_so():
     backend = ScriptedBackend(takes=3)
     async with kept(backend) as snapshots:
