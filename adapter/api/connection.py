@@ -14,6 +14,9 @@ from adapter.errors import BadRequest
 from adapter.telemetry import Telemetry
 
 _LOOK_EVERY = 1.0
+_LINGERING = 2.0
+"""Seconds for which a body that nobody wants is read all the same after the answer: to hang up on who is still sending
+takes the answer away from them, and the API server then tells its caller 503."""
 
 
 class Connection(web.RequestHandler):
@@ -27,7 +30,7 @@ class Connection(web.RequestHandler):
             loop=asyncio.get_running_loop(),
             access_log=None,  # type: ignore[arg-type]  # we write our own; the library takes None for none
             keepalive_timeout=listener.limits.idle_timeout.total_seconds(),
-            lingering_time=0.0,
+            lingering_time=_LINGERING,
             max_headers=listener.limits.header_count,
             max_line_size=listener.limits.header_bytes,
             max_field_size=listener.limits.header_bytes,

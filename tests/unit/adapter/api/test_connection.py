@@ -122,3 +122,16 @@ async def test_a_body_on_a_get_is_not_waited_for():
         reader.keep.close()  # type: ignore[attr-defined]
 
         assert said.startswith(b"HTTP/1.1 200 ")
+
+
+async def test_who_sends_a_large_body_first_and_then_reads_still_gets_the_answer():
+    async with served() as it:
+        length = 8 * 1024 * 1024
+        reader = await connect(it, f"POST {METRIC} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode())
+        for _ in range(length // 65536):
+            reader.keep.write(bytes(65536))  # type: ignore[attr-defined]
+            await reader.keep.drain()  # type: ignore[attr-defined]
+        said = await asyncio.wait_for(reader.read(4096), 5)
+        reader.keep.close()  # type: ignore[attr-defined]
+
+        assert said.startswith(b"HTTP/1.1 405 ")
