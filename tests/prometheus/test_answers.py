@@ -47,7 +47,8 @@ async def test_series_come_with_their_labels_numbers_and_the_age_of_their_own_sa
         pytest.param("sum(gone) or vector(0)", 0, 0, id="of what is not there, as of now"),
         pytest.param("vector(5)", 5, 0, id="of no series, as of now"),
         pytest.param("42", 42, 0, id="a scalar, as of now"),
-        pytest.param('scalar(depth{queue="a"})', 3, 0, id="a scalar of a series, as of now"),
+        pytest.param('scalar(depth{queue="b"})', 4.5, 100, id="a scalar of a series"),
+        pytest.param('scalar(depth{queue="b"}) * 2 # why', 9, 100, id="what is made of a scalar"),
     ],
 )
 async def test_the_age_is_that_of_the_samples_behind_a_number(
@@ -56,6 +57,20 @@ async def test_the_age_is_that_of_the_samples_behind_a_number(
     async with backend(fixed.url) as made:
         (sample,) = await ask(made, query)
     assert (sample.value, age(sample)) == (value, seconds)
+
+
+async def test_the_form_that_worked_is_the_one_that_is_asked_from_then_on(fixed: Server) -> None:
+    async with backend(fixed.url) as made:
+        await ask(made, 'scalar(depth{queue="b"})')
+        asked, whole = [], made._query
+
+        async def query(text: str, *more: object) -> object:
+            asked.append(text)
+            return await whole(text, *more)
+
+        made._query = query
+        (sample,) = await ask(made, 'scalar(depth{queue="b"})')
+    assert (len(asked), age(sample)) == (1, 100)
 
 
 async def test_without_sample_times_every_number_is_as_of_now(fixed: Server) -> None:

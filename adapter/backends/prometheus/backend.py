@@ -29,7 +29,7 @@ _PING = timedelta(seconds=5)
 _REMEMBERED = 4096
 _HEAD_START = 0.98
 """We give up a little before whoever waits for us does, and so know that it was for want of an answer."""
-_UNTIMED_FOR = 300  # seconds; that two series clashed may have been a passing thing
+_TIMED_FOR = 300  # seconds; that two series clashed may have been a passing thing
 
 
 class PrometheusBackend:
@@ -45,7 +45,8 @@ class PrometheusBackend:
         limits = settings.breaker
         self._breaker = Breaker(limits.failures, limits.rest, limits.longest)
         self._failure: BackendError = BackendUnreachable("not asked yet")
-        self._untimed: TTLCache[str, None] = TTLCache(_REMEMBERED, _UNTIMED_FOR)
+        self._timed: TTLCache[str, tuple[str, ...]] = TTLCache(_REMEMBERED, _TIMED_FOR)
+        """In which forms to ask for a query's numbers and times together: the one that worked, or none that did."""
         self._warned: tuple[str, ...] = ()
         self._is_closed = False
 
@@ -90,16 +91,25 @@ class PrometheusBackend:
 
     async def _answer(self, text: str, now: datetime, ends: float) -> Answered:
         """Ask for numbers and times in one query; for the numbers alone where the two cannot be asked together."""
-        both = timed(text) if self._settings.sample_times and text not in self._untimed else None
-        if both is not None:
+        forms = self._timed.get(text) if text in self._timed else self._forms(text)
+        for form in forms or ():
             try:
-                return await self._query(both, now, ends)
+                answered = await self._query(form, now, ends)
             except BadQuery:
-                pass  # the query's own fault, or that of what we added: the next answer will tell
+                continue  # the query's own fault, or that of what we added: the next answer will tell
+            self._timed[text] = (form,)
+            return answered
         answered = await self._query(text, now, ends)
-        if both is not None:
-            self._untimed[text] = None
+        if forms:
+            self._timed[text] = ()
+            _log.warning("how old a query's numbers are cannot be asked", extra={"backend": self.name, "query": text})
         return answered
+
+    def _forms(self, text: str) -> tuple[str, ...]:
+        """Give the ways to ask for times as well; a scalar has none of its own, so it is made a vector."""
+        if not self._settings.sample_times:
+            return ()
+        return tuple(form for form in (timed(text), timed(f"vector(\n{text}\n)")) if form is not None)
 
     async def _query(self, text: str, now: datetime, ends: float) -> Answered:
         def ask(call: Call) -> Answered:
