@@ -82,7 +82,8 @@ def _history(history: Json | None) -> Iterator[str]:
     if history is None:
         return
     if history["failures"]:
-        yield _line("failing", f"since {history['firstFailureTime']}, {history['failures']} reads in a row")
+        reads = "1 read" if history["failures"] == 1 else f"{history['failures']} reads in a row"
+        yield _line("failing", f"since {history['firstFailureTime']}, {reads}")
         if history["lastGoodTime"]:
             yield _line("last good", f"{history['lastGoodValue']} at {history['lastGoodTime']}")
 

@@ -55,7 +55,7 @@ function steps(told) {
   }
   if (series) found.push(step("series", `${series.found} found, ${series.matched} matched`, table(series)));
   if (history?.failures) {
-    found.push(step("failing", `since ${history.firstFailureTime}, ${history.failures} reads in a row` +
+    found.push(step("failing", `since ${history.firstFailureTime}, ${history.failures === 1 ? "1 read" : `${history.failures} reads in a row`}` +
       (history.lastGoodTime ? `; last good: ${history.lastGoodValue} at ${history.lastGoodTime}` : "")));
   }
   found.push(hpa.code === 200 ? step("an HPA hears", `${hpa.sum} (${hpa.items === 1 ? "1 item" : `${hpa.items} items`})`)
