@@ -94,6 +94,8 @@ async def run(file: ConfigFile, loaded: Loaded, halves: Halves, around: Around) 
     async with KubeClient.open(connection) as kube:
         metrics = _Metrics.of(loaded, kube, around.clock)
         metrics.supply.fetcher.watch = telemetry.fetched
+        metrics.supply.reader.sources.snapshots.watch = telemetry.reading("snapshots")
+        metrics.supply.reader.sources.cache.watch = telemetry.reading("queries")
         metrics.supply.comparisons.watch = telemetry.compared
         async with aclosing(metrics.supply), asyncio.TaskGroup() as tasks:
             supplying = tasks.create_task(metrics.run(file), name="metrics")

@@ -28,10 +28,13 @@ class QueryCache:
             size, ttu=_expiry, timer=timer or _loop_time
         )
         self._asking: dict[Hashable, asyncio.Task[Outcome]] = {}
+        self.watch: Callable[[bool], None] = lambda _is_known: None
+        """Told of each read: whether the answer was at hand."""
 
     async def get(self, query: Query, interval: timedelta, deadline: timedelta) -> Outcome:
         """Say what the query finds, as of at most an interval ago."""
         known = self._outcomes.get(query.key)
+        self.watch(known is not None)
         if known is not None:
             return known[0]
         asking = self._asking.get(query.key)

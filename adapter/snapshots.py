@@ -60,10 +60,11 @@ class Kept:
         self.news, self.sooner = asyncio.Event(), asyncio.Event()
         self.task: asyncio.Task[None] | None = None
 
-    def hurry(self, interval: float) -> None:
-        """Fetch it so often from now on, if it was fetched more seldom: another rule asks the same."""
-        if interval < self.interval:
-            self.interval = interval
+    def suit(self, interval: timedelta, deadline: timedelta) -> None:
+        """Fetch it at least so often and for as long as that from now on: another rule may ask the same."""
+        self.deadline = max(self.deadline, deadline)
+        if interval.total_seconds() < self.interval:
+            self.interval = interval.total_seconds()
             self.sooner.set()
 
     @property
@@ -88,6 +89,8 @@ class Snapshots:
         self._fetcher = fetcher
         self._kept: dict[Hashable, Kept] = {}
         self._listeners: list[Listener] = []
+        self.watch: Callable[[bool], None] = lambda _is_known: None
+        """Told of each read: whether the answer was at hand."""
 
     async def get(self, query: Query, interval: timedelta, deadline: timedelta) -> Outcome:
         """Say what the query finds now; wait only if that is not known."""
@@ -96,8 +99,9 @@ class Snapshots:
         if kept is None:
             kept = self._keep(query, interval, deadline, now)
         kept.read_at = now
-        kept.hurry(interval.total_seconds())
+        kept.suit(interval, deadline)
         outcome = kept.outcome
+        self.watch(outcome is not None and kept.is_current(now))
         while outcome is None or not kept.is_current(now):
             await kept.news.wait()
             outcome, now = kept.outcome, asyncio.get_running_loop().time()

@@ -86,6 +86,12 @@ class Telemetry:
             "backend",
             self.registry,
         )
+        self.reads = self._tally(
+            "cache_reads",
+            "Metrics read from a cache, by whether they were there or had to be waited for.",
+            "cache",
+            "result",
+        )
         self.comparisons = self._tally(
             "comparisons", "Answers laid beside another server's, by what came of it.", "verdict"
         )
@@ -109,6 +115,10 @@ class Telemetry:
         """Count a query that was sent to a metric system."""
         self.fetches.add(backend, result)
         self.fetching.add(backend, seconds)
+
+    def reading(self, cache: str) -> Callable[[bool], None]:
+        """Count the reads from one cache."""
+        return lambda is_known: self.reads.add(cache, "hit" if is_known else "miss")
 
     def compared(self, verdict: str) -> None:
         """Count a comparison with another server's answer."""

@@ -34,6 +34,14 @@ async def test_the_same_query_is_asked_once_at_a_time_and_once_an_interval():
     assert backend.asked["q"] == 2
 
 
+async def test_it_is_counted_whether_an_answer_was_at_hand():
+    answers, seen = cache(ScriptedBackend(rows={"q": (raw(1),)})), []
+    answers.watch = seen.append
+    for _ in range(3):
+        await answers.get(QUERY, INTERVAL, DEADLINE)
+    assert seen == [False, True, True]
+
+
 async def test_nothing_is_fetched_that_nobody_asks_for():
     backend = ScriptedBackend(rows={"q": (raw(1),)})
     await cache(backend).get(QUERY, INTERVAL, DEADLINE)

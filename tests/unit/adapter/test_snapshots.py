@@ -48,6 +48,28 @@ async def test_a_crowd_costs_one_fetch():
     assert backend.asked["q"] == 1
 
 
+async def test_of_two_rules_that_ask_the_same_the_more_patient_decides_how_long_it_may_take():
+    backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=8)
+    async with kept(backend) as snapshots:
+        assert isinstance(await snapshots.get(QUERY, INTERVAL, DEADLINE), Failed)
+        await snapshots.get(QUERY, INTERVAL, DEADLINE * 2)
+        await asyncio.sleep(30)
+        assert values(await snapshots.get(QUERY, INTERVAL, DEADLINE)) == [1]
+
+
+async def test_it_is_counted_whether_an_answer_was_at_hand():
+    telemetry = Telemetry()
+    async with kept(ScriptedBackend(rows={"q": (raw(1),)}, takes=2)) as snapshots:
+        snapshots.watch = telemetry.reading("snapshots")
+        for _ in range(3):
+            await read(snapshots)
+    counted = [
+        telemetry.registry.get_sample_value("steadyscale_cache_reads_total", {"cache": "snapshots", "result": result})
+        for result in ("miss", "hit")
+    ]
+    assert counted == [1, 2]
+
+
 async def test_a_reader_never_waits_while_someone_keeps_reading():
     backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=2)
     loop = asyncio.get_running_loop()
