@@ -52,7 +52,9 @@ def _resources(group: str, version: str, kinds: Kinds) -> Json:
 
 def _entries(kind: Kind) -> Iterator[Json]:
     entry: Json = {"name": kind.plural, "singularName": kind.kind.lower(), "namespaced": kind.namespaced}
-    yield {**entry, "kind": kind.kind, "verbs": _VERBS}
+    called = {"shortNames": list(kind.short_names), "categories": list(kind.categories)}
+    names = {name: words for name, words in called.items() if words}
+    yield {**entry, "kind": kind.kind, "verbs": _VERBS, **names}
     if kind.has_status:
         yield {**entry, "name": f"{kind.plural}/status", "kind": kind.kind, "verbs": ["get", "patch", "update"]}
     if kind.scale is not None:

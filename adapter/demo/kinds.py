@@ -9,6 +9,7 @@ from autoscaler.types.record import Record
 Json: TypeAlias = dict[str, Any]
 
 _REPLICAS: Final = ScalePaths(".spec.replicas", ".status.replicas")
+_ALL: Final = ("all",)
 DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
@@ -28,6 +29,12 @@ class Kind(Record):
     """Whether metadata.generation grows when the spec changes."""
 
     created_by_put: bool = False
+    short_names: tuple[str, ...] = ()
+    """What people call it at a terminal."""
+
+    categories: tuple[str, ...] = ()
+    """In which lists of several kinds it is, such as ``kubectl get all``."""
+
     schema: Json | None = None
     """What a custom kind's objects must look like."""
 
@@ -52,22 +59,39 @@ class Kind(Record):
         return self.schema is not None
 
 
-def _workload(plural: str, kind: str) -> Kind:
-    return Kind("apps", "v1", plural, kind, has_status=True, scale=_REPLICAS, counts_changes=True)
+def _workload(plural: str, kind: str, short: str) -> Kind:
+    return Kind(
+        "apps",
+        "v1",
+        plural,
+        kind,
+        has_status=True,
+        scale=_REPLICAS,
+        counts_changes=True,
+        short_names=(short,),
+        categories=_ALL,
+    )
 
 
 BUILT_IN: Final = (
-    Kind("", "v1", "configmaps", "ConfigMap"),
-    Kind("", "v1", "events", "Event"),
-    Kind("", "v1", "namespaces", "Namespace", namespaced=False, has_status=True),
-    Kind("", "v1", "pods", "Pod", has_status=True),
+    Kind("", "v1", "configmaps", "ConfigMap", short_names=("cm",)),
+    Kind("", "v1", "events", "Event", short_names=("ev",)),
+    Kind("", "v1", "namespaces", "Namespace", namespaced=False, has_status=True, short_names=("ns",)),
+    Kind("", "v1", "pods", "Pod", has_status=True, short_names=("po",), categories=_ALL),
     Kind("", "v1", "secrets", "Secret"),
-    Kind("", "v1", "services", "Service"),
-    _workload("deployments", "Deployment"),
-    _workload("replicasets", "ReplicaSet"),
-    _workload("statefulsets", "StatefulSet"),
+    Kind("", "v1", "services", "Service", short_names=("svc",), categories=_ALL),
+    _workload("deployments", "Deployment", "deploy"),
+    _workload("replicasets", "ReplicaSet", "rs"),
+    _workload("statefulsets", "StatefulSet", "sts"),
     Kind(
-        "autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", has_status=True, counts_changes=True
+        "autoscaling",
+        "v2",
+        "horizontalpodautoscalers",
+        "HorizontalPodAutoscaler",
+        has_status=True,
+        counts_changes=True,
+        short_names=("hpa",),
+        categories=_ALL,
     ),
     Kind("coordination.k8s.io", "v1", "leases", "Lease", created_by_put=True),
     Kind("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False, has_status=True),
@@ -131,5 +155,7 @@ def _defined(definition: Json) -> Iterator[Kind]:
             scale=scale
             and ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath")),
             counts_changes=True,
+            short_names=tuple(spec["names"].get("shortNames") or ()),
+            categories=tuple(spec["names"].get("categories") or ()),
             schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},
         )

@@ -57,6 +57,24 @@ async def test_discovery_knows_what_can_be_scaled_and_what_not(api: Api) -> None
     ]
 
 
+async def test_discovery_tells_what_people_call_a_kind(api: Api) -> None:
+    await define(api.client, widget_definition())
+    called = {}
+    for root in ("/api/v1", "/apis/apps/v1", "/apis/autoscaling/v2", "/apis/example.dev/v1"):
+        for one in (await api.client.get(root))["resources"]:
+            called[one["name"]] = (one.get("shortNames"), one.get("categories"))
+    wanted = ("widgets", "widgets/scale", "deployments", "statefulsets", "horizontalpodautoscalers", "pods", "secrets")
+    assert [called[name] for name in wanted] == [
+        (["wi"], ["all"]),
+        (None, None),
+        (["deploy"], ["all"]),
+        (["sts"], ["all"]),
+        (["hpa"], ["all"]),
+        (["po"], ["all"]),
+        (None, None),
+    ]
+
+
 @pytest.mark.parametrize(("group", "kind"), [("apps", "Deployed"), ("nobody.example", "Thing")])
 async def test_a_kind_that_nobody_serves_matches_nothing(api: Api, group: str, kind: str) -> None:
     with pytest.raises(NoMatch, match=f'no matches for kind "{kind}" in group "{group}"'):

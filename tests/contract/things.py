@@ -56,7 +56,14 @@ def widget_definition(*, plural: str = "widgets", kind: str = "Widget", scalable
         "subresources": {"status": {}, **({"scale": paths} if scalable else {})},
         "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
     }
-    names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
+    names: dict[str, Any] = {
+        "kind": kind,
+        "plural": plural,
+        "singular": kind.lower(),
+        "listKind": f"{kind}List",
+        "shortNames": [kind[:2].lower()],
+        "categories": ["all"],
+    }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -121,6 +121,7 @@ def test_the_printed_commands_work_and_an_interrupt_ends_everything(slow: Play):
         ]
         listed, raw = map(run, asked)
         assert "PodAutoscaler" in listed
+        assert "checkout-consumer" in run(f"{kubectl} --kubeconfig {folder}/kubeconfig get spa")
         assert json.loads(raw)["kind"] == "ExternalMetricValueList"
 
     slow.process.send_signal(signal.SIGINT)
