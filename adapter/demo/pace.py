@@ -8,6 +8,8 @@ make a deadline pass that would not have passed.
 import asyncio
 import selectors
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from selectors import SelectorKey
 from typing import Final
@@ -64,6 +66,15 @@ class PacedLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Tell the loop's time."""
         return self._pace.time()
+
+    @contextmanager
+    def unhurried(self) -> Iterator[None]:
+        """Let time run as it does for everyone, while a process of the world is waited for that knows no other."""
+        speed, self._pace.speed = self._pace.speed, 1.0
+        try:
+            yield
+        finally:
+            self._pace.speed = speed
 
 
 class DemoClock:

@@ -4,12 +4,14 @@ import asyncio
 import json
 import shutil
 import socket
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
 
 import aiohttp
 
+from adapter.demo.pace import PacedLoop
 from adapter.demo.setting import METRIC
 
 _LOOPBACK: Final = "127.0.0.1"
@@ -24,10 +26,9 @@ class NoPrometheus(Exception):
 class RealPrometheus:
     """A process of its own; it lives in the world's time, so it scrapes several times a second."""
 
-    def __init__(self, target: str, folder: Path, speed: float) -> None:
+    def __init__(self, target: str, folder: Path) -> None:
         self._folder = folder
         self._port = free_port()
-        self._speed = speed
         self._process: asyncio.subprocess.Process | None = None
         host, _, path = target.removeprefix("http://").partition("/")
         scrape = {
@@ -61,7 +62,9 @@ class RealPrometheus:
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for us to hear; we end it in our own time
             )
-        await self._answers()
+        loop = asyncio.get_running_loop()
+        with loop.unhurried() if isinstance(loop, PacedLoop) else nullcontext():
+            await self._answers()
 
     async def go_down(self) -> None:
         """Kill it, as an outage would: without a goodbye."""
@@ -79,7 +82,7 @@ class RealPrometheus:
                             return
                 except aiohttp.ClientError:
                     pass
-                await asyncio.sleep(0.05 * self._speed)
+                await asyncio.sleep(0.05)
         raise NoPrometheus("--prometheus: it does not come up; see prometheus.log with --keep")
 
 

@@ -85,7 +85,7 @@ class _Stage:
     async def _backend(self, target: str) -> AsyncIterator[Backend]:
         """Run the metrics backend that was asked for, for the length of the block."""
         if self.wishes.prometheus:
-            backend: Backend = RealPrometheus(target, self.folder, self.wishes.speed)
+            backend: Backend = RealPrometheus(target, self.folder)
         else:
             backend = MetricsBackend(target)
         try:

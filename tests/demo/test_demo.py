@@ -13,6 +13,7 @@ import pytest
 
 from tests.control_plane.programs import find
 from tests.demo.play import Play, happened, playing
+from tests.prometheus import server
 
 FALLBACK = 16
 
@@ -134,6 +135,19 @@ def test_the_printed_commands_work_and_an_interrupt_ends_everything(slow: Play):
     assert "What happened, and why" in slow.text
     assert not folder.exists()
     assert not Path(f"/proc/{slow.process.pid}").exists()
+
+
+def test_with_a_real_prometheus_it_is_the_same_day():
+    server.require()
+    with playing("--once", "--speed=60", "--no-page", "--prometheus") as play:
+        code, errors = play.end(within=240)
+
+    day = Day(play.text, code, errors, "", [])
+    assert (code, errors) == (0, "")
+    assert "08:02:00" <= day.first("grew")["at"] < "08:04:00"
+    assert "08:10:00" <= day.first("fell back")["at"] < "08:11:00"
+    assert "08:13:00" <= day.first("sees again", after="08:13:00")["at"] < "08:14:30"
+    assert "08:21:00" < day.first("went to zero")["at"] < "08:26:00" <= day.first("woke up")["at"] < "08:27:30"
 
 
 def test_it_can_be_ended_before_it_has_begun():

@@ -50,6 +50,24 @@ def test_who_computes_for_long_makes_no_deadline_pass():
     in_paced(300, stall())
 
 
+def test_nobody_hurries_while_a_process_of_the_world_is_waited_for():
+    async def wait():
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, PacedLoop)
+        clock = DemoClock(datetime(2026, 1, 1, tzinfo=UTC))
+        with loop.unhurried():
+            await asyncio.to_thread(time.sleep, 0.3)
+        unhurried = clock.elapsed.total_seconds()
+        await asyncio.sleep(60)
+        return unhurried
+
+    began = time.monotonic()
+    unhurried = in_paced(300, wait())
+
+    assert 0.3 <= unhurried < 30
+    assert time.monotonic() - began < 30
+
+
 def test_a_deadline_that_is_missed_still_passes():
     async def wait():
         async with asyncio.timeout(10):
