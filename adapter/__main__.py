@@ -9,7 +9,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+from adapter.commands.lessons import ALL, LESSONS, Lesson
 from autoscaler.settings import FLAGS
 
 _FORMS = ("text", "json")
@@ -27,17 +29,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="steadyscale", description="External metrics for Kubernetes.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    _serve(commands.add_parser("serve", help="serve external.metrics.k8s.io"))
-    _demo(commands.add_parser("demo", help="see it working, without a cluster"))
-    _metric(commands.add_parser("metric", help="ask the running service what a metric is now, and why"))
-    _explain(commands.add_parser("explain", help="ask the running service why an autoscaler has the size it has"))
-    _debug(commands.add_parser("debug", help="show the debugging page of the running service on this machine"))
-    check = commands.add_parser("check", help="find what is wrong with configuration, rules and autoscalers")
-    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="YAML, with any number of documents")
-    check.add_argument("-o", "--output", choices=_FORMS, default="text")
+    parser = argparse.ArgumentParser(prog="steadyscale", **_taught(ALL))
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (arguments, summary) in _COMMANDS.items():
+        arguments(commands.add_parser(name, help=summary, **_taught(LESSONS[name])))
     return parser
+
+
+def _taught(lesson: Lesson) -> dict[str, Any]:
+    """Show a lesson as it is written, around the options."""
+    form = argparse.RawDescriptionHelpFormatter
+    return {"description": lesson.about, "epilog": lesson.epilog, "formatter_class": form}
 
 
 def _serve(parser: argparse.ArgumentParser) -> None:
@@ -70,25 +72,26 @@ def _speed(text: str) -> float:
 
 
 def _metric(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("metric", metavar="NAMESPACE/NAME")
+    parser.add_argument("metric", metavar="NAMESPACE/NAME", help="which metric, such as shop/orders-waiting")
     parser.add_argument("-l", "--selector", default="", help="the label selector that the autoscaler uses")
     parser.add_argument("-o", "--output", choices=_FORMS, default="text")
     _service(parser)
 
 
 def _explain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("autoscaler", metavar="NAMESPACE/NAME")
+    parser.add_argument("autoscaler", metavar="NAMESPACE/NAME", help="which PodAutoscaler, such as shop/orders")
     parser.add_argument("-o", "--output", choices=_FORMS, default="text")
     _service(parser)
 
 
 def _debug(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Shows the debugging page at http://localhost:PORT, as you: every request goes to the service with your own "
-        "credentials. Reach the service first, as with: kubectl port-forward -n steadyscale deploy/steadyscale 6443"
-    )
     parser.add_argument("--port", type=int, default=8080, help="show it on this port; %(default)s if left out")
     _service(parser)
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="YAML, with any number of documents")
+    parser.add_argument("-o", "--output", choices=_FORMS, default="text")
 
 
 def _service(parser: argparse.ArgumentParser) -> None:
@@ -98,6 +101,15 @@ def _service(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token-file", type=Path, help="a bearer token; in a pod, its own if left out")
     parser.add_argument("--ca-file", type=Path, help="who signed the service's certificate")
 
+
+_COMMANDS = {
+    "serve": (_serve, "serve external.metrics.k8s.io, and scale"),
+    "demo": (_demo, "see it working, without a cluster"),
+    "metric": (_metric, "ask the running service what a metric is now, and why"),
+    "explain": (_explain, "ask the running service why an autoscaler has the size it has"),
+    "debug": (_debug, "show the debugging page of the running service on this machine"),
+    "check": (_check, "find what is wrong with configuration, rules and autoscalers"),
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shlex
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -12,7 +13,8 @@ import pytest
 import yaml
 from aiohttp import ClientSession, TCPConnector
 
-from adapter.__main__ import main
+from adapter.__main__ import _parser, main
+from adapter.commands.lessons import ALL, LESSONS, Lesson
 from adapter.demo.cluster import Cluster
 from tests.control_plane.certificates import Authority
 
@@ -48,6 +50,25 @@ def test_no_cluster_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFi
 
     assert main(["serve", "--config", str(file), "--kubeconfig", str(tmp_path / "nothing")]) == 1
     assert capsys.readouterr().err.splitlines()[-1].startswith("no cluster to connect to: ")
+
+
+@pytest.mark.parametrize("lesson", [ALL, *LESSONS.values()], ids=["steadyscale", *LESSONS])
+def test_every_example_of_the_help_is_a_command(lesson: Lesson):
+    for command, _ in lesson.examples:
+        program, *words = shlex.split(command)
+        assert program == "steadyscale"
+        assert _parser().parse_args(words).command in LESSONS
+
+
+@pytest.mark.parametrize("command", LESSONS)
+def test_the_help_of_a_command_says_what_it_is_for_and_how_it_is_used(command: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert LESSONS[command].about in said
+    assert f"  steadyscale {command}" in said.partition("examples:")[2]
 
 
 @pytest.mark.parametrize("speed", ["0", "301", "nan"])
