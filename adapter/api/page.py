@@ -166,4 +166,5 @@ def _missing(key: str, exhibits: Exhibits) -> str:
         leader = exhibits.shelf.leader().partition("_")[0]  # a pod's name is the first part of its identity
         whom = f"{leader} leads; ask that one" if leader else "perhaps another one leads; ask that one"
         return f"{key}: {_NOT_HERE}: {whom}"
-    return f"no decision was made for an autoscaler {key!r}; there are {len(exhibits.shelf)} others"
+    others = "is 1 other" if len(exhibits.shelf) == 1 else f"are {len(exhibits.shelf)} others"
+    return f"no decision was made for an autoscaler {key!r}; there {others}"

@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _explain(options: argparse.Namespace, out: TextIO) -> int:
     namespace, _, name = options.autoscaler.partition("/")
-    if not namespace or not name:
+    if not namespace or not name or "/" in name:
         raise AskFailed(f"{options.autoscaler!r} is not NAMESPACE/NAME, such as shop/orders")
     service = await Service.of(options)
     found = await service.ask(f"/debug/autoscalers/{quote(namespace, safe='')}/{quote(name, safe='')}")

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ UNREACHABLE: Final = 2
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_FORWARD: Final = "`kubectl port-forward -n steadyscale deploy/steadyscale 6443`"
 _PATIENCE: Final = aiohttp.ClientTimeout(total=30)
 
 
@@ -63,7 +65,20 @@ class Service:
                     raise AskFailed(f"{response.status}: {answer.get('message', 'no reason was given')}")
                 return answer
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            raise AskFailed(f"{self.server}: {str(error) or 'no answer in time'}") from error
+            raise AskFailed(f"{self.server}: {_in_words(error)}") from error
+
+
+def _in_words(error: Exception) -> str:
+    """Say what went wrong as a person would, without what only a programmer wants to see."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            return f"{error.certificate_error}; name who signed its certificate with --ca-file"
+        case aiohttp.ClientConnectorError():
+            number = error.os_error.errno or 0
+            why = os.strerror(number) if number > 0 else str(error.os_error)
+            return f"{why}; is the service there? Perhaps {_FORWARD} is missing"
+        case _:
+            return str(error) or "no answer in time"
 
 
 def _bearer(file: Path | None) -> Mapping[str, str]:

@@ -112,6 +112,7 @@ def test_nothing_from_outside_reaches_the_terminal_as_a_command(service: str, ca
     ("autoscaler", "says"),
     [
         pytest.param("orders", "'orders' is not NAMESPACE/NAME, such as shop/orders", id="no namespace"),
+        pytest.param("shop/a/b", "'shop/a/b' is not NAMESPACE/NAME, such as shop/orders", id="too many parts"),
         pytest.param("shop/nothing", "404: no decision was made for an autoscaler 'shop/nothing'", id="unknown"),
     ],
 )
@@ -133,8 +134,11 @@ def test_a_kubeconfig_that_is_not_there_is_told(
 def test_no_service_is_told_before_a_page_is_promised(capsys: pytest.CaptureFixture[str]):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    assert main(["debug", "--server", f"http://127.0.0.1:{port}"]) == 2
-    assert f"http://127.0.0.1:{port}: " in capsys.readouterr().err
+    assert main(["debug", "--server", f"https://127.0.0.1:{port}"]) == 2
+    assert capsys.readouterr().err == (
+        f"https://127.0.0.1:{port}: Connection refused; is the service there? "
+        "Perhaps `kubectl port-forward -n steadyscale deploy/steadyscale 6443` is missing\n"
+    )
 
 
 async def test_the_page_is_shown_on_loopback_to_who_asked_for_loopback(service: str):
