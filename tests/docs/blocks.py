@@ -33,7 +33,7 @@ WORDS: Final = {
     "python": set(),
     "mermaid": set(),
 }
-_FENCE: Final = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE: Final = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def blocks(page: Path) -> list[Block]:
     """Read the blocks of a page."""
     text = page.read_text() if page.exists() else ""
     found = []
-    for match in _FENCE.finditer(text):
+    for match in FENCE.finditer(text):
         kind, *words = match[1].split() or [""]
         found.append(Block(page, text[: match.start()].count("\n") + 1, kind, frozenset(words), match[2]))
     return found

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import yaml
 
 from adapter.commands.check import check
-from tests.docs.blocks import PAGES, ROOT, WORDS, Block, blocks
+from tests.docs.blocks import FENCE, PAGES, ROOT, WORDS, Block, blocks
 from tests.docs.sandbox import Sandbox
 
 CHECKED = {"ConfigMap", "ExternalMetric", "PodAutoscaler", "HorizontalPodAutoscaler"}
@@ -41,6 +42,15 @@ def test_a_block_says_what_it_is(block: Block) -> None:
     if block.kind == "text":
         commands = [line for line in block.content.splitlines() if line.startswith("$ ")]
         assert [line for line in commands if not line.startswith(SHOWN)] == []
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.relative_to(ROOT).as_posix()) for page in PAGES])
+def test_no_block_hides_from_these_tests(page: Path) -> None:
+    """Indented, Markdown would show it as a block; but nobody would read what it is, nor type it."""
+    lines = FENCE.sub("", page.read_text()).splitlines()
+    after_nothing = [line for before, line in pairwise(lines) if not before.strip()]
+    assert [line for line in after_nothing if re.match(r"( {4}|\t)\S", line)] == []
+    assert [line for line in lines if line.lstrip().startswith("```")] == []
 
 
 def documents(block: Block) -> Iterator[Any]:
