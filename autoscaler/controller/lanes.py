@@ -1,7 +1,8 @@
 """How many visits happen at once, so that the slow ones never stand in the way of the others.
 
 A visit that takes long (a target that does not answer, a metrics API that hangs) is moved to a lane of its own, and the
-next visit of the same key begins there. When that lane is full, slow keys wait for each other; nobody else does.
+next visit of the same key begins there; with a visit that is prompt again, it is back among the others. When that lane
+is full, slow keys wait for each other; nobody else does.
 """
 
 import asyncio
@@ -79,13 +80,16 @@ class Lanes:
         task.add_done_callback(self._tasks.discard)
 
     async def _run(self, key: str) -> None:
-        timer = asyncio.get_running_loop().call_later(PATIENCE.total_seconds(), self._step_aside, key)
+        loop, patience = asyncio.get_running_loop(), PATIENCE.total_seconds()
+        began, timer = loop.time(), loop.call_later(patience, self._step_aside, key)
         try:
             await self._visit(key)
         except Exception:
             log.exception("a visit failed", extra={"autoscaler": key})
         finally:
             timer.cancel()
+            if loop.time() - began < patience:
+                self._known_slow.discard(key)  # in whichever lane: who was slow once need not be so for ever
             self._end(key)
 
     def _step_aside(self, key: str) -> None:
@@ -96,8 +100,6 @@ class Lanes:
             self._left()
 
     def _end(self, key: str) -> None:
-        if key in self._prompt:
-            self._known_slow.discard(key)
         self._prompt.discard(key)
         self._slow.discard(key)
         while self._waiting and len(self._slow) < self._slow_width:

@@ -6,6 +6,7 @@ import pytest
 
 from adapter.demo.cluster import loop_clock
 from tests.controller.stage import ALONE, AUTOSCALERS, DEPLOYMENTS, NATIVE, queue, settings
+from tests.controller.widgets import WIDGETS
 
 pytestmark = pytest.mark.looptime
 
@@ -177,6 +178,33 @@ async def test_one_slow_metric_delays_nobody_else(stage):
     await asyncio.sleep(20)
     assert stage.condition("ScalingActive", "slow-3") == ("False", "FailedGetExternalMetric")
     assert "no answer in time" in stage.message("ScalingActive", "slow-3")
+
+
+async def test_targets_that_hang_delay_nobody_else_however_many_there_are(stage):
+    stage.cluster.define(WIDGETS)
+    stage.cluster.weather.forbid("list", "widgets")  # so that each of them is asked for
+    passing = stage.cluster.weather.let_through
+
+    async def hanging(verb: str, path: str, resource: str) -> None:
+        if resource == "widgets/scale":
+            await asyncio.sleep(3600)
+        await passing(verb, path, resource)
+
+    stage.cluster.weather.let_through = hanging
+    stage.numbers.set("queue", 40)
+    stage.numbers.set("other", 40)
+    for index in range(400):
+        target = {"apiVersion": "example.com/v1", "kind": "Widget", "name": f"w{index}"}
+        stage.autoscaler(f"slow-{index}", scaleTargetRef=target)
+    stage.deployment(replicas=8)
+    stage.autoscaler("web", queue("other"))
+    stage.start()
+    await asyncio.sleep(120)
+    for number in (60, 80):
+        stage.numbers.set("other", number)
+        await asyncio.sleep(1)
+        assert stage.replicas() == number / 5
+        await asyncio.sleep(17)
 
 
 async def test_a_metric_without_an_answer_in_time_does_not_keep_the_others_from_scaling_up(stage):

@@ -60,6 +60,18 @@ async def test_who_was_slow_begins_aside():
         assert visits.lanes.has_room
 
 
+async def test_who_was_slow_once_is_back_among_the_others_with_the_first_prompt_visit():
+    async with visiting({"slow": 2}, width=1) as visits:
+        visits.lanes.start("slow")
+        await asyncio.sleep(3)
+        visits.takes["slow"] = 0.05
+        visits.lanes.start("slow")
+        assert visits.lanes.has_room
+        await asyncio.sleep(1)
+        visits.lanes.start("slow")
+        assert not visits.lanes.has_room
+
+
 async def test_slow_ones_wait_for_each_other_and_for_nobody_else():
     slow = {"a": 5, "b": 5, "c": 5}
     async with visiting(slow, width=3, slow_width=2) as visits:
