@@ -1,6 +1,7 @@
 """When an autoscaler is looked at, in which order things are written, and what that costs."""
 
 import asyncio
+import logging
 
 import pytest
 
@@ -324,3 +325,27 @@ async def test_a_thousand_created_at_once_are_looked_at_at_once(stage):
     stage.cluster.asked.clear()
     await asyncio.sleep(60)
     assert len(stage.asked("update", "/scale")) == 0
+
+
+async def test_a_line_of_log_for_each_decision_that_changed_something_and_none_for_the_others(stage, caplog):
+    caplog.set_level(logging.INFO, logger="autoscaler.controller.report")
+    stage.numbers.set("queue", 40)
+    stage.deployment(replicas=8)
+    stage.autoscaler()
+    stage.start()
+    await asyncio.sleep(100)
+    caplog.clear()
+    await asyncio.sleep(100)
+    assert caplog.records == []
+    stage.numbers.set("queue", 60)
+    await asyncio.sleep(1)
+    (line,) = caplog.records
+    assert line.message == "rescaled"
+    said = {"autoscaler": "shop/web", "was": 8, "replicas": 12, "reason": "external metric queue(nil) above target"}
+    assert {name: vars(line)[name] for name in said} == said
+    caplog.clear()
+    stage.numbers.set("queue", "connection refused")
+    await asyncio.sleep(60)
+    assert [vars(line)["conditions"] for line in caplog.records if "FailedGet" in vars(line)["conditions"]] == [
+        "AbleToScale=True/SucceededGetScale, ScalingActive=False/FailedGetExternalMetric"
+    ]
