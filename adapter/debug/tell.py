@@ -48,6 +48,8 @@ def _sign(sign: Json, paint: Paint) -> str:
 
 def _moved(found: Json) -> str:
     current, replicas = found["current"], found["replicas"]
+    if found["state"] == "target lost":
+        return f"size unknown (was {current})" if current else "size unknown"
     return f"{current} → {replicas} replicas" if current != replicas else f"{replicas} replicas"
 
 

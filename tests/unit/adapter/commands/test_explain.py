@@ -74,6 +74,14 @@ def test_the_working_in_the_terminal(service: str, capsys: pytest.CaptureFixture
     ]
 
 
+def test_of_a_target_that_is_lost_no_size_is_claimed(service: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["explain", "data/lost", "--server", service]) == 0
+
+    _, state, _, verdict, *_ = capsys.readouterr().out.splitlines()
+    assert state.startswith("target lost")
+    assert verdict.startswith("size unknown (was 3) at ")
+
+
 def test_scripts_get_json(service: str, capsys: pytest.CaptureFixture[str]):
     assert main(["explain", "shop/mails", "--server", service, "-o", "json"]) == 0
 
