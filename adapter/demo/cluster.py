@@ -138,9 +138,9 @@ class Cluster:
 
     # --- bad days ----------------------------------------------------------------------------------------------------
 
-    def refuse_next(self, code: int, *, times: int = 1, verb: str = "", within: str = "") -> None:
+    def refuse_next(self, code: int, *, times: int = 1, verb: str = "", within: str = "", after: int = 0) -> None:
         """Refuse the next requests with this code: all, or those of a verb, or those with `within` in their path."""
-        self.weather.refuse_next(code, times=times, verb=verb, within=within)
+        self.weather.refuse_next(code, times=times, verb=verb, within=within, after=after)
 
     def hang_up(self) -> None:
         """End every watch; clients can go on from where they were."""

@@ -12,9 +12,13 @@ class _Refusal:
     times: int
     verb: str
     within: str
+    after: int
 
     def fits(self, verb: str, path: str) -> bool:
-        return self.times > 0 and self.verb in {"", verb} and self.within in path
+        if self.times <= 0 or self.verb not in {"", verb} or self.within not in path:
+            return False
+        self.after -= 1
+        return self.after < 0
 
 
 @dataclass
@@ -31,9 +35,16 @@ class Weather:
     def __post_init__(self) -> None:
         self._moving.set()
 
-    def refuse_next(self, code: int, *, times: int = 1, verb: str = "", within: str = "") -> None:
-        """Refuse the next requests with this code: all, or those of a verb, or those with `within` in their path."""
-        self._refusals.append(_Refusal(code, times, verb, within))
+    def refuse_next(self, code: int, *, times: int = 1, verb: str = "", within: str = "", after: int = 0) -> None:
+        """Refuse the next requests with this code: all, or those of a verb, or those with `within` in their path.
+
+        ``after`` so many of them that are let through.
+        """
+        self._refusals.append(_Refusal(code, times, verb, within, after))
+
+    def relent(self) -> None:
+        """Refuse nothing any more."""
+        self._refusals.clear()
 
     def forbid(self, verb: str, resource: str) -> None:
         """Let nobody do this to a resource: ``forbid("list", "pods")``."""

@@ -3,6 +3,9 @@
 The order is upstream's, and it is the safe one: what is said to have happened has happened. A status that could not be
 written is remembered and said again, because two things in it must not be lost: who scaled the target to zero, and
 since when a metric cannot be read.
+
+Zero is the exception: it is announced first. A zero that nobody knows to be ours is one that nobody wakes from, and a
+process can end between any two writes.
 """
 
 from msgspec.structs import replace
@@ -32,16 +35,35 @@ async def act(
 
     ``stored`` is the object as the API server has it; ``known`` the same as the decision saw it.
     """
+    stored, decision = await _announce_zero(decision, stored, known, entry, world)
     decision = await _rescale(decision, known, entry, world)
     entry.history = decision.history
     for event in decision.events:
         world.events.tell(known, event)
     said = len(decision.events)
-    decision = await _say(decision, stored, known, entry, world, settings)
+    decision = await say(decision, stored, known, entry, world, settings)
     for event in (*decision.events[said:], *decision.late_events):
         world.events.tell(known, event)
     entry.decision = decision
     return decision
+
+
+async def _announce_zero(
+    decision: Decision, stored: Autoscaler, known: Autoscaler, entry: Entry, world: World
+) -> tuple[Autoscaler, Decision]:
+    """Say that a zero is going to be ours, and give the object that says so; if it cannot be said, do not go there."""
+    zero = decision.status.condition(SCALED_TO_ZERO)
+    is_ours = decision.scale_to == 0 and zero is not None and zero.status == TRUE
+    if zero is None or not is_ours or _is_zeroed(stored.status):
+        return stored, decision
+    if not world.may_write():
+        raise Deposed
+    announced = replace(stored.status, conditions=_with(stored.status.conditions, zero))
+    try:
+        return await world.statuses.write(stored, announced), decision
+    except KubeError as error:
+        why = in_words(error, f"patch podautoscalers {known.metadata.name}")
+        return stored, after_failed_rescale(decision, known, entry.history, f"zero could not be announced: {why}")
 
 
 async def _rescale(decision: Decision, known: Autoscaler, entry: Entry, world: World) -> Decision:
@@ -56,7 +78,7 @@ async def _rescale(decision: Decision, known: Autoscaler, entry: Entry, world: W
     return decision
 
 
-async def _say(
+async def say(
     decision: Decision, stored: Autoscaler, known: Autoscaler, entry: Entry, world: World, settings: Settings
 ) -> Decision:
     """Write the status if it differs from what the API server has, or if the past would be lost."""

@@ -61,7 +61,7 @@ class Controller:
         self._sizes: dict[TargetKey, int | None] = {}
 
     async def run(self) -> None:
-        """Control until cancelled. Nothing is written after that."""
+        """Control until cancelled. When this returns, nothing is written any more."""
         world = self._world
         world.targets.tell(self._target_changed)
         stops = [world.native.tell(self._native_changed), world.autoscalers.tell(self._autoscaler_changed)]
@@ -74,6 +74,7 @@ class Controller:
             for stop in stops:
                 stop()
             await self._lanes.close()
+            await self.reconciler.leave()
 
     def start_due(self) -> datetime | None:
         """Begin every visit that is due and has room; say when the next one is due."""

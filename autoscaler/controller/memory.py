@@ -60,6 +60,10 @@ class Memory:
         """Forget an object that is gone."""
         self._entries.pop(key, None)
 
+    def entries(self) -> tuple[tuple[str, Entry], ...]:
+        """Give all of them, with their keys."""
+        return tuple(self._entries.items())
+
     def decisions(self) -> dict[str, Decision]:
         """Give the last decision of each autoscaler."""
         return {key: entry.decision for key, entry in self._entries.items() if entry.decision is not None}

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+from collections.abc import Coroutine
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -11,7 +13,7 @@ from autoscaler.algorithm.conditions import SCALED_TO_ZERO
 from autoscaler.algorithm.decide import decide
 from autoscaler.algorithm.refuse import refuse
 from autoscaler.controller import persistence
-from autoscaler.controller.act import act, with_unsaid
+from autoscaler.controller.act import act, say, with_unsaid
 from autoscaler.controller.memory import Entry, Memory
 from autoscaler.controller.observe import Observer
 from autoscaler.controller.owners import POD_AUTOSCALER
@@ -27,6 +29,10 @@ from autoscaler.types.working import Held, MetricFailed
 log = logging.getLogger(__name__)
 
 _FIRST_RETRY: Final = timedelta(seconds=1)
+_LAST_MOMENT: Final = 0.6
+"""Seconds: of the two in which another process is to take over, so much may be spent on what must still be written."""
+
+_LAST_TRIES: Final = 3
 
 
 class Reconciler:
@@ -52,7 +58,7 @@ class Reconciler:
         began = asyncio.get_running_loop().time()
         plan = self.plans.of(key, stored)
         decision, entry = await self._decide(key, stored, plan)
-        decision = await act(
+        acting = act(
             decision,
             stored=stored,
             known=self._as_known(stored, plan, entry),
@@ -60,9 +66,26 @@ class Reconciler:
             world=self._world,
             settings=self._settings,
         )
+        decision = await (acting if decision.scale_to is None else _to_the_end(acting))
         took = timedelta(seconds=asyncio.get_running_loop().time() - began)
         self._reporter.passed(key, stored, plan.spec, decision, took)
         return self._come_again(decision, entry)
+
+    async def leave(self) -> None:
+        """Try to say what could not be said, in the last moment, for whoever comes after us."""
+        unsaid = [(key, entry) for key, entry in self.memory.entries() if entry.unsaid is not None]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_MOMENT):
+                await asyncio.gather(*(self._last_words(key, entry) for key, entry in unsaid), return_exceptions=True)
+
+    async def _last_words(self, key: str, entry: Entry) -> None:
+        for _ in range(_LAST_TRIES):
+            stored = self._world.autoscalers.get(key)
+            if stored is None or stored.metadata.uid != entry.uid or entry.decision is None or entry.unsaid is None:
+                return
+            known = self._as_known(stored, self.plans.of(key, stored), entry)
+            await say(entry.decision, stored, known, entry, self._world, self._settings)
+            await asyncio.sleep(_LAST_MOMENT / _LAST_TRIES)
 
     async def _decide(self, key: str, stored: Autoscaler, plan: Plan) -> tuple[Decision, Entry]:
         entry = self.memory.of(key, stored.metadata.uid)
@@ -107,6 +130,18 @@ class Reconciler:
         if entry.unsaid is not None and _is_zeroed(decision):
             waits.append(_FIRST_RETRY * 2 ** min(entry.failures - 1, 2))
         return min([period, *waits])
+
+
+async def _to_the_end(acting: Coroutine[None, None, Decision]) -> Decision:
+    """Do not stop between two writes: who is told to stop has a moment left for the second."""
+    task = asyncio.ensure_future(acting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task}, timeout=_LAST_MOMENT)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        raise
 
 
 def _runs_out(step: object) -> datetime | None:

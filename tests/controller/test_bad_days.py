@@ -65,28 +65,68 @@ async def test_a_status_that_was_refused_is_said_in_the_next_pass(stage, code):
     assert stage.status()["currentMetrics"][0]["external"]["current"]["averageValue"] == "5125m"
 
 
-async def test_a_zero_of_ours_is_never_lost_even_if_it_cannot_be_said_for_a_while(stage):
+async def test_a_zero_is_announced_before_it_is_one(stage):
     await started(stage, **TO_ZERO)
-    stage.cluster.refuse_next(503, times=6, verb="patch", within="/status")
     stage.numbers.set("queue", 0)
     await asyncio.sleep(0.5)
     assert stage.replicas() == 0
-    assert stage.condition("ScaledToZero") is None
-    await asyncio.sleep(40)
+    writes = [one for one in stage.asked() if one.startswith(("patch", "update"))]
+    assert [one.rpartition("/")[2] for one in writes] == ["status", "scale", "status"]
+    assert stage.condition("ScaledToZero") == ("True", "ScaledToZero")
+
+
+@pytest.mark.parametrize("code", [409, 429, 503])
+async def test_a_zero_that_cannot_be_announced_is_not_gone_to(stage, code):
+    await started(stage, **TO_ZERO)
+    stage.cluster.refuse_next(code, times=6, verb="patch", within="/status")
+    stage.numbers.set("queue", 0)
+    await asyncio.sleep(0.5)
+    assert stage.replicas() == 8
+    assert "FailedRescale" in stage.events()
+    await asyncio.sleep(60)
+    assert stage.replicas() == 0
     assert stage.condition("ScaledToZero") == ("True", "ScaledToZero")
     stage.numbers.set("queue", 20)
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(16)
     assert stage.replicas() == 4
 
 
-async def test_a_zero_that_could_not_be_said_is_woken_from_all_the_same(stage):
+async def test_a_zero_that_was_announced_and_not_gone_to_is_taken_back(stage):
     await started(stage, **TO_ZERO)
-    stage.cluster.refuse_next(503, times=40, verb="patch", within="/status")
+    stage.cluster.refuse_next(403, verb="update", within="/scale")
+    stage.numbers.set("queue", 0)
+    await asyncio.sleep(0.5)
+    assert stage.replicas() == 8
+    assert stage.condition("ScaledToZero") != ("True", "ScaledToZero")
+    assert stage.condition("AbleToScale") == ("False", "FailedUpdateScale")
+
+
+async def test_a_zero_of_ours_is_never_lost_though_nothing_more_can_be_said_and_the_process_ends(stage):
+    control = await started(stage, **TO_ZERO)
+    stage.cluster.refuse_next(503, times=40, verb="patch", within="/status", after=1)
+    stage.numbers.set("queue", 0)
+    await asyncio.sleep(0.5)
+    assert stage.replicas() == 0
+    await stage.stop(control)
+    stage.cluster.weather.relent()
+    stage.start()
+    await asyncio.sleep(30)
+    stage.numbers.set("queue", 20)
+    await asyncio.sleep(16)
+    assert stage.replicas() == 4
+
+
+async def test_a_waking_that_could_not_be_said_is_one_all_the_same(stage):
+    await started(stage, **TO_ZERO)
+    stage.cluster.refuse_next(503, times=40, verb="patch", within="/status", after=1)
     stage.numbers.set("queue", 0)
     await asyncio.sleep(20)
     stage.numbers.set("queue", 20)
     await asyncio.sleep(0.5)
     assert stage.replicas() == 4
+    stage.resize(0)  # by somebody else, which is not ours to wake from
+    await asyncio.sleep(40)
+    assert stage.replicas() == 0
 
 
 async def fallen_back(stage):

@@ -46,6 +46,41 @@ async def test_nor_does_it_forget_the_window(stage):
     assert stage.replicas() == 8
 
 
+async def test_what_could_not_be_said_is_said_in_the_last_moment(stage):
+    slowly = {"type": "Pods", "value": 2, "periodSeconds": 120}
+    stage.numbers.set("queue", 20)
+    stage.deployment(replicas=4)
+    stage.autoscaler(behavior={"scaleUp": {"policies": [slowly]}})
+    control = stage.start()
+    await asyncio.sleep(20)
+    stage.cluster.refuse_next(503, times=2, verb="patch", within="/status")
+    stage.numbers.set("queue", 40)
+    await asyncio.sleep(0.2)
+    assert stage.replicas() == 6
+    assert "up=2@" not in stage.status()["memory"]
+    await stage.stop(control)
+    assert "up=2@" in stage.status()["memory"]
+    stage.start()
+    await asyncio.sleep(60)
+    assert stage.replicas() == 6
+
+
+async def test_who_is_stopped_between_two_writes_makes_the_second(stage):
+    stage.numbers.set("queue", 40)
+    stage.deployment(replicas=8)
+    stage.autoscaler()
+    control = stage.start()
+    await asyncio.sleep(20)
+    stage.cluster.asked.clear()
+    stage.numbers.set("queue", 60)
+    while not stage.asked("update", "/scale"):  # noqa: ASYNC110 - the cluster is not to know of this test
+        await asyncio.sleep(0)
+    await stage.stop(control)
+    assert stage.replicas() == 12
+    assert stage.status()["desiredReplicas"] == 12
+    assert stage.status()["lastScaleTime"]
+
+
 async def test_it_does_not_forget_a_policy(stage):
     slowly = {"type": "Pods", "value": 2, "periodSeconds": 120}
     stage.numbers.set("queue", 40)
