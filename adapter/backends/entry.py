@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from adapter import strict
 from adapter.backends.asking.settings import PROMQL, BackendSettings, Price
 from adapter.backends.datadog.settings import Datadog
+from adapter.backends.azure.settings import Azure
 from adapter.backends.http.settings import Http
 from adapter.backends.newrelic.settings import NewRelic
 from adapter.backends.opening import imported, missing
@@ -44,6 +45,7 @@ class BackendEntry(Record, frozen=True):
     postgresql: PostgreSql | None = None
     datadog: Datadog | None = None
     newrelic: NewRelic | None = None
+    azure: Azure | None = None
 
     @property
     def kind(self) -> str:

@@ -1,0 +1,74 @@
+"""The Azure backend: questions of all rules go out together, and each rule gets its own answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from adapter.backends.asking.batching import Batcher
+from adapter.backends.asking.guard import Guard
+from adapter.backends.asking.question import parameters
+from adapter.backends.asking.secret_file import without_secrets
+from adapter.backends.azure.answer import answers, decoded
+from adapter.backends.azure.client import AzureClient
+from adapter.backends.azure.combining import Answer, Combiner
+from adapter.backends.azure.question import Call, Question, questions
+from adapter.backends.azure.settings import Azure, AzureParameters
+from adapter.errors import BackendError
+from adapter.rules.fill import Query
+from adapter.sample import RawSample
+
+T = TypeVar("T")
+_PING: Final = timedelta(seconds=5)
+_GATHERED: Final = 1000
+"""Questions that are sorted into calls at a time."""
+
+
+class AzureBackend:
+    """A client of Azure Monitor in one region."""
+
+    aligned: Final = True
+
+    def __init__(self, name: str, settings: Azure, clock: Callable[[], datetime]) -> None:
+        self.name = name
+        self._clock = clock
+        self._guard = Guard(settings.breaker, clock)
+        self._client = AzureClient(settings)
+        pace = timedelta(seconds=1 / settings.calls_per_second)
+        combiner = Combiner(self._call, at_once=settings.connections, pace=pace)
+        self._batcher: Batcher[Question, tuple[RawSample, ...]] = Batcher(combiner.send, most=_GATHERED)
+
+    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+        """Return the newest number of each series of the rule's resources."""
+        asked = questions(parameters(query, AzureParameters))
+
+        async def ask() -> tuple[RawSample, ...]:
+            found = await asyncio.gather(*(self._batcher.ask(each, deadline) for each in asked), return_exceptions=True)
+            for each in found:
+                if isinstance(each, BaseException):
+                    raise each  # a part of what a rule asks for is no answer
+            return tuple(sample for each in found if isinstance(each, tuple) for sample in each)
+
+        return await self._through(query.text, deadline, ask)
+
+    async def ping(self) -> None:
+        """Ask for a token, and for any answer."""
+        await self._through("ping", _PING, self._client.ping)
+
+    async def aclose(self) -> None:
+        """End what is under way, then let go of connections."""
+        await self._guard.aclose()
+        await self._batcher.aclose()
+        await self._client.aclose()
+
+    async def _through(self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await self._guard.ask(about, deadline, ask)
+        except BackendError as error:
+            raise without_secrets(error, self._client.secrets) from None
+
+    async def _call(self, call: Call, group: list[Question]) -> list[Answer]:
+        now = self._clock()
+        ids = [question.resource for question in group]
+        body = await self._client.post(call.target(now), {"resourceids": ids})
+        return await asyncio.to_thread(lambda: answers(decoded(body), group, now))
