@@ -67,6 +67,9 @@ class AzureServer:
         self.said: bytes | None = None
         """An answer in place of any other."""
 
+        self.token = ""
+        """The last that was given out."""
+
         self._tokens: set[str] = set()
         self._numbered = count(1)
         authority = Authority.new("azure")
@@ -174,10 +177,10 @@ class AzureServer:
         return self._given("machine", {"expires_on": str(then), "resource": AUDIENCE})
 
     def _given(self, by: str, more: dict[str, Any]) -> Answer:
-        token = f"a-token-of-azure-{next(self._numbered)}"
-        self._tokens.add(token)
+        self.token = f"a-token-of-azure-{next(self._numbered)}"
+        self._tokens.add(self.token)
         self.logins.append(by)
-        return 200, {"token_type": "Bearer", "access_token": token, **more}
+        return 200, {"token_type": "Bearer", "access_token": self.token, **more}
 
     # ---- metrics
 

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 from adapter.backends.asking.batching import Batcher
 from adapter.backends.asking.guard import Guard
+from adapter.backends.asking.pacing import Pace
 from adapter.backends.asking.question import parameters
 from adapter.backends.asking.secret_file import without_secrets
 from adapter.backends.azure.answer import answers, decoded
@@ -34,8 +35,8 @@ class AzureBackend:
         self._clock = clock
         self._guard = Guard(settings.breaker, clock)
         self._client = AzureClient(settings)
-        pace = timedelta(seconds=1 / settings.calls_per_second)
-        combiner = Combiner(self._call, at_once=settings.connections, pace=pace)
+        pace = Pace(at_once=settings.connections, per_second=settings.calls_per_second)
+        combiner = Combiner(self._call, pace)
         self._batcher: Batcher[Question, tuple[RawSample, ...]] = Batcher(combiner.send, most=_GATHERED)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:

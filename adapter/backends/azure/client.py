@@ -44,7 +44,8 @@ class AzureClient:
         self._client: MetricsClient | None = None
         self._opening = asyncio.Lock()
         # It writes a paragraph for every request, and what failed is told by us.
-        logging.getLogger("azure").setLevel(logging.CRITICAL)
+        for name in ("azure", "msal"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
     @property
     def secrets(self) -> tuple[Hidden, ...]:

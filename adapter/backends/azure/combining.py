@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Final, TypeAlias
 
+from adapter.backends.asking.pacing import Pace
 from adapter.backends.azure.question import Call, Question
 from adapter.errors import BackendError, BackendRefused, BackendUnauthorized, BadQuery
 from adapter.sample import RawSample
@@ -23,13 +24,11 @@ Ask: TypeAlias = Callable[[Call, list[Question]], Awaitable[list[Answer]]]
 
 
 class Combiner:
-    """Sends questions together, a few calls at once and no more in a second than may be."""
+    """Sends questions together."""
 
-    def __init__(self, ask: Ask, *, at_once: int, pace: timedelta) -> None:
+    def __init__(self, ask: Ask, pace: Pace) -> None:
         self._ask = ask
-        self._at_once = asyncio.Semaphore(at_once)
-        self._pace = pace.total_seconds()
-        self._next = 0.0
+        self._pace = pace
         self._apart: dict[Question, None] = {}
 
     async def send(self, questions: Sequence[Question], _: timedelta) -> list[Answer]:
@@ -52,7 +51,8 @@ class Combiner:
 
     async def _group(self, group: list[Question], answers: dict[Question, Answer]) -> None:
         try:
-            found = await self._in_turn(group)
+            async with self._pace.turn():
+                found = await self._ask(group[0].call, group)
         except BackendError as error:
             if len(group) > 1 and _may_be_one(error):
                 half = len(group) // 2
@@ -63,15 +63,6 @@ class Combiner:
         answers.update(zip(group, found, strict=True))
         if len(group) == 1:
             self._note(group[0], found[0])
-
-    async def _in_turn(self, group: list[Question]) -> list[Answer]:
-        async with self._at_once:
-            loop = asyncio.get_running_loop()
-            now = loop.time()
-            begins = max(now, self._next)
-            self._next = begins + self._pace
-            await asyncio.sleep(begins - now)
-            return await self._ask(group[0].call, group)
 
     def _note(self, question: Question, answer: Answer) -> None:
         self._apart.pop(question, None)

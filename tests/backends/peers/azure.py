@@ -50,7 +50,7 @@ class Peer(HttpPeer):
 
     @property
     def shown(self) -> str:
-        return f"{self.server.secret} or a-token-of-azure-{len(self.server.logins)}"
+        return f"{self.server.secret} or {self.server.token}"
 
     def expire(self) -> None:
         self.server.secret = next(each for each in self._secrets if each != self.server.secret)
