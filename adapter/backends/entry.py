@@ -9,6 +9,7 @@ from adapter import strict
 from adapter.backends.asking.settings import PROMQL, BackendSettings, Price
 from adapter.backends.datadog.settings import Datadog
 from adapter.backends.azure.settings import Azure
+from adapter.backends.google.settings import Google
 from adapter.backends.http.settings import Http
 from adapter.backends.newrelic.settings import NewRelic
 from adapter.backends.opening import imported, missing
@@ -46,6 +47,7 @@ class BackendEntry(Record, frozen=True):
     datadog: Datadog | None = None
     newrelic: NewRelic | None = None
     azure: Azure | None = None
+    google: Google | None = None
 
     @property
     def kind(self) -> str:

@@ -1,0 +1,1 @@
+"""Google Cloud Monitoring: time series by a filter, or by PromQL."""

@@ -1,0 +1,72 @@
+"""The Google backend: the same question of several rules is one call, and each rule gets its answer."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+from adapter.backends.asking.batching import Batcher
+from adapter.backends.asking.pacing import Pace
+from adapter.backends.asking.question import parameters
+from adapter.backends.google import promql, time_series
+from adapter.backends.google.client import GoogleClient
+from adapter.backends.google.settings import Google, GoogleParameters
+from adapter.errors import BackendError
+from adapter.rules.fill import Query
+from adapter.sample import RawSample
+
+Found: TypeAlias = tuple[RawSample, ...]
+_PING: Final = timedelta(seconds=5)
+_GATHERED: Final = 1000
+_LINGER: Final = timedelta(milliseconds=20)
+"""Only the same question goes along: those that come together come at the same moment."""
+
+
+class GoogleBackend:
+    """A client of Cloud Monitoring."""
+
+    aligned: Final = True
+
+    def __init__(self, name: str, settings: Google, clock: Callable[[], datetime]) -> None:
+        self.name = name
+        self._settings = settings
+        self._clock = clock
+        self._pace = Pace(at_once=settings.connections, per_second=settings.calls_per_second)
+        self._client = GoogleClient(settings, clock)
+        self._batcher: Batcher[GoogleParameters, Found] = Batcher(self._send, most=_GATHERED, linger=_LINGER)
+
+    async def fetch(self, query: Query, deadline: timedelta) -> Found:
+        """Return the newest number of each series that the filter or the expression finds."""
+        asked = parameters(query, GoogleParameters)
+        return await self._client.through(query.text, deadline, lambda: self._batcher.ask(asked, deadline))
+
+    async def ping(self) -> None:
+        """Ask for something that costs nothing."""
+        target = f"/v3/projects/{self._settings.project}/monitoredResourceDescriptors?pageSize=1"
+        await self._client.through("ping", _PING, lambda: self._client.get(target))
+
+    async def aclose(self) -> None:
+        """End what is under way, then let go of connections."""
+        await self._batcher.aclose()
+        await self._client.aclose()
+
+    async def _send(self, questions: Sequence[GoogleParameters], _: timedelta) -> list[Found | BackendError]:
+        once = list(dict.fromkeys(questions))
+        answers = dict(zip(once, await asyncio.gather(*(self._one(each) for each in once)), strict=True))
+        return [answers[question] for question in questions]
+
+    async def _one(self, asked: GoogleParameters) -> Found | BackendError:
+        try:
+            async with self._pace.turn():
+                return await self._asked(asked)
+        except BackendError as error:
+            return error
+
+    async def _asked(self, asked: GoogleParameters) -> Found:
+        now, project = self._clock(), asked.project or self._settings.project
+        if asked.promql:
+            body = await self._client.get(promql.target(project, asked.promql, now))
+            return await asyncio.to_thread(promql.samples, body, asked.most_series)
+        target = time_series.target(asked, project, self._settings.page_size, now)
+        series = await self._client.series(target, asked.most_series)
+        return await asyncio.to_thread(time_series.samples, series, now)
