@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from adapter import strict
 from adapter.backends.asking.settings import PROMQL, BackendSettings, Price
-from adapter.backends.datadog.settings import Datadog
 from adapter.backends.azure.settings import Azure
+from adapter.backends.datadog.settings import Datadog
 from adapter.backends.google.settings import Google
 from adapter.backends.http.settings import Http
 from adapter.backends.newrelic.settings import NewRelic

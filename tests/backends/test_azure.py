@@ -14,7 +14,7 @@ import pytest
 from adapter.app import clock
 from adapter.backends.azure.client import AzureClient
 from adapter.backends.azure.settings import Azure
-from adapter.errors import BackendError, BackendRefused, BackendUnauthorized, BadQuery, ConfigInvalid
+from adapter.errors import BackendError, BackendUnauthorized, BadQuery, ConfigInvalid
 from adapter.sample import RawSample
 from autoscaler.types.observation import FailureClass
 from tests.backends.azure_server import CLIENT, METRIC, TENANT, TYPE, resource
@@ -104,8 +104,8 @@ async def test_one_resource_that_azure_refuses_the_call_for_costs_the_others_not
             peer.server.calls.clear()
             found = await asyncio.gather(*(one(opened, name) for name in names), return_exceptions=True)
             (error,) = [each for each in found if isinstance(each, BaseException)]
-            assert isinstance(error, BackendRefused)
-            assert error.message == "HTTP 404 Not Found"
+            assert isinstance(error, BadQuery)
+            assert error.message == "Azure does not have this resource"
             assert found.index(error) == 13
             assert sum(isinstance(each, RawSample) for each in found) == 39
         assert sorted(len(call) for call in peer.server.calls) == [1, 39], "it is known by now, and asked alone"
@@ -114,6 +114,13 @@ async def test_one_resource_that_azure_refuses_the_call_for_costs_the_others_not
         peer.server.calls.clear()
         await asyncio.gather(*(one(opened, name) for name in names))
         assert [len(call) for call in peer.server.calls] == [40], "it is answered again, and goes along again"
+
+
+async def test_a_page_not_found_that_is_not_azures_is_refused(peer: Peer) -> None:
+    peer.hop.answer_http(404, b"no such page")
+    async with backend_of(peer) as opened:
+        told = await failure(opened, {"resource": resource("orders"), "metric": METRIC})
+    assert told == (FailureClass.REFUSED, "HTTP 404 Not Found")
 
 
 async def test_being_throttled_is_not_answered_with_more_calls(peer: Peer) -> None:

@@ -70,6 +70,28 @@ class Batch(msgspec.Struct):
     values: list[Result]
 
 
+class Said(msgspec.Struct):
+    """What Azure says of an error."""
+
+    code: str
+    message: str = ""
+
+
+class Refusal(msgspec.Struct):
+    """Why not."""
+
+    error: Said
+
+
+def refusal(body: bytes) -> str:
+    """Say why Azure refused a call; nothing, if it is not Azure who says so, as a proxy on the way."""
+    try:
+        said = msgspec.json.decode(body, type=Refusal).error
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+    return f"{said.code}: {said.message}"[:300]
+
+
 def decoded(body: bytes) -> Batch:
     """Read an answer; raise ``BackendRefused`` if it is none of Azure's."""
     try:

@@ -12,12 +12,11 @@ from adapter.backends.asking.question import parameters
 from adapter.backends.asking.secret_file import without_secrets
 from adapter.backends.azure.answer import answers, decoded
 from adapter.backends.azure.client import AzureClient
-from adapter.backends.azure.combining import Answer, Combiner
+from adapter.backends.azure.combining import Combiner, Found
 from adapter.backends.azure.question import Call, Question, questions
 from adapter.backends.azure.settings import Azure, AzureParameters
 from adapter.errors import BackendError
 from adapter.rules.fill import Query
-from adapter.sample import RawSample
 
 T = TypeVar("T")
 _PING: Final = timedelta(seconds=5)
@@ -37,13 +36,13 @@ class AzureBackend:
         self._client = AzureClient(settings)
         pace = Pace(at_once=settings.connections, per_second=settings.calls_per_second)
         combiner = Combiner(self._call, pace)
-        self._batcher: Batcher[Question, tuple[RawSample, ...]] = Batcher(combiner.send, most=_GATHERED)
+        self._batcher: Batcher[Question, Found] = Batcher(combiner.send, most=_GATHERED)
 
-    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+    async def fetch(self, query: Query, deadline: timedelta) -> Found:
         """Return the newest number of each series of the rule's resources."""
         asked = questions(parameters(query, AzureParameters))
 
-        async def ask() -> tuple[RawSample, ...]:
+        async def ask() -> Found:
             found = await asyncio.gather(*(self._batcher.ask(each, deadline) for each in asked), return_exceptions=True)
             for each in found:
                 if isinstance(each, BaseException):
@@ -68,7 +67,7 @@ class AzureBackend:
         except BackendError as error:
             raise without_secrets(error, self._client.secrets) from None
 
-    async def _call(self, call: Call, group: list[Question]) -> list[Answer]:
+    async def _call(self, call: Call, group: list[Question]) -> list[Found | BackendError]:
         now = self._clock()
         ids = [question.resource for question in group]
         body = await self._client.post(call.target(now), {"resourceids": ids})

@@ -17,9 +17,10 @@ from adapter.backends.asking.secret_file import Hidden
 from adapter.backends.asking.settings import Tls
 from adapter.backends.asking.tls import context
 from adapter.backends.azure import failures
+from adapter.backends.azure.answer import refusal
 from adapter.backends.azure.login import Login
 from adapter.backends.azure.settings import Azure
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRefused, BadQuery
 
 _DOMAINS: Final = {"public": "azure.com", "usGovernment": "azure.us", "china": "azure.cn"}
 _AUTHORITIES: Final = {
@@ -55,9 +56,11 @@ class AzureClient:
     async def post(self, target: str, body: object) -> bytes:
         """Ask; return what a status of 200 came with."""
         status, said = await self._send(HttpRequest("POST", target, json=body))
-        if status != HTTPStatus.OK:
-            raise http_failures.of_status(status, said)
-        return said
+        if status == HTTPStatus.OK:
+            return said
+        if status == HTTPStatus.NOT_FOUND and (why := refusal(said)):
+            raise BadQuery("Azure does not have this resource", detail=why)
+        raise http_failures.of_status(status, said)
 
     async def ping(self) -> None:
         """See that there is a token, and somebody who answers."""
