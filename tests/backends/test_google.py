@@ -119,14 +119,6 @@ async def test_all_pages_are_read_and_too_many_series_are_refused(peer: Peer) ->
         assert told == (FailureClass.REFUSED, "there are more series than mostSeries")
 
 
-async def test_the_same_question_of_many_rules_is_asked_once(peer: Peer) -> None:
-    peer.hold({"orders": 3})
-    async with backend_of(peer) as opened:
-        found = await asyncio.gather(*(opened.ask({**ALL, "window": window}) for window in ("5m", "300s", "5m", "6m")))
-    assert {each[0].value for each in found} == {3}
-    assert len(peer.server.asked) == 2
-
-
 async def test_another_project_is_asked_only_where_we_may(peer: Peer) -> None:
     peer.hold({"orders": 3})
     async with backend_of(peer) as opened:

@@ -122,7 +122,7 @@ class Azure(BackendSettings, frozen=True):
     """Calls in flight at once."""
 
     calls_per_second: int = 20
-    """More wait. Azure allows 360,000 an hour of one subscription in one region, which is 100 a second."""
+    """More wait. Azure allows 360,000 an hour of one subscription, which is 100 a second."""
 
     largest_answer: int = 16 * 1024 * 1024
     """In bytes. More is refused before it fills our memory."""

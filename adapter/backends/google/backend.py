@@ -1,31 +1,24 @@
-"""The Google backend: the same question of several rules is one call, and each rule gets its answer."""
+"""The Google backend: one question, one call; Google takes no two at once, so nothing is gained by waiting for more."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
-from adapter.backends.asking.batching import Batcher
 from adapter.backends.asking.pacing import Pace
 from adapter.backends.asking.question import parameters
 from adapter.backends.google import promql, time_series
 from adapter.backends.google.client import GoogleClient
 from adapter.backends.google.settings import Google, GoogleParameters
-from adapter.errors import BackendError
 from adapter.rules.fill import Query
 from adapter.sample import RawSample
 
 Found: TypeAlias = tuple[RawSample, ...]
 _PING: Final = timedelta(seconds=5)
-_GATHERED: Final = 1000
-_LINGER: Final = timedelta(milliseconds=20)
-"""Only the same question goes along: those that come together come at the same moment."""
 
 
 class GoogleBackend:
     """A client of Cloud Monitoring."""
-
-    aligned: Final = True
 
     def __init__(self, name: str, settings: Google, clock: Callable[[], datetime]) -> None:
         self.name = name
@@ -33,12 +26,11 @@ class GoogleBackend:
         self._clock = clock
         self._pace = Pace(at_once=settings.connections, per_second=settings.calls_per_second)
         self._client = GoogleClient(settings, clock)
-        self._batcher: Batcher[GoogleParameters, Found] = Batcher(self._send, most=_GATHERED, linger=_LINGER)
 
     async def fetch(self, query: Query, deadline: timedelta) -> Found:
         """Return the newest number of each series that the filter or the expression finds."""
         asked = parameters(query, GoogleParameters)
-        return await self._client.through(query.text, deadline, lambda: self._batcher.ask(asked, deadline))
+        return await self._client.through(query.text, deadline, lambda: self._ask(asked))
 
     async def ping(self) -> None:
         """Ask for something that costs nothing."""
@@ -47,22 +39,13 @@ class GoogleBackend:
 
     async def aclose(self) -> None:
         """End what is under way, then let go of connections."""
-        await self._batcher.aclose()
         await self._client.aclose()
 
-    async def _send(self, questions: Sequence[GoogleParameters], _: timedelta) -> list[Found | BackendError]:
-        once = list(dict.fromkeys(questions))
-        answers = dict(zip(once, await asyncio.gather(*(self._one(each) for each in once)), strict=True))
-        return [answers[question] for question in questions]
+    async def _ask(self, asked: GoogleParameters) -> Found:
+        async with self._pace.turn():
+            return await self._answer(asked)
 
-    async def _one(self, asked: GoogleParameters) -> Found | BackendError:
-        try:
-            async with self._pace.turn():
-                return await self._asked(asked)
-        except BackendError as error:
-            return error
-
-    async def _asked(self, asked: GoogleParameters) -> Found:
+    async def _answer(self, asked: GoogleParameters) -> Found:
         now, project = self._clock(), asked.project or self._settings.project
         if asked.promql:
             body = await self._client.get(promql.target(project, asked.promql, now))

@@ -1,5 +1,6 @@
 """Requests to Cloud Monitoring, each with a token."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -73,7 +74,8 @@ class GoogleClient:
         found: list[Series] = []
         following = ""
         while following or not found:
-            page = decoded(await self.get(f"{target}{following}"))
+            body = await self.get(f"{target}{following}")
+            page = await asyncio.to_thread(decoded, body)
             found += page.time_series
             if len(found) > most:
                 raise BackendRefused("there are more series than mostSeries")
