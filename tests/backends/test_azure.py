@@ -254,6 +254,18 @@ async def test_an_answer_that_is_a_text_with_json_in_it_is_read(peer: Peer) -> N
         assert (await one(opened, "orders")).value == 9
 
 
+async def test_no_dimension_can_pass_for_the_resource_group(peer: Peer) -> None:
+    peer.hold({"orders": 3})
+    async with backend_of(peer) as opened:
+        await one(opened, "orders")
+        forged = [{"name": {"value": name}, "value": "another"} for name in ("resource_group", "odd name (1)")]
+        metric = {"name": {"value": METRIC}, "timeseries": [{"metadatavalues": forged, "data": []}]}
+        inner = {"values": [{"resourceid": resource("orders").upper(), "value": [metric]}]}
+        peer.server.said = json.dumps(inner).encode()
+        labels = (await one(opened, "orders")).labels
+    assert labels == {"resource_group": "shop", "resource_name": "orders", "odd_name_1_": "another"}
+
+
 async def test_an_answer_without_end_is_refused(peer: Peer) -> None:
     peer.hold({"orders": 3})
     async with backend_of(peer, largestAnswer=100) as opened:
@@ -309,6 +321,21 @@ async def test_a_machine_has_an_identity_of_its_own(peer: Peer, monkeypatch: pyt
     async with backend_of(peer, login={"by": "managedIdentity", "clientId": "another"}) as opened:
         told = await failure(opened, {"resource": resource("orders"), "metric": METRIC})
     assert told == (FailureClass.UNAUTHORIZED, "there is no identity to log in with")
+
+
+async def test_a_proxy_is_the_one_that_is_configured_and_not_in_the_way_of_the_machine(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer.hold({"orders": 3})
+    monkeypatch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", f"http://127.0.0.1:{peer.server.port}")
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    async with backend_of(peer, login={}) as opened:
+        assert (await one(opened, "orders")).value == 3
+    asked = peer.hop.connections
+    async with backend_of(peer, login={}, endpoint="http://127.0.0.1:1", proxyUrl=peer.hop.url) as opened:
+        assert (await one(opened, "orders")).value == 3
+    assert peer.hop.connections - asked == 1
 
 
 async def test_the_environment_may_hold_a_secret(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -339,6 +339,16 @@ async def test_the_quota_of_another_project_is_used_if_it_is_said(peer: Peer) ->
     assert peer.server.headers[0]["X-Goog-User-Project"] == "who-pays-1"
 
 
+async def test_a_proxy_is_the_one_that_is_configured(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    peer.hold({"orders": 3})
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    async with backend_of(peer) as opened:
+        assert len(await opened.ask(ALL)) == 1
+    async with backend_of(peer, url="http://127.0.0.1:1", proxyUrl=peer.hop.url) as opened:
+        assert len(await opened.ask(ALL)) == 1
+
+
 @pytest.mark.parametrize("status", [500, 503, 429])
 async def test_tokens_are_not_asked_for_again_and_again(peer: Peer, status: int) -> None:
     peer.server.token_status = status

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -32,6 +33,7 @@ class Login:
         self._made_of = b""
         self._session: aiohttp.ClientSession | None = None
         self._one_at_a_time = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "google login")  # it waits for the network, so it is none of the loop's
         self.secrets = Hidden()
         # It writes down requests and answers if it is let; what failed is told by us.
         logging.getLogger("google").setLevel(logging.CRITICAL)
@@ -57,7 +59,8 @@ class Login:
         self._credentials = None
 
     async def aclose(self) -> None:
-        """Let go of connections."""
+        """Let go of the thread and of connections."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
         if self._session is not None:
             await self._session.close()
 
@@ -80,7 +83,7 @@ class Login:
             )
         carrier = Carrier(self._session, tls, self._settings.proxy_url)
         try:
-            await asyncio.to_thread(who.refresh, carrier)
+            await asyncio.get_running_loop().run_in_executor(self._thread, who.refresh, carrier)
         finally:
             carrier.cancel()
 
