@@ -17,7 +17,7 @@ from adapter.backends.azure.settings import Azure
 from adapter.errors import BackendError, BackendUnauthorized, BadQuery, ConfigInvalid
 from adapter.sample import RawSample
 from autoscaler.types.observation import FailureClass
-from tests.backends.azure_server import CLIENT, METRIC, TENANT, TYPE, resource
+from tests.backends.azure_server import CLIENT, METRIC, SUBSCRIPTION, TENANT, TYPE, resource
 from tests.backends.conftest import Opened, backend_of, configured
 from tests.backends.contract import Json
 from tests.backends.peers.azure import Peer
@@ -405,7 +405,7 @@ async def test_each_cloud_has_its_own_places(
         ({"resource": ""}, "resource: either this or resources is needed"),
         (
             {"resource": "shop"},
-            "resource: must be /subscriptions/S/resourceGroups/G/providers/PROVIDER/TYPE/NAME, is 'shop'",
+            "resource: must be /subscriptions/GUID/resourceGroups/GROUP/providers/PROVIDER/TYPE/NAME, is 'shop'",
         ),
         ({"metric": ""}, "metric: must not be empty"),
         ({"granularity": "2m"}, "granularity: must be one of 1m, 5m, 15m, 30m, 1h, 6h, 12h, 24h"),
@@ -413,12 +413,21 @@ async def test_each_cloud_has_its_own_places(
         ({"dimensions": {"a": "b"}, "filter": "c eq 'd'"}, "filter: excludes dimensions; write all of it here"),
         ({"rollUpBy": "a"}, "rollUpBy: needs dimensions or a filter that names them"),
         ({"mostSeries": 0}, "mostSeries: must be at least 1, is 0"),
+        ({"window": "99999999h"}, "window: must be at most 168h"),
+        ({"delay": "99999999h"}, "delay: must be at most 168h"),
     ],
 )
 def test_parameters_that_cannot_be_right_are_told_with_what_to_write(peer: Peer, asked: Json, expected: str) -> None:
     with pytest.raises(ConfigInvalid) as caught:
         configured(peer, {**peer.one("orders"), **asked})
     assert caught.value.problems == (f"rules[0].parameters.{expected}",)
+
+
+@pytest.mark.parametrize("part", ["..", "a/b", "a?b=c", "a#b", "%2e%2e", "a b", ""])
+def test_an_id_cannot_lead_anywhere_else(peer: Peer, part: str) -> None:
+    for id_ in (resource("x").replace(SUBSCRIPTION, part), resource(f"{part}/../..") if part else resource("")):
+        with pytest.raises(ConfigInvalid, match="must be /subscriptions/GUID"):
+            configured(peer, {"resource": id_, "metric": METRIC})
 
 
 def test_resources_of_one_rule_are_alike(peer: Peer) -> None:

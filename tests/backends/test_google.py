@@ -435,6 +435,8 @@ async def test_a_file_that_makes_no_sense_is_told_in_words_that_stay_the_same(
         ),
         ({**ALL, "project": "../x"}, "project: must be the id or the number of a project, is '../x'"),
         ({**ALL, "mostSeries": 0}, "mostSeries: must be at least 1, is 0"),
+        ({**ALL, "window": "99999999h"}, "window: must be at most 168h"),
+        ({**ALL, "delay": "99999999h"}, "delay: must be at most 168h"),
     ],
 )
 def test_parameters_that_cannot_be_right_are_told_with_what_to_write(peer: Peer, asked: Json, expected: str) -> None:

@@ -6,13 +6,13 @@ from typing import Final
 
 from autoscaler.types.record import Record
 
-_SEGMENT: Final = r"[^/?#%\s\"'\\]+"
+_SEGMENT: Final = r"(?!\.{1,2}(?:/|$))[^/?#%\s\"'\\]+"
 ID: Final = re.compile(
-    rf"/subscriptions/(?P<subscription>{_SEGMENT})/resourceGroups/(?P<group>{_SEGMENT})"
+    rf"/subscriptions/(?P<subscription>[0-9a-f-]{{36}})/resourceGroups/(?P<group>{_SEGMENT})"
     rf"/providers/(?P<provider>{_SEGMENT})(?P<path>(?:/{_SEGMENT}/{_SEGMENT})+)",
     re.IGNORECASE,
 )
-_WANTED: Final = "must be /subscriptions/S/resourceGroups/G/providers/PROVIDER/TYPE/NAME"
+_WANTED: Final = "must be /subscriptions/GUID/resourceGroups/GROUP/providers/PROVIDER/TYPE/NAME"
 
 
 class Resource(Record, frozen=True):

@@ -11,6 +11,7 @@ from adapter.backends.azure.login_settings import AzureLogin
 from adapter.backends.azure.resource import resource_problems
 
 _MINUTE: Final = timedelta(minutes=1)
+_LONGEST: Final = timedelta(days=7)  # what is older is no reason to scale
 _GRAINS: Final = {1: "1m", 5: "5m", 15: "15m", 30: "30m", 60: "1h", 360: "6h", 720: "12h", 1440: "24h"}
 _MOST_RESOURCES: Final = 50
 _MOST_SERIES: Final = 10_000
@@ -77,6 +78,9 @@ class AzureParameters(Parameters, frozen=True):
             yield f"{at}.granularity: must be one of {', '.join(_GRAINS.values())}"
         elif self.window < self.granularity:
             yield f"{at}.window: must be at least as long as granularity"
+        for key, time in (("window", self.window), ("delay", self.delay)):
+            if time > _LONGEST:
+                yield f"{at}.{key}: must be at most {_LONGEST / timedelta(hours=1):g}h"
 
     def _series_problems(self, at: str) -> Iterator[str]:
         if self.dimensions and self.filter:

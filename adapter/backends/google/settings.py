@@ -17,6 +17,7 @@ from adapter.backends.asking.settings import (
 )
 
 _MINUTE: Final = timedelta(minutes=1)
+_LONGEST: Final = timedelta(days=7)  # what is older is no reason to scale
 _PROJECT: Final = re.compile(r"[a-z0-9][a-z0-9.:-]{0,62}", re.ASCII)
 _FIELD: Final = re.compile(r"(metric|resource)\.labels?\.\w+|metadata\.(user|system)_labels\.[\w.-]+|\w+\.type|project")
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -92,6 +93,9 @@ class GoogleParameters(Parameters, frozen=True):
             yield f"{at}.alignmentPeriod: must be at least 1m"
         if self.window < (_MINUTE if self.aligner == "none" else self.alignment_period):
             yield f"{at}.window: must be at least 1m, and as long as alignmentPeriod"
+        for key, time in (("window", self.window), ("delay", self.delay)):
+            if time > _LONGEST:
+                yield f"{at}.{key}: must be at most {_LONGEST / timedelta(hours=1):g}h"
 
 
 _DEFAULT: Final = GoogleParameters()
