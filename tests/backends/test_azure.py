@@ -204,6 +204,15 @@ async def test_dimensions_and_filters_choose_series(peer: Peer) -> None:
         )
 
 
+async def test_brackets_and_commas_are_written_as_azure_wants_them(peer: Peer) -> None:
+    asked = {"resource": resource("all"), "metric": "a,b", "dimensions": {"dim (x) 1": "v (y) & 'z'"}}
+    async with backend_of(peer) as opened:
+        await failure(opened, asked)
+    sent = query(peer.server.targets[0])
+    assert sent["filter"] == "dim %2528x%2529 1 eq 'v %2528y%2529 & ''z'''"
+    assert sent["metricnames"] == "a%2b"
+
+
 async def test_more_series_than_may_be_are_refused_and_none_left_out(peer: Peer) -> None:
     peer.hold({f"q{number}": number for number in range(30)})
     asked = {"resource": resource("all"), "metric": METRIC, "dimensions": {"EntityName": "*"}}
