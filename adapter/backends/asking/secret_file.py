@@ -31,8 +31,16 @@ class Hidden:
         """Take them out of what somebody said: some servers repeat what they are shown."""
         for hidden in sorted(self._texts, key=len, reverse=True):
             if len(hidden) >= _SHORTEST:
-                text = text.replace(hidden, _HIDDEN)
+                text = _without_beginning(text.replace(hidden, _HIDDEN), hidden)
         return text
+
+
+def _without_beginning(text: str, hidden: str) -> str:
+    """Take out the part of a secret that a text ends with because it was cut there."""
+    for length in range(min(len(hidden), len(text)), _SHORTEST - 1, -1):
+        if text.endswith(hidden[:length]):
+            return text[:-length] + _HIDDEN
+    return text
 
 
 class SecretFile(Hidden):
