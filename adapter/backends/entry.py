@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from adapter import strict
 from adapter.backends.asking.settings import PROMQL, BackendSettings, Price
 from adapter.backends.azure.settings import Azure
+from adapter.backends.cloudwatch.settings import CloudWatch
 from adapter.backends.datadog.settings import Datadog
 from adapter.backends.google.settings import Google
 from adapter.backends.http.settings import Http
@@ -16,6 +17,7 @@ from adapter.backends.opening import imported, missing
 from adapter.backends.postgresql.settings import PostgreSql
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.rabbitmq.settings import RabbitMq
+from adapter.backends.sqs.settings import Sqs
 from adapter.backends.upstream.settings import Upstream
 from adapter.errors import ConfigInvalid
 from adapter.rules.rule import STATIC, Rule
@@ -48,6 +50,8 @@ class BackendEntry(Record, frozen=True):
     newrelic: NewRelic | None = None
     azure: Azure | None = None
     google: Google | None = None
+    cloudwatch: CloudWatch | None = None
+    sqs: Sqs | None = None
 
     @property
     def kind(self) -> str:

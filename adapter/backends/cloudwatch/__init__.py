@@ -1,0 +1,1 @@
+"""Amazon CloudWatch: metrics, metric math, searches and Metrics Insights, hundreds of rules in one call."""
