@@ -54,6 +54,7 @@ bench: $(READY)      ## figures, each as a ratio to a yardstick of the same run
 	$(BIN)/python bench/decide.py
 	$(BIN)/python -m bench.adapter
 	$(BIN)/python -m bench.prometheus_load
+	$(BIN)/python -m bench.backends
 
 manifests: $(READY)  ## what is made from something else: the definition of PodAutoscaler, the chart's copies, the reference
 	$(BIN)/python -m tools.crd
