@@ -181,4 +181,4 @@ class MotoPeer(HttpPeer):
     def refuse_with(self, status: int, code: str, message: str) -> None:
         """Refuse everything, as services of AWS do that speak JSON."""
         body = json.dumps({"__type": f"com.amazonaws#{code}", "message": message}).encode()
-        self.hop.answer_http(status, body, "Content-Type: application/x-amz-json-1.0", "x-amzn-RequestId: 1")
+        self.hop.answer_http(status, body, "Content-Type: application/x-amz-json-1.0", "Connection: close")

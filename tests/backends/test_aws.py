@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from tests.backends.contract import Json
 from tests.backends.hop import hop
 from tests.backends.moto_server import ACCOUNT, Key
 from tests.backends.peers.sqs import Peer
+from tests.control_plane.certificates import Authority
 
 pytestmark = [
     pytest.mark.usefixtures("nothing_is_left", "no_identity"),
@@ -302,6 +304,90 @@ async def test_a_region_is_the_rules_or_the_backends_or_the_platforms(
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     async with backend_of(peer, region="") as opened:
         assert await reads(opened) == 3
+
+
+@pytest.mark.usefixtures("key")
+async def test_the_environments_proxy_is_not_used_and_ours_is(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    async with backend_of(peer) as opened:
+        assert await reads(opened) == 3
+    async with backend_of(peer, proxyUrl=peer.hop.url, endpointUrl="http://sqs.nowhere.example") as opened:
+        assert await reads(opened) == 3, "only the proxy knows where that is"
+    async with backend_of(peer, proxyUrl="http://127.0.0.1:9") as opened:
+        assert isinstance(await failure(opened), BackendUnreachable)
+
+
+@pytest.mark.usefixtures("key")
+async def test_a_certificate_of_a_stranger_is_not_believed_and_the_platforms_bundle_says_who_is_none(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    authority = Authority.new("strangers")
+    (tmp_path / "ca.crt").write_text(authority.pem)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*authority.server("localhost").save(tmp_path, "server"))
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        body = json.dumps({"QueueUrl": "x/shop-orders", "Attributes": {"ApproximateNumberOfMessages": "7"}}).encode()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
+    async with server:
+        url = f"https://localhost:{server.sockets[0].getsockname()[1]}"
+        async with backend_of(peer, endpointUrl=url) as opened:
+            error = await failure(opened)
+            assert (error.failure, error.message) == (
+                FailureClass.UNREACHABLE,
+                "its certificate or ours was not accepted",
+            )
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "ca.crt"))
+        async with backend_of(peer, endpointUrl=url) as opened:
+            assert [each.value for each in await opened.ask({**QUEUE, "reads": ["visible"]})] == [7]
+
+
+@pytest.mark.usefixtures("key")
+async def test_what_is_believed_and_may_not_is_no_reason_to_look_for_another_identity(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with metadata() as agent:
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"http://127.0.0.1:{agent.port}/v1/credentials")
+        monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", agent.expects)
+        agent.give(*assumed(peer), timedelta(hours=6))
+        async with backend_of(peer, **NO_FILES) as opened:
+            assert await reads(opened) == 3
+            for code, times in (("AccessDeniedException", 1), ("ExpiredTokenException", 2)):
+                peer.refuse_with(403, code, "no")
+                assert (await failure(opened)).failure is FailureClass.UNAUTHORIZED
+                peer.recover()
+                assert await reads(opened) == 3
+                assert len(agent.asked) == times
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "failed", "words"),
+    [
+        (400, "Throttling", FailureClass.REFUSED, "it is asked too often"),
+        (400, "RequestThrottled", FailureClass.REFUSED, "it is asked too often"),
+        (400, "ExpiredToken", FailureClass.UNAUTHORIZED, "AWS says ExpiredToken"),
+        (403, "InvalidClientTokenId", FailureClass.UNAUTHORIZED, "AWS says InvalidClientTokenId"),
+        (403, "OptInRequired", FailureClass.UNAUTHORIZED, "AWS says OptInRequired"),
+        (400, "ValidationError", FailureClass.BAD_QUERY, "AWS says ValidationError"),
+        (400, "InvalidNextToken", FailureClass.BAD_QUERY, "AWS says InvalidNextToken"),
+        (500, "InternalFailure", FailureClass.REFUSED, "AWS says InternalFailure"),
+        (503, "ServiceUnavailable", FailureClass.UNREACHABLE, "AWS says ServiceUnavailable"),
+        (504, "", FailureClass.TIMED_OUT, "no answer within 5s"),
+        (418, "I am 4 teapots!", FailureClass.REFUSED, "HTTP 418 I'm a Teapot"),
+    ],
+)
+async def test_what_aws_says_has_its_class_and_its_words(
+    peer: Peer, status: int, code: str, failed: FailureClass, words: str
+) -> None:
+    peer.refuse_with(status, code, "at 12:34 of request 5678")
+    async with backend_of(peer) as opened:
+        error = await failure(opened)
+    assert (error.failure, error.message) == (failed, words)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from adapter.backends.asking.aws import failures
 from adapter.backends.asking.aws.client import AwsClient
 from adapter.backends.asking.question import parameters
 from adapter.backends.sqs import answer
@@ -52,7 +53,7 @@ class SqsBackend:
                 "ping", _PING, lambda: self._client.call("", "list_queues", MaxResults=1, QueueNamePrefix="steadyscale")
             )
         except BackendUnauthorized as error:
-            if "AccessDenied" not in error.message:
+            if failures.is_disbelief(error):
                 raise
 
     async def aclose(self) -> None:

@@ -16,7 +16,7 @@ from adapter.backends.asking.aws.credentials import Credentials, region_of
 from adapter.backends.asking.aws.settings import AwsSettings
 from adapter.backends.asking.guard import Guard
 from adapter.backends.asking.secret_file import without_secrets
-from adapter.errors import BackendError, BackendUnauthorized
+from adapter.errors import BackendError
 
 T = TypeVar("T")
 _NOT_OURS: Final = 600
@@ -54,7 +54,7 @@ class AwsClient:
             return await getattr(client, operation)(**request)
         except Exception as error:  # noqa: BLE001 - for an answer that is none of AWS's its parsers raise anything
             told = failures.of(error)
-            if isinstance(told, BackendUnauthorized):
+            if failures.is_disbelief(told):
                 self._credentials.forget()
             raise told from None
 

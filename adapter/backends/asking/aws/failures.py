@@ -14,8 +14,8 @@ _NOT_AS_AWS: Final = "it answers, but not as AWS does"
 TOO_OFTEN: Final = "it is asked too often"
 _TOO_OFTEN: Final = re.compile(r"Throttl|TooManyRequests|RequestLimitExceeded|SlowDown|OverLimit|LimitExceeded")
 _NOT_ADMITTED: Final = re.compile(
-    r"AccessDenied|Unauthorized|NotAuthorized|AuthFailure|Token|Signature|UnrecognizedClient|InvalidAccessKey"
-    r"|OptInRequired|RequestExpired|TimeTooSkewed|InvalidIdentity"
+    r"AccessDenied|Unauthorized|NotAuthorized|AuthFailure|ExpiredToken|InvalidToken|ClientToken|AuthenticationToken"
+    r"|Signature|UnrecognizedClient|InvalidAccessKey|OptInRequired|RequestExpired|TimeTooSkewed|InvalidIdentity"
 )
 _NOT_UNDERSTOOD: Final = re.compile(r"Validation|InvalidParameter|MissingParameter|InvalidFormat|InvalidAddress")
 _BY_CODE: Final = (
@@ -49,6 +49,11 @@ def of_credentials(error: Exception) -> BackendError:
     if isinstance(error, aws.ClientError):
         return BackendUnauthorized(f"credentials are refused: {code_of(error) or 'no reason'}", detail=_told(error))
     return BackendUnauthorized(f"credentials cannot be had: {type(error).__name__}", detail=_told(error))
+
+
+def is_disbelief(error: BackendError) -> bool:
+    """Say whether AWS does not believe who we say we are; that we may not do something is another matter."""
+    return isinstance(error, BackendUnauthorized) and "AccessDenied" not in error.message
 
 
 def code_of(error: aws.ClientError) -> str:
