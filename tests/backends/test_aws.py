@@ -390,6 +390,31 @@ async def test_what_aws_says_has_its_class_and_its_words(
     assert (error.failure, error.message) == (failed, words)
 
 
+@pytest.mark.usefixtures("key")
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_nobody_is_followed_elsewhere(peer: Peer, status: int) -> None:
+    with hop() as elsewhere:
+        peer.hop.answer_http(status, b"", f"Location: {elsewhere.url}/", "Connection: close")
+        async with backend_of(peer) as opened:
+            error = await failure(opened)
+        assert (error.failure, error.message[:8]) == (FailureClass.REFUSED, f"HTTP {status}")
+        assert elsewhere.connections == 0
+
+
+@pytest.mark.parametrize("told", [True, False])
+async def test_an_answer_that_is_too_large_is_refused_before_it_fills_the_memory(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch, *, told: bool
+) -> None:
+    monkeypatch.setattr("adapter.backends.asking.aws.session.LARGEST", 1000)
+    if told:
+        peer.hop.answer_http(200, b"x" * 5000)
+    else:
+        peer.hop.answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"400\r\n" + b"x" * 1024 + b"\r\n")
+    async with backend_of(peer) as opened:
+        error = await failure(opened)
+    assert (error.failure, error.message) == (FailureClass.REFUSED, "the answer is too large")
+
+
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [

@@ -33,6 +33,6 @@ def finds_metrics(expression: str) -> bool:
     return is_select(expression) or is_search(expression)
 
 
-def is_about_the_call(expression: str) -> bool:
-    """Say whether it is about all metrics of a call, so that those of other rules must not be in it."""
-    return "METRICS" in names(expression)
+def needs_a_call_to_itself(expression: str) -> bool:
+    """Say whether it goes ill with others: it is about all metrics of a call, or finds as many as a call may have."""
+    return bool(names(expression) & {"METRICS", "SEARCH"})

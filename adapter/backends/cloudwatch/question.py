@@ -51,13 +51,13 @@ def calls(
 ) -> Iterator[list[Asked]]:
     """Share questions out among as few calls as can be; their order is kept within each.
 
-    A call has one window for all. There may be one Metrics Insights query in it; an expression about all metrics of a
-    call has one to itself, and so has a question that was refused before: it would spoil the others'.
+    A call has one window for all. There may be one Metrics Insights query in it. A search has a call to itself, and so
+    has an expression about all metrics of a call, and a question that was refused before: it would spoil the others'.
     """
     open_calls: dict[Window, _Call] = {}
     for number, question in enumerate(questions):
         asked = Asked(f"q{number}", question, window(question, now))
-        if question in suspects or text.is_about_the_call(question.expression):
+        if question in suspects or text.needs_a_call_to_itself(question.expression):
             yield [asked]
             continue
         call = open_calls.get(asked.window)

@@ -13,6 +13,7 @@ from aiobotocore.session import AioSession
 from adapter.backends.asking.aws import failures
 from adapter.backends.asking.aws.aside import Aside
 from adapter.backends.asking.aws.credentials import Credentials, region_of
+from adapter.backends.asking.aws.session import BoundedSession
 from adapter.backends.asking.aws.settings import AwsSettings
 from adapter.backends.asking.guard import Guard
 from adapter.backends.asking.secret_file import without_secrets
@@ -102,6 +103,7 @@ def _session(credentials: Credentials) -> AioSession:
 def _config(settings: AwsSettings) -> AioConfig:
     proxies = {"http": settings.proxy_url, "https": settings.proxy_url} if settings.proxy_url else {}
     return AioConfig(
+        http_session_cls=BoundedSession,
         connect_timeout=_NOT_OURS,
         read_timeout=_NOT_OURS,
         max_pool_connections=settings.connections,

@@ -89,6 +89,7 @@ class Credentials:
         """Find who we are, and what role that is to play."""
         session = await asyncio.to_thread(AioSession)
         session.set_default_client_config(self._config)
+        session.set_config_variable("region", region_of(self._settings))  # for STS, which the chain may ask
         source = AioCredentials(*self._keys) if self._keys else await self._by_chain(session)
         if source is None:
             raise BackendUnauthorized(_NONE)

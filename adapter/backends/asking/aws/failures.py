@@ -34,6 +34,8 @@ def of(error: Exception) -> BackendError:
             return _of_answer(error)
         case aws.HTTPClientError() | aws.ConnectionError():
             cause = error.kwargs.get("error")
+            if isinstance(cause, BackendError):
+                return cause
             return http_failures.of_exception(cause if isinstance(cause, Exception) else error)
         case aws.NoRegionError():
             return BackendUnreachable("no region is set: write region, or set AWS_REGION")

@@ -78,19 +78,19 @@ def test_several_labels_are_told_apart_by_what_no_dimension_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_select", "finds", "is_about_all"),
+    ("text", "is_select", "finds", "stands_alone"),
     [
         ("m1 / m2", False, False, False),
         (" select max(x)", True, True, False),
-        ("SUM(SEARCH('x'))", False, True, False),
+        ("SUM(SEARCH('x'))", False, True, True),
         ("SUM(METRICS())", False, False, True),
         ("m1 + 'METRICS SEARCH SELECT'", False, False, False),
     ],
 )
-def test_what_an_expression_is(text: str, *, is_select: bool, finds: bool, is_about_all: bool) -> None:
+def test_what_an_expression_is(text: str, *, is_select: bool, finds: bool, stands_alone: bool) -> None:
     assert expression.is_select(text) is is_select
     assert expression.finds_metrics(text) is finds
-    assert expression.is_about_the_call(text) is is_about_all
+    assert expression.needs_a_call_to_itself(text) is stands_alone
 
 
 def test_series_that_nothing_tells_apart_cannot_be_put_together_from_pages() -> None:
