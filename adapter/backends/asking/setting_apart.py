@@ -1,11 +1,12 @@
 """One bad question among many that are sent as one call must not take the others along.
 
-Where a system refuses a whole call because of one question, that one is looked for by halves, and is sent by itself
-from then on, until it is good again. What is known of it is kept: a search that a deadline ends goes on with the next.
+Where a system refuses a whole call because of one question, that one is looked for, by its place if the refusal tells
+it and else by halves, and is sent by itself from then on, until it is good again. What is known of it is kept: a search
+that a deadline ends goes on with the next.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Container, Hashable, Sequence
 from datetime import timedelta
 from typing import Final, Generic, TypeVar
 
@@ -27,6 +28,7 @@ class SettingApart(Generic[Q, A]):
         *,
         text: Callable[[Q], str],
         together: Callable[[Q], Hashable] = lambda _: None,
+        blamed: Callable[[BadQuery], Container[int]] = lambda _: (),
     ) -> None:
         self._call = call
         """Makes one call that ends at this time of the loop; raises ``BadQuery`` if one of the questions is bad."""
@@ -36,6 +38,9 @@ class SettingApart(Generic[Q, A]):
 
         self._together = together
         """Which questions can go by one call: those of which this says the same."""
+
+        self._blamed = blamed
+        """The places in its call of the questions that a refusal names, if it does; they are looked at first."""
 
         self._suspects: dict[str, str] = {}
         """By question: which part of a call that was refused it goes with; it alone, if it was refused alone."""
@@ -63,20 +68,31 @@ class SettingApart(Generic[Q, A]):
                 text = self._text(questions[0])
                 self._suspect(questions, f"alone {text}")
                 return [error]
-            return await self._halves(questions, part, ends)
+            return await self._parts(questions, self._blamed(error), part, ends)
         except BackendError as error:
             return [error] * len(questions)
         for question in questions:
             self._suspects.pop(self._text(question), None)
         return answers
 
-    async def _halves(self, questions: Sequence[Q], part: str, ends: float) -> Sequence[A | BackendError]:
-        middle = len(questions) // 2
-        halves = {f"{part}0": questions[:middle], f"{part}1": questions[middle:]}
-        for each, half in halves.items():
-            self._suspect(half, each)
-        first, second = await asyncio.gather(*(self._ask(half, each, ends) for each, half in halves.items()))
-        return [*first, *second]
+    async def _parts(
+        self, questions: Sequence[Q], blamed: Container[int], part: str, ends: float
+    ) -> Sequence[A | BackendError]:
+        """Ask again by two calls: those that are blamed and the others, or else by halves."""
+        places = range(len(questions))
+        first = [place for place in places if place in blamed]
+        if not 0 < len(first) < len(questions):
+            first = list(places[: len(questions) // 2])
+        parts = {f"{part}0": first, f"{part}1": [place for place in places if place not in first]}
+        for each, theirs in parts.items():
+            self._suspect([questions[place] for place in theirs], each)
+        found = await asyncio.gather(
+            *(self._ask([questions[place] for place in theirs], each, ends) for each, theirs in parts.items())
+        )
+        answers: dict[int, A | BackendError] = {}
+        for theirs, said in zip(parts.values(), found, strict=True):
+            answers.update(zip(theirs, said, strict=True))
+        return [answers[place] for place in places]
 
     def _suspect(self, questions: Sequence[Q], part: str) -> None:
         for question in questions:

@@ -69,6 +69,22 @@ def test_whoever_is_bad_the_others_have_their_answers_at_once_and_by_few_calls_f
     asyncio.run(run())
 
 
+async def test_whom_a_refusal_names_is_not_looked_for():
+    calls = []
+
+    async def call(questions: Sequence[int], _: float) -> Sequence[int | BackendError]:
+        calls.append(len(questions))
+        if bad := [place for place, each in enumerate(questions) if each in {3, 30}]:
+            raise BadQuery("no", detail=str(bad[0]))
+        return [each * 2 for each in questions]
+
+    apart: SettingApart[int, int] = SettingApart(call, text=str, blamed=lambda error: {int(error.detail)})
+    found = await apart.send(range(40), TIME)
+    assert [place for place, each in enumerate(found) if isinstance(each, BadQuery)] == [3, 30]
+    assert all(each == place * 2 for place, each in enumerate(found) if place not in {3, 30})
+    assert sorted(calls) == [1, 1, 38, 39, 40]
+
+
 async def test_who_is_good_again_goes_with_the_others():
     system = System(3)
     await system.send(range(8))
