@@ -21,7 +21,7 @@ from pathlib import Path
 from adapter.app import clock
 from adapter.backends.asking.aws.client import AwsClient
 from adapter.backends.cloudwatch.backend import CloudWatchBackend
-from adapter.backends.cloudwatch.question import calls, queries
+from adapter.backends.cloudwatch.question import Question, asked_now, queries
 from adapter.backends.cloudwatch.settings import CloudWatch, CloudWatchParameters
 from adapter.fetch import Fetcher
 from adapter.rules.fill import whole
@@ -110,8 +110,8 @@ class Rig:
         turn = asyncio.Semaphore(_AT_ONCE)
 
         async def ask(number: int) -> None:
-            question = CloudWatchParameters(namespace=_NAMESPACE, metric=f"m{number}")
-            ((asked,),) = calls([question], (), clock())
+            question = Question("", CloudWatchParameters(namespace=_NAMESPACE, metric=f"m{number}"))
+            (asked,) = asked_now([question], clock())
             window = {"StartTime": asked.window.start, "EndTime": asked.window.end}
             async with turn:
                 found = await client.call("", "get_metric_data", MetricDataQueries=list(queries(asked)), **window)

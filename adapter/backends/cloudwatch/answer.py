@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from adapter.backends.cloudwatch import expression as text
 from adapter.backends.cloudwatch.question import SEPARATOR, Asked
-from adapter.errors import BackendRefused, BackendUnauthorized
+from adapter.errors import BackendError, BackendRefused, BackendUnauthorized
 from adapter.sample import RawSample
 
 _NOT_AS_AWS: Final = "it answers, but not as CloudWatch does"
+_LEFT_OUT: Final = "it leaves series out, because there are too many"
 _LONGEST: Final = 300
 
 
@@ -53,16 +54,26 @@ def series(pages: Sequence[Mapping[str, Any]]) -> dict[str, list[Series]]:
     return by_question
 
 
-def samples(asked: Asked, found: Sequence[Series]) -> tuple[RawSample, ...]:
+def outcomes(call: Sequence[Asked], pages: Sequence[Mapping[str, Any]]) -> list[tuple[RawSample, ...] | BackendError]:
+    """Give each question its own: series, or why there are none."""
+    found = series(pages)
+    lacks = _said([message for page in pages for message in page.get("Messages") or []])
+    told: list[tuple[RawSample, ...] | BackendError] = []
+    for asked in call:
+        try:
+            if lacks and text.finds_metrics(asked.question.expression):
+                raise BackendRefused(_LEFT_OUT, detail=lacks)
+            told.append(_samples(asked, found.get(asked.id, ())))
+        except BackendError as error:
+            told.append(error)
+    return told
+
+
+def _samples(asked: Asked, found: Sequence[Series]) -> tuple[RawSample, ...]:
     """Give the newest value of each series; raise if CloudWatch says that they are not what was asked for."""
     if not found and not asked.question.expression:
         raise BackendRefused("it answers, but not everything that was asked")
     return tuple(sample for each in found for sample in _newest(asked, each))
-
-
-def left_out(pages: Sequence[Mapping[str, Any]]) -> str:
-    """Say what an answer as a whole lacks, if CloudWatch says that it lacks something."""
-    return _said([message for page in pages for message in page.get("Messages") or []])
 
 
 def _newest(asked: Asked, found: Series) -> Iterable[RawSample]:
@@ -76,7 +87,7 @@ def _newest(asked: Asked, found: Series) -> Iterable[RawSample]:
         case _:
             raise BackendRefused("it could not read this metric", detail=f"{found.status}: {_said(found.said)}")
     if any("Exceeded" in str(message.get("Code")) for message in found.said):
-        raise BackendRefused("it leaves series out, because there are too many", detail=_said(found.said))
+        raise BackendRefused(_LEFT_OUT, detail=_said(found.said))
     window, labels = asked.window, _labels(asked, found.label)
     points = [(_utc(at), value) for at, value in found.points]
     inside = [point for point in points if window.start <= point[0] < window.end]

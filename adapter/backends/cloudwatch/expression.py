@@ -19,20 +19,19 @@ def renamed(expression: str, rename: Callable[[str], str]) -> str:
 
 
 def is_select(expression: str) -> bool:
-    """Say whether it is a Metrics Insights query, of which there may be one in a call."""
+    """Say whether it is a Metrics Insights query."""
     return expression.lstrip().upper().startswith("SELECT")
-
-
-def is_search(expression: str) -> bool:
-    """Say whether it finds metrics by a search."""
-    return "SEARCH" in names(expression)
 
 
 def finds_metrics(expression: str) -> bool:
     """Say whether how many metrics it looks at is known only afterwards."""
-    return is_select(expression) or is_search(expression)
+    return is_select(expression) or "SEARCH" in names(expression)
 
 
 def needs_a_call_to_itself(expression: str) -> bool:
-    """Say whether it goes ill with others: it is about all metrics of a call, or finds as many as a call may have."""
-    return bool(names(expression) & {"METRICS", "SEARCH"})
+    """Say whether it goes ill with others.
+
+    CloudWatch takes one Metrics Insights query in a call, a search may find as many metrics as a call may have, and
+    ``METRICS()`` is about all of a call's.
+    """
+    return finds_metrics(expression) or "METRICS" in names(expression)

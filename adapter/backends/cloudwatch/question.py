@@ -1,11 +1,13 @@
 """From a rule's parameters to what GetMetricData is asked, and which rules go in one call; pure."""
 
-from collections.abc import Container, Iterable, Iterator
+import re
+from collections.abc import Hashable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from adapter.backends.cloudwatch import expression as text
 from adapter.backends.cloudwatch.settings import CloudWatchParameters, Metric
+from adapter.errors import BadQuery
 
 MOST: Final = 500
 """Queries in one call, by CloudWatch's limit."""
@@ -13,7 +15,17 @@ MOST: Final = 500
 SEPARATOR: Final = "·"
 """Between the values of several labels: those of dimensions are ASCII, so it is in none of them."""
 
+_NAMED: Final = re.compile(r"\bq(\d{1,4})(?=\b|_)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Question(NamedTuple):
+    """What one rule asks."""
+
+    text: str
+    """As the rule says it: what tells questions apart."""
+
+    wanted: CloudWatchParameters
 
 
 class Window(NamedTuple):
@@ -41,51 +53,37 @@ def window(question: CloudWatchParameters, now: datetime) -> Window:
     return Window(end - length, end)
 
 
-def weight(question: CloudWatchParameters) -> int:
-    """Say how many of a call's queries it takes."""
-    return 1 + len(question.metrics)
+def together(question: Question) -> Hashable:
+    """Say what questions must have in common to go in one call: their window, and that they go well with others."""
+    wanted = question.wanted
+    alone = question.text if text.needs_a_call_to_itself(wanted.expression) else ""
+    return wanted.period, wanted.window, wanted.delay, alone
 
 
-def calls(
-    questions: Iterable[CloudWatchParameters], suspects: Container[CloudWatchParameters], now: datetime
-) -> Iterator[list[Asked]]:
-    """Share questions out among as few calls as can be; their order is kept within each.
-
-    A call has one window for all. There may be one Metrics Insights query in it. A search has a call to itself, and so
-    has an expression about all metrics of a call, and a question that was refused before: it would spoil the others'.
-    """
-    open_calls: dict[Window, _Call] = {}
-    for number, question in enumerate(questions):
-        asked = Asked(f"q{number}", question, window(question, now))
-        if question in suspects or text.needs_a_call_to_itself(question.expression):
-            yield [asked]
-            continue
-        call = open_calls.get(asked.window)
-        if call is None or not call.has_room_for(question):
-            if call is not None:
-                yield call.asked
-            call = open_calls[asked.window] = _Call()
-        call.add(asked)
-    yield from (call.asked for call in open_calls.values())
+def asked_now(questions: Iterable[Question], now: datetime) -> list[Asked]:
+    """Give questions their names, by their places, and their window."""
+    return [
+        Asked(f"q{place}", question.wanted, window(question.wanted, now)) for place, question in enumerate(questions)
+    ]
 
 
-class _Call:
-    """A call that is being put together."""
+def blamed(error: BadQuery) -> frozenset[int]:
+    """Read from a refusal the places of those that it names."""
+    return frozenset(int(place) for place in _NAMED.findall(error.detail))
 
-    def __init__(self) -> None:
-        self.asked: list[Asked] = []
-        self._weight = 0
-        self._has_select = False
 
-    def has_room_for(self, question: CloudWatchParameters) -> bool:
-        if self._weight + weight(question) > MOST:
-            return False
-        return not (self._has_select and text.is_select(question.expression))
-
-    def add(self, asked: Asked) -> None:
-        self.asked.append(asked)
-        self._weight += weight(asked.question)
-        self._has_select = self._has_select or text.is_select(asked.question.expression)
+def calls(asked: Iterable[Asked]) -> Iterator[list[Asked]]:
+    """Share out what may go together so that no call has more queries than CloudWatch takes."""
+    call: list[Asked] = []
+    left = MOST
+    for each in asked:
+        weight = 1 + len(each.question.metrics)
+        if weight > left:
+            yield call
+            call, left = [], MOST
+        call.append(each)
+        left -= weight
+    yield call
 
 
 def queries(asked: Asked) -> Iterator[dict[str, Any]]:

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from adapter.backends.cloudwatch import expression, splitting
+from adapter.backends.cloudwatch import expression
 from adapter.backends.cloudwatch.answer import series
 from adapter.backends.cloudwatch.pace import Pace
-from adapter.backends.cloudwatch.question import calls, queries, window
+from adapter.backends.cloudwatch.question import Asked, Question, asked_now, blamed, calls, queries, together, window
 from adapter.backends.cloudwatch.settings import CloudWatchParameters, Metric
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRefused, BadQuery
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -36,35 +36,35 @@ def test_a_window_is_of_whole_periods_that_are_over(
     assert [f"{at:%H:%M}" for at in found] == [start, end]
 
 
-def test_questions_that_were_refused_are_asked_alone_until_they_are_answered() -> None:
-    suspects, questions = splitting.Suspects(), [asked("a"), asked("b"), asked("c")]
-    suspects.add(questions[1])
-    assert [[each.question.metric for each in call] for call in calls(questions, suspects, NOON)] == [["b"], ["a", "c"]]
-    suspects.discard(questions[1])
-    assert [len(call) for call in calls(questions, suspects, NOON)] == [3]
+def alone(question: CloudWatchParameters) -> Asked:
+    (made,) = asked_now([Question("", question)], NOON)
+    return made
 
 
-def test_suspects_of_long_ago_are_forgotten() -> None:
-    suspects = splitting.Suspects()
-    for number in range(600):
-        suspects.add(asked(f"m{number}"))
-    assert asked("m0") not in suspects
-    assert asked("m599") in suspects
+def test_no_call_has_more_queries_than_cloudwatch_takes() -> None:
+    double = CloudWatchParameters(expression="a + b", metrics={"a": Metric("N", "a"), "b": Metric("N", "b")})
+    questions = [Question(str(number), double if number % 2 else asked()) for number in range(500)]
+    found = [sum(len(list(queries(each))) for each in call) for call in calls(asked_now(questions, NOON))]
+    assert found == [500, 500]
 
 
-def test_who_is_named_in_a_refusal_is_parted_from_the_others() -> None:
-    (call,) = calls([asked(f"m{number}") for number in range(12)], (), NOON)
-    guilty, others = splitting.parted(call, "Error in expression 'q11': bad; see q3_m1")
-    assert [each.id for each in guilty] == ["q3", "q11"]
-    assert len(others) == 10
-    assert [len(part) for part in splitting.parted(call, "no idea")] == [6, 6]
-    assert [len(part) for part in splitting.parted(call[3:4] + call[11:], "q3 and q11")] == [1, 1]
+def test_who_is_named_in_a_refusal_is_to_blame() -> None:
+    assert blamed(BadQuery("", detail="Error in expression 'q11': bad; see q3_m1, and seq7 or q is nothing")) == {3, 11}
+    assert blamed(BadQuery("", detail="no idea")) == frozenset()
+
+
+def test_only_what_has_the_same_window_and_goes_well_with_others_goes_together() -> None:
+    plain = together(Question("a", asked()))
+    assert plain == together(Question("b", asked("other", statistic="Sum")))
+    assert plain != together(Question("c", asked(delay=timedelta(minutes=1))))
+    searches = [CloudWatchParameters(expression="SEARCH('x')"), CloudWatchParameters(expression="SELECT x")]
+    assert len({plain, *(together(Question(each.expression, each)) for each in searches)}) == 3
 
 
 def test_names_in_an_expression_are_renamed_and_texts_in_it_are_not() -> None:
     metrics = {"m1": Metric("N", "a"), "m": Metric("N", "b")}
     question = CloudWatchParameters(expression="m1/m + SUM(SEARCH('{m,m1} m1', \"m1\", 60)) + m10", metrics=metrics)
-    ((each,),) = calls([question], (), NOON)
+    each = alone(question)
     *inputs, whole = queries(each)
     assert [one["Id"] for one in inputs] == ["q0_m1", "q0_m"]
     assert [one["ReturnData"] for one in inputs] == [False, False]
@@ -73,7 +73,7 @@ def test_names_in_an_expression_are_renamed_and_texts_in_it_are_not() -> None:
 
 def test_several_labels_are_told_apart_by_what_no_dimension_holds() -> None:
     question = CloudWatchParameters(expression="SEARCH('{N,a,b}')", labels=("a", "b"))
-    ((each,),) = calls([question], (), NOON)
+    each = alone(question)
     assert next(queries(each))["Label"] == "${PROP('Dim.a')}·${PROP('Dim.b')}"
 
 
@@ -81,7 +81,7 @@ def test_several_labels_are_told_apart_by_what_no_dimension_holds() -> None:
     ("text", "is_select", "finds", "stands_alone"),
     [
         ("m1 / m2", False, False, False),
-        (" select max(x)", True, True, False),
+        (" select max(x)", True, True, True),
         ("SUM(SEARCH('x'))", False, True, True),
         ("SUM(METRICS())", False, False, True),
         ("m1 + 'METRICS SEARCH SELECT'", False, False, False),
