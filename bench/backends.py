@@ -21,8 +21,9 @@ from pathlib import Path
 from adapter.app import clock
 from adapter.backends.asking.aws.client import AwsClient
 from adapter.backends.cloudwatch.backend import CloudWatchBackend
+from adapter.backends.cloudwatch.parameters import CloudWatchParameters
 from adapter.backends.cloudwatch.question import Question, asked_now, queries
-from adapter.backends.cloudwatch.settings import CloudWatch, CloudWatchParameters
+from adapter.backends.cloudwatch.settings import CloudWatch
 from adapter.fetch import Fetcher
 from adapter.rules.fill import whole
 from adapter.rules.rule import Rule

@@ -231,6 +231,21 @@ async def test_without_any_it_says_so(peer: Peer) -> None:
 
 
 @pytest.mark.usefixtures("key")
+async def test_a_profile_that_is_not_there_is_told_until_it_is(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    async with backend_of(peer) as opened:
+        error = await failure(opened)
+        assert (error.failure, error.message) == (
+            FailureClass.UNREACHABLE,
+            "what the platform says of AWS cannot be used: ProfileNotFound",
+        )
+        (tmp_path / "config").write_text("[profile nobody]\n")
+        assert await reads(opened) == 3
+
+
+@pytest.mark.usefixtures("key")
 async def test_temporary_keys_need_their_token_and_nobody_ever_sees_it(
     peer: Peer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

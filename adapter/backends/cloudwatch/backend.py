@@ -8,9 +8,10 @@ from typing import Final
 from adapter.backends.asking.aws.client import AwsClient
 from adapter.backends.asking.question import parameters
 from adapter.backends.cloudwatch.pace import Pace
+from adapter.backends.cloudwatch.parameters import CloudWatchParameters
 from adapter.backends.cloudwatch.question import Question
 from adapter.backends.cloudwatch.region import Found, Region
-from adapter.backends.cloudwatch.settings import CloudWatch, CloudWatchParameters
+from adapter.backends.cloudwatch.settings import CloudWatch
 from adapter.errors import BackendError
 from adapter.rules.fill import Query
 

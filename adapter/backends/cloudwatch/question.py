@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from adapter.backends.cloudwatch import expression as text
-from adapter.backends.cloudwatch.settings import CloudWatchParameters, Metric
+from adapter.backends.cloudwatch.parameters import CloudWatchParameters, Metric
 from adapter.errors import BadQuery
 
 MOST: Final = 500

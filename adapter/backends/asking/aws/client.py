@@ -87,7 +87,11 @@ class AwsClient:
                 endpoint_url=self._settings.endpoint_url or None,
                 config=self._config,
             )
-            return await self._aside.run(lambda: made().__aenter__())
+            try:
+                return await self._aside.run(lambda: made().__aenter__())
+            except Exception as error:  # noqa: BLE001 - whatever it finds in files and in the environment
+                self._session = None  # it remembers what it read
+                raise failures.of_opening(error) from None
 
     def _opened(self, region: str, opening: asyncio.Task[Any]) -> None:
         if (opening.cancelled() or opening.exception()) and self._clients.get(region) is opening:

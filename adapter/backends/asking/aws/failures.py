@@ -43,6 +43,14 @@ def of(error: Exception) -> BackendError:
             return BackendRefused(_NOT_AS_AWS, detail=_told(error))
 
 
+def of_opening(error: Exception) -> BackendError:
+    """Say why there is not even a client: nothing was asked yet."""
+    if isinstance(error, aws.NoRegionError | BackendError):
+        return of(error)
+    words = f"what the platform says of AWS cannot be used: {type(error).__name__}"
+    return BackendUnreachable(words, detail=_told(error))
+
+
 def of_credentials(error: Exception) -> BackendError:
     """Say why we cannot say who we are."""
     if isinstance(error, aws.HTTPClientError | aws.ConnectionError | aws.NoRegionError):
