@@ -83,7 +83,10 @@ def test_values_reach_the_objects() -> None:
         "--set=flags={--horizontal-pod-autoscaler-tolerance=0.05}",
         "--set=config.log.level=debug,config.serving.tls.files.certFile=/c,config.serving.tls.files.keyFile=/k",
         "--set=apiService.enabled=false,networkPolicy.enabled=false",
+        r"--set=serviceAccountAnnotations.eks\.amazonaws\.com/role-arn=arn:aws:iam::1:role/x",
     )
+    account = made["ServiceAccount", "steadyscale", "steadyscale"]["metadata"]
+    assert account["annotations"] == {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/x"}
     deployment = made["Deployment", "steadyscale", "steadyscale"]["spec"]
     container = deployment["template"]["spec"]["containers"][0]
     assert deployment["replicas"] == 3
