@@ -293,6 +293,17 @@ async def test_all_pages_are_read_and_the_last_word_counts(peer: Peer) -> None:
         assert len(peer.server.calls()) == 8, "four pages each of the metrics and of the search"
 
 
+async def test_calls_are_no_more_in_a_second_than_may_be(peer: Peer) -> None:
+    peer.put({"orders": {1: 3, 2: 5, 3: 7, 4: 9}}, "Paced")
+    async with backend_of(peer, callsPerSecond=5) as opened:
+        with peer.server.ordered(points=1):
+            started = asyncio.get_running_loop().time()
+            assert values(await opened.ask(metric("Paced"))) == [3]
+            assert asyncio.get_running_loop().time() - started >= 0.6, (
+                "four pages, three times a fifth of a second apart"
+            )
+
+
 async def test_pages_without_end_are_refused(peer: Peer) -> None:
     answer(peer, {"MetricDataResults": [], "NextToken": "again"})
     async with backend_of(peer, callsPerSecond=500) as opened:

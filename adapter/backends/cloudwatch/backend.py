@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from adapter.backends.asking.aws.client import AwsClient
+from adapter.backends.asking.pacing import Pace
 from adapter.backends.asking.question import parameters
-from adapter.backends.cloudwatch.pace import Pace
 from adapter.backends.cloudwatch.parameters import CloudWatchParameters
 from adapter.backends.cloudwatch.question import Question
 from adapter.backends.cloudwatch.region import Found, Region
@@ -27,7 +27,7 @@ class CloudWatchBackend:
     def __init__(self, name: str, settings: CloudWatch, clock: Callable[[], datetime]) -> None:
         self.name = name
         self._clock = clock
-        self._calls_per_second = settings.calls_per_second
+        self._settings = settings
         self._client = AwsClient("cloudwatch", settings, clock)
         self._regions: dict[str, Region] = {}
 
@@ -56,5 +56,6 @@ class CloudWatchBackend:
 
     def _region(self, name: str) -> Region:
         if name not in self._regions:
-            self._regions[name] = Region(name, self._client, Pace(self._calls_per_second), self._clock)
+            pace = Pace(at_once=self._settings.connections, per_second=self._settings.calls_per_second)
+            self._regions[name] = Region(name, self._client, pace, self._clock)
         return self._regions[name]

@@ -6,9 +6,9 @@ from typing import Any, Final, TypeAlias
 
 from adapter.backends.asking.aws.client import AwsClient
 from adapter.backends.asking.batching import Batcher
+from adapter.backends.asking.pacing import Pace
 from adapter.backends.asking.setting_apart import SettingApart
 from adapter.backends.cloudwatch import answer
-from adapter.backends.cloudwatch.pace import Pace
 from adapter.backends.cloudwatch.question import MOST, Asked, Question, asked_now, blamed, calls, queries, together
 from adapter.errors import BackendError, BackendRefused
 from adapter.sample import RawSample
@@ -57,8 +57,8 @@ class Region:
         }
         pages: list[dict[str, Any]] = []
         while len(pages) < _MOST_PAGES:
-            await self._pace.turn()
-            page = await self._client.call(self._name, "get_metric_data", **request)
+            async with self._pace.turn():
+                page = await self._client.call(self._name, "get_metric_data", **request)
             pages.append(page)
             if not page.get("NextToken"):
                 return pages

@@ -1,4 +1,4 @@
-"""What of CloudWatch needs no server: windows, the sharing out among calls, names in expressions, pace."""
+"""What of CloudWatch needs no server: windows, the sharing out among calls, names in expressions."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,7 +6,6 @@ import pytest
 
 from adapter.backends.cloudwatch import expression
 from adapter.backends.cloudwatch.answer import series
-from adapter.backends.cloudwatch.pace import Pace
 from adapter.backends.cloudwatch.parameters import CloudWatchParameters, Metric
 from adapter.backends.cloudwatch.question import Asked, Question, asked_now, blamed, calls, queries, together, window
 from adapter.errors import BackendRefused, BadQuery
@@ -98,13 +97,3 @@ def test_series_that_nothing_tells_apart_cannot_be_put_together_from_pages() -> 
     assert len(series([page])["q0"]) == 2
     with pytest.raises(BackendRefused):
         series([page, page])
-
-
-@pytest.mark.looptime
-async def test_calls_come_no_faster_than_the_pace(looptime: int) -> None:
-    pace = Pace(10)
-    at = []
-    for _ in range(4):
-        await pace.turn()
-        at.append(float(looptime))
-    assert at == pytest.approx([0, 0.1, 0.2, 0.3])
