@@ -37,6 +37,11 @@ class Hop:
         self._under_way: set[asyncio.Task[None]] = set()
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nobody is connected."""
+        return not self._under_way
+
+    @property
     def address(self) -> str:
         return f"{LOOPBACK}:{self.port}"
 

@@ -53,7 +53,8 @@ class BackendSettings(Record, frozen=True):
     """What a rule's ``query`` is written in; empty: it has none."""
 
     rules_write_labels: ClassVar[bool] = False
-    """Whether a rule decides itself which labels its series have. Then no label can say what a team may see."""
+    """Whether a rule decides itself which labels its series have, or none of them tells whose a series is. Then no
+    label can say what a team may see."""
 
     def problems(self, at: str) -> Iterator[str]:  # noqa: ARG002 - for those that have some
         """Say everything that is wrong with them and that no type can say, each problem with its path."""
