@@ -18,6 +18,7 @@ from adapter.backends.postgresql.settings import PostgreSql
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.rabbitmq.settings import RabbitMq
 from adapter.backends.sqs.settings import Sqs
+from adapter.backends.redis.settings import Redis
 from adapter.backends.upstream.settings import Upstream
 from adapter.errors import ConfigInvalid
 from adapter.rules.rule import STATIC, Rule
@@ -52,6 +53,7 @@ class BackendEntry(Record, frozen=True):
     google: Google | None = None
     cloudwatch: CloudWatch | None = None
     sqs: Sqs | None = None
+    redis: Redis | None = None
 
     @property
     def kind(self) -> str:

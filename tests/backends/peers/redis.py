@@ -1,0 +1,83 @@
+"""A real Redis, asked for the length of streams by a user who may only count: unlike lists, empty ones stay."""
+
+import time
+from collections.abc import Mapping
+
+import pytest
+
+from tests.backends.contract import ContractPeer, Json
+from tests.backends.hop import LOOPBACK
+from tests.backends.redis_server import READER, RedisServer
+
+
+class Peer(ContractPeer):
+    kind = "redis"
+    verified_against = "Redis 7.0 (Debian 12)"
+    marks = (pytest.mark.broker,)
+    begins = b"$1000000\r\n"
+
+    def start(self) -> None:
+        self.server = RedisServer(self.folder / "server")
+        self.server.start()
+        self.secrets = ("first-password-of-ours", "second-password-of-ours")
+        self.good = self.secrets[0]
+        self.password = self.folder / "password"
+        self.server.admit(self.good)
+        self.renew()
+        self.hop.upstream = (LOOPBACK, self.server.port)
+        self._is_locked = False
+
+    def stop(self) -> None:
+        self.server.stop()
+
+    def hold(self, numbers: Mapping[str, int]) -> None:
+        with self.server.client() as client:
+            client.flushall()
+            for name, number in numbers.items():
+                client.xgroup_create(name, "workers", mkstream=True)
+                for _ in range(number):
+                    client.xadd(name, {"work": "1"})
+
+    def settings(self) -> Json:
+        return {"addresses": [self.hop.address], "username": READER, "passwordFile": str(self.password)}
+
+    def one(self, name: str) -> Json:
+        return {"key": name, "reads": "streamLength"}
+
+    def labels(self, name: str) -> Mapping[str, str]:
+        return {"key": name}
+
+    def several(self) -> Json:
+        return {"keys": "*", "reads": "streamLength"}
+
+    def nothing(self) -> Json:
+        return {"keys": "nobody-*", "reads": "streamLength"}
+
+    def throttle(self) -> None:
+        self.hop.answer(b"-ERR max number of clients reached\r\n")
+
+    def lock_out(self) -> None:
+        self.server.lock()
+        self._is_locked = True
+
+    def recover(self) -> None:
+        super().recover()
+        if self._is_locked:
+            self.server.admit(self.good)
+            self._is_locked = False
+
+    @property
+    def shown(self) -> str:
+        return self.good
+
+    def expire(self) -> None:
+        self.good = next(each for each in self.secrets if each != self.good)
+        self.server.admit(self.good)
+        while not self.hop.is_idle:  # until it is known on this side that Redis threw us out
+            time.sleep(0.01)
+
+    def renew(self) -> None:
+        self.password.write_text(f"{self.good}\n")
+
+    def lose_secret(self) -> None:
+        self.password.unlink()
