@@ -25,6 +25,9 @@ class Hop:
         self.upstream = (LOOPBACK, 0)
         """Whom it stands in front of."""
 
+        self.is_spoken_to_first = True
+        """Whether clients speak before the server does. Where the server greets, trouble begins with the connection."""
+
         self.connections = 0
         """How many were ever made."""
 
@@ -141,8 +144,10 @@ class Hop:
         """Hold a connection upstream from the first question that is passed on."""
         answering: asyncio.Task[None] | None = None
         there: asyncio.StreamWriter | None = None
+        is_new = True
         try:
-            while asked := await self._next(reader, eager=there is None):
+            while asked := await self._first(reader) if is_new else await self._next(reader, eager=there is None):
+                is_new = False
                 if self._kind != "pass":
                     await self._trouble(reader, writer)
                     if self._kind != "answer":
@@ -159,6 +164,9 @@ class Hop:
                 answering.cancel()
             if there is not None:
                 there.close()
+
+    async def _first(self, reader: asyncio.StreamReader) -> bytes:
+        return await self._next(reader, eager=True) if self.is_spoken_to_first else _SERVER_SPEAKS_FIRST
 
     async def _next(self, reader: asyncio.StreamReader, *, eager: bool) -> bytes:
         """Wait for a question; a server that speaks first, as NATS does, must be let speak."""

@@ -58,14 +58,23 @@ class SecretFile(Hidden):
 
     def read_now(self) -> str:
         """Do the same where waiting is no harm: in a thread."""
-        try:
-            found = self._path.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise BackendUnauthorized(f"{self._setting} cannot be read", detail=type(error).__name__) from None
+        found = self._text()
         if not found or not found.isprintable():
             raise BackendUnauthorized(f"{self._setting} holds nothing that can be sent")
         self.hide(found)
         return found
+
+    def read_lines_now(self) -> list[str]:
+        """Return a file of several lines likewise, in which secrets stand below titles."""
+        found = self._text().splitlines()
+        self.hide(*(line for line in found if line and " " not in line))
+        return found
+
+    def _text(self) -> str:
+        try:
+            return self._path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BackendUnauthorized(f"{self._setting} cannot be read", detail=type(error).__name__) from None
 
     def __repr__(self) -> str:
         return f"SecretFile({self._setting})"
