@@ -1,0 +1,1 @@
+"""NATS JetStream: what consumers have yet to do, and how many messages streams hold."""

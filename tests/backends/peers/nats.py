@@ -1,0 +1,88 @@
+"""A real NATS, asked for the messages of streams by a user who may only look."""
+
+import time
+from collections.abc import Mapping
+
+import pytest
+
+from tests.backends.contract import ContractPeer, Json
+from tests.backends.hop import LOOPBACK
+from tests.backends.nats_server import RIGHTS, Admin, NatsServer
+
+
+class Peer(ContractPeer):
+    kind = "nats"
+    verified_against = "NATS 2.9 (Debian 12)"
+    marks = (pytest.mark.broker,)
+    begins = b'INFO {"server_id":"'
+
+    def start(self) -> None:
+        self.secrets = ("first-password-of-ours", "second-password-of-ours")
+        self.good = self.secrets[0]
+        self.password = self.folder / "password"
+        self.server = NatsServer(self.folder / "server", self._user(self.good))
+        self.server.start()
+        self.admin = Admin(self.server)
+        self.admin.connect()
+        self.renew()
+        self.hop.upstream = (LOOPBACK, self.server.port)
+        self.hop.is_spoken_to_first = False
+        self._is_locked = False
+
+    def stop(self) -> None:
+        self.admin.close()
+        self.server.stop()
+
+    def hold(self, numbers: Mapping[str, int]) -> None:
+        self.admin.hold(numbers)
+
+    def settings(self) -> Json:
+        return {"addresses": [self.hop.address], "username": "reader", "passwordFile": str(self.password)}
+
+    def one(self, name: str) -> Json:
+        return {"stream": name, "reads": "messages"}
+
+    def labels(self, name: str) -> Mapping[str, str]:
+        return {"stream": name}
+
+    def several(self) -> Json:
+        return {"reads": "messages"}
+
+    def nothing(self) -> Json:
+        return {"stream": "orders", "reads": "pending"}  # it has no consumers
+
+    def throttle(self) -> None:
+        self.hop.answer(b'INFO {"server_id":"x"}\r\n-ERR \'maximum connections exceeded\'\r\n')
+
+    def lock_out(self) -> None:
+        self._is_locked = True
+        self._believe("nobody-has-this-password")
+
+    def recover(self) -> None:
+        super().recover()
+        if self._is_locked:
+            self._is_locked = False
+            self._believe(self.good)
+
+    @property
+    def shown(self) -> str:
+        return self.good
+
+    def expire(self) -> None:
+        self.good = next(each for each in self.secrets if each != self.good)
+        self._believe(self.good)
+
+    def renew(self) -> None:
+        self.password.write_text(f"{self.good}\n")
+
+    def lose_secret(self) -> None:
+        self.password.unlink()
+
+    def _believe(self, password: str) -> None:
+        self.server.reload(self._user(password))
+        while not self.hop.is_idle:  # until it is known on this side that NATS threw us out
+            time.sleep(0.01)
+
+    @staticmethod
+    def _user(password: str) -> str:
+        return f"{{ user: reader, password: {password}, permissions: {RIGHTS} }}"
