@@ -62,14 +62,11 @@ class Line:
         """Who waits, and for an answer on which subject; a result is why there will be none."""
 
         self._is_open = False
-        self.users = 0
-        self.is_doubtful = False
-        """Whether somebody waited in vain: who comes now takes another, who is on it stays."""
 
     @property
     def is_good(self) -> bool:
         """Say whether to ask on it."""
-        return self._is_open and self._client.is_connected and not self.is_doubtful
+        return self._is_open and self._client.is_connected
 
     async def open(self, address: Address) -> None:
         """Connect to one server, once; raise our own error if that fails."""
