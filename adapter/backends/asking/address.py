@@ -1,8 +1,12 @@
 """Where a server is, written ``host:port``, for systems that do not speak HTTP."""
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
+
+_HOST: Final = re.compile(r"[\w.:%-]+")
+"""A name or an address, of IPv6 perhaps with a zone."""
 
 
 class Address(NamedTuple):
@@ -21,7 +25,7 @@ def address(text: str, default_port: int) -> Address:
     port = default_port if parts.port is None else parts.port
     if not parts.hostname or parts.path or parts.query or parts.fragment or "@" in text or not port:
         raise ValueError(text)
-    if not text.isprintable() or " " in text:
+    if not _HOST.fullmatch(parts.hostname):
         raise ValueError(text)
     return Address(parts.hostname, port)
 

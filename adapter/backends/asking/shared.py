@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from adapter.errors import BackendError, BackendUnreachable
 
 C = TypeVar("C")
+_ROUNDS: Final = 2
+"""Of the loop, until it has heard of what came in before: that a connection was ended from there."""
 
 
 @dataclass(eq=False, slots=True)
@@ -63,6 +65,8 @@ class Shared(Generic[C]):
 
     async def _good(self) -> _Lent[C]:
         async with self._opening:
+            for _ in range(_ROUNDS if self._current else 0):
+                await asyncio.sleep(0)
             if self._current is None or not self._may_be_lent(self._current):
                 if self._current is not None:
                     self._let_go(self._current)
