@@ -12,6 +12,7 @@ from adapter.backends.cloudwatch.settings import CloudWatch
 from adapter.backends.datadog.settings import Datadog
 from adapter.backends.google.settings import Google
 from adapter.backends.http.settings import Http
+from adapter.backends.kafka.settings import Kafka
 from adapter.backends.nats.settings import Nats
 from adapter.backends.newrelic.settings import NewRelic
 from adapter.backends.opening import imported, missing
@@ -56,6 +57,7 @@ class BackendEntry(Record, frozen=True):
     sqs: Sqs | None = None
     redis: Redis | None = None
     nats: Nats | None = None
+    kafka: Kafka | None = None
 
     @property
     def kind(self) -> str:

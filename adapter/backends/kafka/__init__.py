@@ -1,0 +1,1 @@
+"""Kafka: how far consumer groups are behind, by topic or by partition."""
