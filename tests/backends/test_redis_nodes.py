@@ -49,8 +49,9 @@ class Watched:
     """A master, its replica and one who watches: enough to fail over, because one is the majority of one."""
 
     def __init__(self, folder: Path, password: str) -> None:
-        self.master = RedisServer(folder / "master")
-        self.replica = RedisServer(folder / "replica", f"replicaof {LOOPBACK} {self.master.port}")
+        at_once = "repl-diskless-sync-delay 0"
+        self.master = RedisServer(folder / "master", at_once)
+        self.replica = RedisServer(folder / "replica", at_once, f"replicaof {LOOPBACK} {self.master.port}")
         for server in (self.master, self.replica):
             server.start()
             server.admit(password)
@@ -91,7 +92,7 @@ def watched(peer: Peer, tmp_path: Path) -> Iterator[Watched]:
 async def test_the_master_is_asked_whichever_node_that_is(peer: Peer, watched: Watched) -> None:
     with watched.master.client() as client:
         client.rpush("jobs", "a", "b")
-        assert client.wait(1, 5000) == 1
+        assert client.wait(1, 9000) == 1
     await watched.until(lambda sentinel: sentinel.execute_command("SENTINEL", "REPLICAS", "orders"))
     nobody = f"{LOOPBACK}:{free_port()}"
     where = {"addresses": [nobody, *at(watched.sentinel)], "sentinel": {"master": "orders"}}

@@ -25,7 +25,7 @@ def address(text: str, default_port: int) -> Address:
     port = default_port if parts.port is None else parts.port
     if not parts.hostname or parts.path or parts.query or parts.fragment or "@" in text or not port:
         raise ValueError(text)
-    if not _HOST.fullmatch(parts.hostname):
+    if not text.isprintable() or not _HOST.fullmatch(parts.hostname):
         raise ValueError(text)
     return Address(parts.hostname, port)
 

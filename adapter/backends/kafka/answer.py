@@ -37,7 +37,7 @@ class Layout(NamedTuple):
 
 def about_topics(topics: Iterable[str]) -> MetadataRequest:
     """Ask who leads; and never make a topic by asking for it."""
-    return MetadataRequest(sorted(topics), allow_auto_topic_creation=False)
+    return MetadataRequest(sorted(set(topics)), allow_auto_topic_creation=False)
 
 
 def about_coordinator(group: str) -> FindCoordinatorRequest:

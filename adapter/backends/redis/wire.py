@@ -98,6 +98,7 @@ class Wire:
             yield connection
         except BaseException:
             await _dropped(connection)
+            await self.aclose()  # the others lead to the same place, and may be as dead
             raise
         self._idle.append(connection)
 
