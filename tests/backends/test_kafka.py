@@ -326,10 +326,6 @@ async def test_a_broker_that_is_killed_is_unreachable_and_comes_back(peer: Peer,
         ({"group": "g", "lagPerConsumer": -1}, "lagPerConsumer: must not be negative, is -1"),
         ({"group": "g", "limitToPartitionsWithLag": True}, "limitToPartitionsWithLag: needs lagPerConsumer"),
         (
-            {"group": "g", "offsetReset": "earliest", "zeroWithoutOffset": True},
-            "zeroWithoutOffset: excludes offsetReset: earliest, by which all is lag",
-        ),
-        (
             {"group": "g", "stuckAfter": "soon"},
             "stuckAfter: 'soon' is not a duration such as 10s or 1m30s",
         ),

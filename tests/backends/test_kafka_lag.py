@@ -42,7 +42,8 @@ def test_a_partition_counts_for_what_is_to_do_in_it(
     same = pytest.approx
     assert lag(asked(), known) == same(latest, nan_ok=True)
     assert lag(asked(offset_reset="earliest"), known) == same(earliest, nan_ok=True)
-    assert lag(asked(zero_without_offset=True), known) == same(zero, nan_ok=True)
+    for reset in ("latest", "earliest"):
+        assert lag(asked(zero_without_offset=True, offset_reset=reset), known) == same(zero, nan_ok=True)
 
 
 def total(lags: list[float], **more: Any) -> float:

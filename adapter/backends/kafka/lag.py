@@ -56,9 +56,11 @@ def lag(asked: KafkaParameters, known: Offsets) -> float:
         return math.nan
     if not known.is_without_commit and known.committed is not None:
         return known.end - known.committed
+    if asked.zero_without_offset:
+        return 0
     if asked.offset_reset == "earliest":
         return known.end - known.beginning if known.beginning is not None else math.nan
-    return 0 if asked.zero_without_offset else min(1, known.end)
+    return min(1, known.end)
 
 
 def samples(asked: KafkaParameters, lags: Mapping[Place, float], now: datetime) -> Iterator[RawSample]:

@@ -42,7 +42,7 @@ class KafkaParameters(Parameters, frozen=True):
     written to it, so that somebody begins, and commits."""
 
     zero_without_offset: bool = False
-    """Count such partitions as 0 instead: no consumer is started until one has committed."""
+    """Count such partitions as 0 instead, whatever ``offsetReset`` says: none is started until one has committed."""
 
     lag_per_consumer: int = 0
     """The lag that one consumer shall have, as the autoscaler's target says. Set: no series is larger than what as many
@@ -68,8 +68,6 @@ class KafkaParameters(Parameters, frozen=True):
             yield f"{at}.lagPerConsumer: must not be negative, is {self.lag_per_consumer}"
         if self.limit_to_partitions_with_lag and not self.lag_per_consumer:
             yield f"{at}.limitToPartitionsWithLag: needs lagPerConsumer"
-        if self.zero_without_offset and self.offset_reset == "earliest":
-            yield f"{at}.zeroWithoutOffset: excludes offsetReset: earliest, by which all is lag"
 
 
 def ranges(text: str) -> tuple[range, ...] | None:
