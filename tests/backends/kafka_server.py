@@ -45,26 +45,33 @@ _MECHANISMS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 
 
 class KafkaServer:
-    """One node with three doors: for us under test, for ourselves, and for its own controller."""
+    """One node with three doors: for us under test, for ourselves, and for the controller, which another may have."""
 
-    def __init__(self, folder: Path, advertised: int = 0, door: str = "SASL_PLAINTEXT", **more: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        advertised: int = 0,
+        door: str = "SASL_PLAINTEXT",
+        node: int = 1,
+        led_by: int = 0,
+        **more: str,
+    ) -> None:
         is_there = (JARS / "complete").exists() and shutil.which("java") is not None
         require(f"Kafka {VERSION}", "default-jre-headless, with what tests/backends/kafka/install fetches,", is_there)
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self.port, self.own_port, controller = (free_port() for _ in range(3))
+        self.port, self.own_port, own_controller = (free_port() for _ in range(3))
+        self.controller_port = led_by or own_controller
+        doors = {"DOOR": self.port, "OWN": self.own_port} | ({} if led_by else {"CONTROLLER": own_controller})
         plain = "org.apache.kafka.common.security.plain.PlainLoginModule required"
         scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
         properties = {
-            "process.roles": "broker,controller",
-            "node.id": "1",
-            "controller.quorum.voters": f"1@{LOOPBACK}:{controller}",
+            "process.roles": "broker" if led_by else "broker,controller",
+            "node.id": str(node),
+            "controller.quorum.voters": f"1@{LOOPBACK}:{self.controller_port}",
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "OWN",
-            "listeners": ",".join(
-                f"{name}://{LOOPBACK}:{port}"
-                for name, port in (("DOOR", self.port), ("OWN", self.own_port), ("CONTROLLER", controller))
-            ),
+            "listeners": ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in doors.items()),
             "advertised.listeners": f"DOOR://{LOOPBACK}:{advertised or self.port},OWN://{LOOPBACK}:{self.own_port}",
             "listener.security.protocol.map": f"DOOR:{door},OWN:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
@@ -188,7 +195,7 @@ class Admin:
                     break
                 except Exception:  # noqa: BLE001 - not yet
                     await asyncio.sleep(0.1)
-            self._producer = AIOKafkaProducer(bootstrap_servers=self._at, linger_ms=0)
+            self._producer = AIOKafkaProducer(bootstrap_servers=self._at, linger_ms=0, acks="all")
             await self._producer.start()
 
         self.do(open_all(), 120)
@@ -230,15 +237,24 @@ class Admin:
 
         self.do(change())
 
-    def topic(self, name: str, partitions: int = 1) -> None:
-        """Make a topic; return when it has leaders."""
+    def topic(self, name: str, partitions: int = 1, on: Mapping[int, list[int]] | None = None) -> None:
+        """Make a topic, or one whose partitions are on these nodes; return when it has leaders."""
+        new = NewTopic(name, -1, -1, replica_assignments=dict(on)) if on else NewTopic(name, partitions, 1)
+        partitions = len(on or range(partitions))
 
         async def make() -> None:
-            await self._admin.create_topics([NewTopic(name, partitions, 1)])
+            await self._admin.create_topics([new])
             while len(await self._producer.partitions_for(name)) < partitions:  # noqa: ASYNC110 - nobody tells when
                 await asyncio.sleep(0.02)
 
         self.do(make())
+
+    def wait_for_brokers(self, number: int) -> None:
+        async def wait() -> None:
+            while len((await self._admin.describe_cluster())["brokers"]) < number:  # noqa: ASYNC110 - nobody tells when
+                await asyncio.sleep(0.1)
+
+        self.do(wait())
 
     def fill(self, topic: str, *counts: int) -> None:
         """Add so many messages to each partition."""
@@ -261,9 +277,8 @@ class Admin:
                 places = {TopicPartition(*place): offset for place, offset in offsets.items()}
                 consumer.assign(list(places))
                 ends = await consumer.end_offsets(list(places))
-                await consumer.commit(
-                    {place: offset if offset >= 0 else ends[place] + 1 + offset for place, offset in places.items()}
-                )
+                places = {place: at if at >= 0 else ends[place] + 1 + at for place, at in places.items()}
+                await consumer.commit(places)
             finally:
                 await consumer.stop()
 
