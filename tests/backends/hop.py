@@ -218,8 +218,8 @@ def hop() -> Iterator[Hop]:
     try:
         made.call(made.open())
         yield made
-        made.call(made.close())
     finally:
+        made.call(made.close())
         made.stop()
         thread.join()
         made.finish()
