@@ -240,3 +240,30 @@ async def test_a_cluster_that_lost_a_node_tells_so_of_its_keys_and_no_others(pee
                     await opened.ask({"key": key})
         with pytest.raises(BackendError):  # part of them would be a wrong number
             await opened.ask({"keys": "q:*"})
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (b"-MOVED 1 :7000\r\n" * 2, "its nodes do not say where the key is"),
+        (b"-MOVED 1 %s\r\n" * 2, "its nodes do not agree on who has the key"),
+        (b"-CLUSTERDOWN The cluster is down\r\n" * 2, "its cluster is down"),
+    ],
+)
+async def test_nodes_that_send_us_nowhere_or_round_and_round_are_refused(peer: Peer, said: bytes, told: str) -> None:
+    peer.hop.answer(said.replace(b"%s", peer.hop.address.encode()))
+    async with backend_of(peer, cluster=True, username="", passwordFile="") as opened:
+        with pytest.raises(BackendError) as caught:
+            await opened.ask({"key": "jobs"})
+        assert (caught.value.failure, caught.value.message) == (FailureClass.REFUSED, told)
+
+
+@pytest.mark.parametrize(
+    "said", [b"+OK\r\n", b"*1\r\n*2\r\n:0\r\n:5\r\n", b"*1\r\n*3\r\n:0\r\n:5\r\n*2\r\n$0\r\n\r\n:7\r\n"]
+)
+async def test_slots_that_make_no_sense_are_refused(peer: Peer, said: bytes) -> None:
+    peer.hop.answer(said)
+    async with backend_of(peer, cluster=True, username="", passwordFile="") as opened:
+        with pytest.raises(BackendError) as caught:
+            await opened.ask({"keys": "*"})
+        assert caught.value.message == "it answers, but not as a node of a cluster does"

@@ -97,6 +97,8 @@ class Cluster:
             if sent_on is None:
                 return answers
             there = Address(sent_on.host or (home.host if home else ""), int(sent_on.port))
+            if not there.host:
+                raise BackendRefused("its nodes do not say where the key is")
             if isinstance(sent_on, MovedError):
                 self._homes[slot] = there
             else:  # the slot is on its way there, and this key is there already
