@@ -19,8 +19,8 @@ from adapter.backends.opening import imported, missing
 from adapter.backends.postgresql.settings import PostgreSql
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.rabbitmq.settings import RabbitMq
-from adapter.backends.sqs.settings import Sqs
 from adapter.backends.redis.settings import Redis
+from adapter.backends.sqs.settings import Sqs
 from adapter.backends.upstream.settings import Upstream
 from adapter.errors import ConfigInvalid
 from adapter.rules.rule import STATIC, Rule
