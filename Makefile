@@ -5,25 +5,28 @@ BIN    := $(VENV)/bin
 THERE  := $(VENV)/.installed
 READY  := $(VENV)/.ready
 
-.PHONY: test lint types contracts unit conform control-plane integration bench manifests demo clean
+.PHONY: test lint types contracts unit conform control-plane integration bench bench-fleet manifests demo clean
 
 test: lint types contracts unit conform    ## everything that must hold, from a clean clone
 
-# What it takes to run it, and no more: whoever wants to see it should not wait for what only builds it. Where there is
-# uv it takes some seconds, with pip half a minute.
+# Where there is uv, installing takes some seconds; with pip half a minute, and some minutes for all that the tests need.
+ifneq ($(shell command -v uv),)
+MAKE_VENV := uv venv --quiet --seed --allow-existing --python=$(PYTHON) $(VENV)
+INSTALL   := uv pip install --quiet --python=$(BIN)/python
+else
+MAKE_VENV := $(PYTHON) -m venv $(VENV)
+INSTALL   := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+endif
+
+# What it takes to run it, and no more: whoever wants to see it should not wait for what only builds it.
 $(THERE): pyproject.toml
 	@echo "Installing what it needs into $(VENV), once."
-	@if command -v uv >/dev/null; then \
-	  uv venv --quiet --seed --allow-existing --python=$(PYTHON) $(VENV) && \
-	  uv pip install --quiet --python=$(BIN)/python --editable .; \
-	else \
-	  $(PYTHON) -m venv $(VENV) && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable .; \
-	fi
+	@$(MAKE_VENV)
+	@$(INSTALL) --editable .
 	@touch $(THERE)
 
 $(READY): $(THERE)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(INSTALL) --editable '.[dev]'
 	touch $(READY)
 
 lint: $(READY)       ## format and style
@@ -47,7 +50,7 @@ control-plane:       ## the API server and what belongs to it, and helm, built f
 	tests/control_plane/programs/install
 	tests/helm/install
 
-integration: $(READY) ## our process beside a real API server, with a verified certificate, HPA and all; some five minutes
+integration: $(READY) ## our process beside a real API server, with a verified certificate, HPA and all; some twenty minutes
 	$(BIN)/python -m pytest -m 'apiserver or image' --durations=5
 
 bench: $(READY)      ## figures, each as a ratio to a yardstick of the same run
@@ -55,6 +58,9 @@ bench: $(READY)      ## figures, each as a ratio to a yardstick of the same run
 	$(BIN)/python -m bench.adapter
 	$(BIN)/python -m bench.prometheus_load
 	$(BIN)/python -m bench.backends
+
+bench-fleet: $(READY) ## a thousand autoscalers beside a real API server, ours and the built-in's; five minutes
+	$(BIN)/python -m bench.fleet
 
 manifests: $(READY)  ## what is made from something else: the definition of PodAutoscaler, the chart's copies, the reference
 	$(BIN)/python -m tools.crd
