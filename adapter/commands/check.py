@@ -22,8 +22,9 @@ from adapter.objects.external_metric import rule_of
 from adapter.rules.prometheus_adapter import importing
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
+from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.validation import prepared, problems, warnings
-from autoscaler.wire import DecodeError, decode_autoscaler
+from autoscaler.wire import DecodeError, Fault, decode_autoscaler
 
 BAD: Final = 1
 NOTHING_TO_CHECK: Final = 2
@@ -116,16 +117,27 @@ def _external_metric(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _autoscaler(content: Mapping[str, Any]) -> Iterator[str]:
-    try:
-        decoded = decode_autoscaler(content, strict=True)
-    except DecodeError as error:
-        raise ConfigInvalid(map(str, error.faults)) from None
+    decoded, faults = _decoded(content)
     gates, settings = FeatureGates(), Settings()
     metadata = msgspec.structs.replace(decoded.metadata, namespace=decoded.metadata.namespace or "default")
     filled = msgspec.structs.replace(decoded, metadata=metadata, spec=with_defaults(decoded.spec))
-    if found := problems(prepared(filled, gates=gates), gates=gates, settings=settings):
-        raise ConfigInvalid(map(str, found))
+    found = problems(prepared(filled, gates=gates), gates=gates, settings=settings)
+    meant = {fault.meant for fault in faults}  # what is wrong with those follows from their not being there
+    if faults or found:
+        raise ConfigInvalid([*map(str, faults), *(str(one) for one in found if one.path not in meant)])
     return (str(advice) for advice in warnings(decoded))
+
+
+def _decoded(content: Mapping[str, Any]) -> tuple[Autoscaler, tuple[Fault, ...]]:
+    """Read an autoscaler, and say which fields it should not have: what is wrong with the others is told as well."""
+    try:
+        return decode_autoscaler(content, strict=True), ()
+    except DecodeError as error:
+        faults = error.faults
+    try:
+        return decode_autoscaler(content), faults
+    except DecodeError:
+        raise ConfigInvalid(map(str, faults)) from None
 
 
 def _native_autoscaler(content: Mapping[str, Any]) -> Iterator[str]:

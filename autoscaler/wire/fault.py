@@ -13,6 +13,8 @@ class Fault(Record):
 
     path: str
     advice: str
+    meant: str = ""
+    """The path of the field that was probably meant, if this is not one."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.advice}" if self.path else self.advice
@@ -29,7 +31,8 @@ class DecodeError(ValueError):
 def unknown(key: UnknownKey) -> Fault:
     """Say that a key is not known, and which one may have been meant."""
     if key.nearest:
-        return Fault(key.path, f"is not a field here; did you mean {key.nearest}?")
+        parent, dot, _ = key.path.rpartition(".")
+        return Fault(key.path, f"is not a field here; did you mean {key.nearest}?", f"{parent}{dot}{key.nearest}")
     return Fault(key.path, f"is not a field here; the fields are {', '.join(key.known)}")
 
 

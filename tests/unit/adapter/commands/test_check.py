@@ -106,6 +106,13 @@ def test_all_problems_of_all_files_are_told(tmp_path: Path):
     assert len(said.splitlines()) == 4
 
 
+def test_a_field_that_is_none_hides_nothing_that_is_wrong_with_the_others(tmp_path: Path):
+    _, said = run(tmp_path, POD_AUTOSCALER.replace("maxReplicas: 5", "mod: Paused\n  maxReplicas: 0"))
+
+    assert "spec.mod: is not a field here; did you mean mode?" in said
+    assert "spec.maxReplicas: Required value" in said
+
+
 def test_the_second_document_of_a_file_is_said_to_be_the_second(tmp_path: Path):
     _, said = run(tmp_path, f"{CONFIG}\n---\n{AUTOSCALER.replace('maxReplicas: 5', 'maxReplicas: 0')}")
 
