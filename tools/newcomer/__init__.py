@@ -1,0 +1,1 @@
+"""A newcomer's first minutes, played and written down."""
