@@ -71,7 +71,8 @@ def demo(clone: Path, transcript: Transcript) -> int:
             os.killpg(running.pid, signal.SIGINT)
     code = running.wait()
     transcript.say(f"(ended with {code})")
-    return 0 if has_page and has_rescaled and code in {0, 2, 130} else 1  # what make makes of Ctrl-C differs
+    ended = code in {0, 2, 130, -signal.SIGINT}  # what make makes of Ctrl-C differs
+    return int(not (has_page and has_rescaled and ended))
 
 
 def tests(clone: Path, transcript: Transcript) -> int:
