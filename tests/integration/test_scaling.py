@@ -1,10 +1,16 @@
 """The autoscaler beside a real API server, as a person would use it."""
 
+import asyncio
 import json
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count, cycle
 
 import pytest
 
+from autoscaler.kube.client import KubeClient
+from autoscaler.kube.connection import connect
 from tests.control_plane.cluster import ControlPlane
 from tests.integration.scaling import (
     Rig,
@@ -137,12 +143,51 @@ def test_and_when_its_time_is_over_the_fallback_scales_until_the_metric_is_back(
     assert told.count("ExternalMetricFallbackActivated") == told.count("ExternalMetricFallbackDeactivated") == 1
 
 
+def conflicts(running: Rig) -> int:
+    """Count the scales of Deployments that the API server has refused because somebody else wrote first."""
+    refused = ('code="409"', 'resource="deployments"', 'subresource="scale"')
+    lines = running.plane.kubectl("get", "--raw", "/metrics").splitlines()
+    counted = [
+        line for line in lines if line.startswith("apiserver_request_total{") and all(x in line for x in refused)
+    ]
+    return sum(int(float(line.rsplit(" ", 1)[1])) for line in counted)
+
+
+@contextmanager
+def someone_else_writing(running: Rig, name: str) -> Iterator[None]:
+    """Let somebody write to a Deployment all the time, as fast as that goes."""
+    path, over = f"/apis/apps/v1/namespaces/{running.namespace}/deployments/{name}", threading.Event()
+
+    async def write() -> None:
+        async with KubeClient.open(await connect(running.plane.kubeconfig("admin"))) as kube:
+            for turn in count():
+                if over.is_set():
+                    return
+                await kube.patch(path, {"metadata": {"annotations": {"turn": str(turn)}}})
+
+    writing = threading.Thread(target=lambda: asyncio.run(write()), name="someone else")
+    writing.start()
+    try:
+        yield
+    finally:
+        over.set()
+        writing.join()
+
+
 def test_a_competing_writer_does_not_stop_it(running):
     running.set(fought=60)
-    running.apply(deployment("fought", 3), autoscaler("fought", external("fought")))
-    for turn in range(20):
-        running.patch("deployment", "fought", {"metadata": {"annotations": {"turn": str(turn)}}})
+    running.apply(deployment("fought", 8), autoscaler("fought", external("fought")))
     running.becomes(12, "fought")
+    sizes, before = cycle((40, 60)), conflicts(running)
+
+    def has_met_a_conflict() -> bool:
+        running.set(fought=next(sizes))
+        return conflicts(running) > before
+
+    with someone_else_writing(running, "fought"):
+        until(has_met_a_conflict, "a write of the scale is refused for another's sake", within=90)
+        running.set(fought=25)
+        running.becomes(5, "fought", within=60)
 
 
 def test_a_target_that_goes_and_comes_back_is_scaled_again(running):
