@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from adapter.demo.cluster import loop_clock
 from tests.controller.stage import ALONE, AUTOSCALERS, DEPLOYMENTS, NATIVE, queue, settings
@@ -349,3 +351,29 @@ async def test_a_line_of_log_for_each_decision_that_changed_something_and_none_f
     assert [vars(line)["conditions"] for line in caplog.records if "FailedGet" in vars(line)["conditions"]] == [
         "AbleToScale=True/SucceededGetScale, ScalingActive=False/FailedGetExternalMetric"
     ]
+
+
+async def test_with_more_to_do_than_time_everyone_is_looked_at_less_often_and_none_is_left_out(stage, caplog):
+    names = [f"w{index}" for index in range(40)]
+    for name in names:  # together they take 3.6 seconds of the two that there are
+        stage.numbers.set(name, 40)
+        stage.numbers.slow[name] = 0.09
+        stage.deployment(name, replicas=8)
+        stage.autoscaler(name, queue(name))
+    looked: dict[str, int] = dict.fromkeys(names, 0)
+    whole = stage.numbers.read
+
+    async def read(namespace, metric, selector):
+        looked[metric] += 1
+        return await whole(namespace, metric, selector)
+
+    stage.numbers.read = read
+    stage.start(replace(settings(sync_period=timedelta(seconds=2)), concurrent_syncs=1))
+    await asyncio.sleep(60)
+    assert stage.registry.get_sample_value("steadyscale_autoscaler_period_stretch") > 1.5
+    assert "overloaded: every autoscaler is looked at less often" in caplog.messages
+    before = dict(looked)
+    await asyncio.sleep(60)
+    looks = [looked[name] - before[name] for name in names]
+    assert max(looks) - min(looks) <= 1
+    assert 60 / 2 > min(looks) >= 60 / (40 * 0.1) - 1
