@@ -23,6 +23,7 @@
         ├── TooOld                       503
         └── BackendError
             ├── BackendRefused           503
+            │   └── BackendBusy          503
             ├── BackendUnreachable       503
             ├── BackendUnauthorized      503
             ├── BadQuery                 503
@@ -198,6 +199,9 @@ class TooOld(MetricUnavailable):
 class BackendError(MetricUnavailable):
     """The metric system failed us."""
 
+    is_everyones: ClassVar[bool] = False
+    """Whether whoever asks anything else would hear the same: nobody answers, or nobody is to ask."""
+
 
 class BackendRefused(BackendError):
     """It answered, with a refusal."""
@@ -205,10 +209,17 @@ class BackendRefused(BackendError):
     failure = FailureClass.REFUSED
 
 
+class BackendBusy(BackendRefused):
+    """It answered that it is asked too often, or by too many."""
+
+    is_everyones = True
+
+
 class BackendUnreachable(BackendError):
     """It did not answer."""
 
     failure = FailureClass.UNREACHABLE
+    is_everyones = True
 
 
 class BackendUnauthorized(BackendError):
@@ -243,3 +254,4 @@ class BackendTimedOut(BackendError):
     code = 504
     reason = "Timeout"
     failure = FailureClass.TIMED_OUT
+    is_everyones = True

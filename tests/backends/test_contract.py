@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 
 from adapter.app import clock
-from adapter.errors import BackendError, BackendUnreachable, ConfigInvalid
+from adapter.errors import BackendBusy, BackendError, BackendUnreachable, ConfigInvalid
 from adapter.sample import RawSample
 from autoscaler.types.observation import FailureClass
 from tests.backends.conftest import Opened, backend_of, configured, question
@@ -86,6 +87,17 @@ async def test_what_does_not_exist_is_told_as_it_is_said_to_be(peer: ContractPee
             await opened.ask(peer.unknown())
         assert caught.value.failure is peer.unknown_is
         await is_well(opened, peer)
+
+
+@pytest.mark.case(Case.UNKNOWN)
+async def test_many_rules_for_what_does_not_exist_keep_no_other_waiting(peer: ContractPeer) -> None:
+    peer.hold(NUMBERS)
+    async with backend_of(peer) as opened:
+        for number in range(8):
+            with suppress(BackendError):
+                await opened.ask(peer.one(f"nobody-has-heard-of-{number}"))
+        (sample,) = await opened.ask(peer.one("orders"))
+        assert sample.value == NUMBERS["orders"]
 
 
 @pytest.mark.case(Case.REFUSED)
@@ -172,6 +184,7 @@ async def test_being_asked_too_often_is_refused_and_not_asked_more_often_for_it(
         peer.throttle()
         said = [await failure(opened) for _ in range(2)]
         assert {each.failure for each in said} == {FailureClass.REFUSED}
+        assert all(isinstance(each, BackendBusy) for each in said), "else nobody would leave it in peace"
         assert len({each.message for each in said}) == 1
         peer.recover()
         await is_well(opened, peer)

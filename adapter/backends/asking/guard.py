@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from adapter.backends.asking.breaker import Breaker
 from adapter.backends.asking.settings import BreakerSettings
-from adapter.errors import BackendError, BackendTimedOut, BackendUnauthorized, BackendUnreachable, BadQuery
+from adapter.errors import BackendError, BackendTimedOut, BackendUnreachable
 
 T = TypeVar("T")
 
@@ -37,12 +37,12 @@ class Guard:
             raise type(self._failure)(self._failure.message, detail=f"not asked again yet: {self._failure.detail}")
         try:
             answer = await self._in_time(deadline, ask)
-        except (BadQuery, BackendUnauthorized):
-            self._breaker.succeeded()  # it answers; that we do not like the answer is another matter
-            raise
         except BackendError as error:
-            self._failure = error
-            self._breaker.failed(self._clock(), about)
+            if error.is_everyones:
+                self._failure = error
+                self._breaker.failed(self._clock(), about)
+            else:
+                self._breaker.succeeded()  # it answers; that we do not like the answer is another matter
             raise
         except BaseException:
             self._breaker.abandoned()

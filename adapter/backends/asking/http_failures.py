@@ -13,6 +13,7 @@ import aiohttp
 from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError, PayloadEncodingError
 
 from adapter.errors import (
+    BackendBusy,
     BackendError,
     BackendRefused,
     BackendTimedOut,
@@ -28,6 +29,7 @@ _BY_STATUS: Final[dict[int, type[BackendError]]] = {
     403: BackendUnauthorized,
     407: BackendUnreachable,
     422: BadQuery,
+    429: BackendBusy,
     502: BackendUnreachable,
     503: BackendUnreachable,
     504: BackendTimedOut,

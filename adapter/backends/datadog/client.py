@@ -21,7 +21,7 @@ from adapter.backends.datadog.answer import samples
 from adapter.backends.datadog.limits import Limits
 from adapter.backends.datadog.request import request
 from adapter.backends.datadog.settings import Datadog, DatadogParameters
-from adapter.errors import BackendRefused
+from adapter.errors import BackendBusy
 from adapter.sample import RawSample
 
 _TOO_OFTEN: Final = "asked more often than Datadog allows"
@@ -50,7 +50,7 @@ class Client:
 
         async def call() -> list[tuple[RawSample, ...]]:
             if spent := self._limits.spent(loop.time()):
-                raise BackendRefused(_TOO_OFTEN, detail=spent)
+                raise BackendBusy(_TOO_OFTEN, detail=spent)
             answer: Answer = await self._metrics.query_timeseries_data(body=wanted)
             return await asyncio.to_thread(samples, answer.body, asked, now)
 
@@ -81,7 +81,7 @@ class Client:
         )
         self._limits.note(answer.status, answer.headers, asyncio.get_running_loop().time())
         if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-            raise BackendRefused(_TOO_OFTEN, detail=answer.body[:200].decode("utf-8", "replace"))
+            raise BackendBusy(_TOO_OFTEN, detail=answer.body[:200].decode("utf-8", "replace"))
         return answer
 
     async def aclose(self) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 from nats import errors
 
 from adapter.backends.asking import socket_failures
-from adapter.errors import BackendError, BackendRefused, BackendUnauthorized
+from adapter.errors import BackendBusy, BackendError, BackendRefused, BackendUnauthorized
 
 _LONGEST: Final = 300
 _BY_WORDS: Final[tuple[tuple[str, type[BackendError], str], ...]] = (
@@ -13,7 +13,7 @@ _BY_WORDS: Final[tuple[tuple[str, type[BackendError], str], ...]] = (
     ("authorization", BackendUnauthorized, "it does not believe our credentials"),
     ("authentication", BackendUnauthorized, "it does not believe our credentials"),
     ("credentials", BackendUnauthorized, "it does not believe our credentials"),
-    ("connections exceeded", BackendRefused, "it has as many clients as it may have"),
+    ("connections exceeded", BackendBusy, "it has as many clients as it may have"),
 )
 """NATS tells kinds of errors apart by their words alone."""
 

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from adapter.errors import (
+    BackendBusy,
     BackendError,
     BackendRefused,
     BackendTimedOut,
@@ -24,8 +25,8 @@ _BY_CLASS: Final[dict[str, tuple[type[BackendError], str]]] = {
     "SERVER_ERROR": (BackendRefused, "it failed to answer"),
     "SERVICE_UNAVAILABLE": (BackendRefused, "it failed to answer"),
     "TIMEOUT": (BackendTimedOut, "the query took too long"),
-    "TOO_MANY_REQUESTS": (BackendRefused, "asked more often than New Relic allows"),
-    "RATE_LIMITED": (BackendRefused, "asked more often than New Relic allows"),
+    "TOO_MANY_REQUESTS": (BackendBusy, "asked more often than New Relic allows"),
+    "RATE_LIMITED": (BackendBusy, "asked more often than New Relic allows"),
 }
 _BY_WORDS: Final[tuple[tuple[str, tuple[type[BackendError], str]], ...]] = (
     ("nrql syntax error", (BadQuery, "it does not understand the query")),
@@ -34,8 +35,8 @@ _BY_WORDS: Final[tuple[tuple[str, tuple[type[BackendError], str]], ...]] = (
     ("access denied", (BackendUnauthorized, "our key may not read that account")),
     ("not authorized", (BackendUnauthorized, "our key may not read that account")),
     ("api key", (BackendUnauthorized, "it does not know our key")),
-    ("rate limit", (BackendRefused, "asked more often than New Relic allows")),
-    ("too many requests", (BackendRefused, "asked more often than New Relic allows")),
+    ("rate limit", (BackendBusy, "asked more often than New Relic allows")),
+    ("too many requests", (BackendBusy, "asked more often than New Relic allows")),
     ("timed out", (BackendTimedOut, "the query took too long")),
 )
 """What the class does not say the message may: a syntax error, too, is called a server's."""

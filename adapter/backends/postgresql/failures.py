@@ -7,6 +7,7 @@ from typing import Final
 import asyncpg
 
 from adapter.errors import (
+    BackendBusy,
     BackendError,
     BackendRefused,
     BackendTimedOut,
@@ -22,8 +23,8 @@ _BY_STATE: Final[dict[str, tuple[type[BackendError], str]]] = {
     "28": (BackendUnauthorized, "it does not let us in"),
     "42501": (BackendUnauthorized, "our user may not read that"),
     "3D": (BackendRefused, "there is no such database"),
-    "53300": (BackendRefused, "it has too many connections"),
-    "53": (BackendRefused, "it has not enough resources"),
+    "53300": (BackendBusy, "it has too many connections"),
+    "53": (BackendBusy, "it has not enough resources"),
     "57014": (BackendTimedOut, "it was cancelled"),
     "57": (BackendUnreachable, "it is starting or going down"),
     "08P01": (BackendRefused, "it answers, but not as PostgreSQL does"),

@@ -15,7 +15,7 @@ from adapter.backends.prometheus.answer import names, samples, warned
 from adapter.backends.prometheus.client import Client
 from adapter.backends.prometheus.connection import Call
 from adapter.backends.prometheus.settings import Prometheus
-from adapter.errors import BackendError, BackendTimedOut, BackendUnauthorized, BackendUnreachable, BadQuery
+from adapter.errors import BackendError, BackendTimedOut, BackendUnreachable, BadQuery
 from adapter.rules.fill import Query
 from adapter.rules.promql_age import timed
 from adapter.sample import RawSample
@@ -127,12 +127,12 @@ class PrometheusBackend:
         except asyncio.CancelledError:
             self._breaker.abandoned()
             raise
-        except (BadQuery, BackendUnauthorized):
-            self._breaker.succeeded()  # it answers; that we do not like the answer is another matter
-            raise
         except BackendError as error:
-            self._failure = error
-            self._breaker.failed(self._clock(), about)
+            if error.is_everyones:
+                self._failure = error
+                self._breaker.failed(self._clock(), about)
+            else:
+                self._breaker.succeeded()  # it answers; that we do not like the answer is another matter
             raise
         self._breaker.succeeded()
         return answer

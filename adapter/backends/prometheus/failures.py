@@ -12,6 +12,7 @@ import msgspec
 from requests import exceptions
 
 from adapter.errors import (
+    BackendBusy,
     BackendError,
     BackendRefused,
     BackendTimedOut,
@@ -26,6 +27,7 @@ _BY_STATUS: dict[int, type[BackendError]] = {
     401: BackendUnauthorized,
     403: BackendUnauthorized,
     422: BadQuery,
+    429: BackendBusy,
     502: BackendUnreachable,
     503: BackendUnreachable,
     504: BackendTimedOut,

@@ -5,7 +5,7 @@ from typing import Final
 from redis import exceptions
 
 from adapter.backends.asking import socket_failures
-from adapter.errors import BackendError, BackendRefused, BackendUnauthorized, BadQuery
+from adapter.errors import BackendBusy, BackendError, BackendRefused, BackendUnauthorized, BadQuery
 
 _LONGEST: Final = 300
 _NOT_BELIEVED: Final = "it does not believe username and password"
@@ -42,7 +42,7 @@ def of_exception(error: BaseException) -> BackendError:
     if isinstance(error, exceptions.ResponseError):
         return BackendRefused("it answers with an error", detail=detail)
     if _FULL in detail:
-        return BackendRefused("it has as many clients as it may have", detail=detail)
+        return BackendBusy("it has as many clients as it may have", detail=detail)
     if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | OSError):
         return socket_failures.of_connection(error)
     return BackendRefused("it answers, but not as Redis does", detail=type(error).__name__)

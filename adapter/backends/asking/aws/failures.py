@@ -6,7 +6,7 @@ from typing import Final
 from botocore import exceptions as aws
 
 from adapter.backends.asking import http_failures
-from adapter.errors import BackendError, BackendRefused, BackendUnauthorized, BackendUnreachable, BadQuery
+from adapter.errors import BackendBusy, BackendError, BackendRefused, BackendUnauthorized, BackendUnreachable, BadQuery
 
 _LONGEST: Final = 300
 _CODE: Final = re.compile(r"[A-Za-z][\w.:#-]{2,80}", re.ASCII)
@@ -19,7 +19,7 @@ _NOT_ADMITTED: Final = re.compile(
 )
 _NOT_UNDERSTOOD: Final = re.compile(r"Validation|InvalidParameter|MissingParameter|InvalidFormat|InvalidAddress")
 _BY_CODE: Final = (
-    (_TOO_OFTEN, BackendRefused),
+    (_TOO_OFTEN, BackendBusy),
     (_NOT_ADMITTED, BackendUnauthorized),
     (_NOT_UNDERSTOOD, BadQuery),
 )

@@ -5,7 +5,17 @@ import pytest
 
 from adapter.backends.asking.guard import Guard
 from adapter.backends.asking.settings import BreakerSettings
-from adapter.errors import BackendTimedOut, BackendUnauthorized, BackendUnreachable
+from adapter.errors import (
+    Ambiguous,
+    BackendBusy,
+    BackendError,
+    BackendRefused,
+    BackendTimedOut,
+    BackendUnauthorized,
+    BackendUnaware,
+    BackendUnreachable,
+    BadQuery,
+)
 from tests.fakes.backend import loop_clock
 
 pytestmark = pytest.mark.looptime
@@ -73,16 +83,30 @@ async def test_who_answers_nobody_is_left_in_peace_and_tried_again():
     assert await door.ask("q", SECOND, answer) == 42
 
 
-async def test_who_answers_that_we_may_not_is_there():
+@pytest.mark.parametrize("kind", [Ambiguous, BackendRefused, BackendUnauthorized, BackendUnaware, BadQuery])
+async def test_who_answers_is_there_whatever_the_answer(kind: type[BackendError]):
     door = guard()
 
     async def ask() -> int:
-        raise BackendUnauthorized("HTTP 401 Unauthorized")
+        raise kind("HTTP 404 Not Found")
 
     for number in range(10):
-        with pytest.raises(BackendUnauthorized):
+        with pytest.raises(kind):
             await door.ask(f"q{number}", SECOND, ask)
     assert await door.ask("q", SECOND, answer) == 42
+
+
+async def test_who_is_asked_too_often_is_left_in_peace():
+    door = guard()
+
+    async def ask() -> int:
+        raise BackendBusy("HTTP 429 Too Many Requests")
+
+    for number in range(2):
+        with pytest.raises(BackendBusy):
+            await door.ask(f"q{number}", SECOND, ask)
+    with pytest.raises(BackendBusy, match=r"^HTTP 429 Too Many Requests$"):
+        await door.ask("q", SECOND, answer)
 
 
 async def test_closing_ends_what_is_under_way_and_lets_nothing_through():
