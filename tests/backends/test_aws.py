@@ -441,6 +441,7 @@ async def test_an_answer_that_is_too_large_is_refused_before_it_fills_the_memory
         ({"externalId": "x"}, "externalId: is for roleArn, which is not there"),
         ({"endpointUrl": "sqs.local"}, "endpointUrl: not an http or https URL with a host"),
         ({"proxyUrl": "http://[::1"}, "proxyUrl: not an http or https URL with a host"),
+        ({"proxyUrl": "http://me:secret@proxy:3128"}, "proxyUrl: must not hold a password"),
         ({"connections": 0}, "connections: must be at least 1, is 0"),
     ],
 )

@@ -455,7 +455,7 @@ def test_resources_of_one_rule_are_alike(peer: Peer) -> None:
         ({"endpoint": ""}, "region: either this or endpoint is needed"),
         ({"endpoint": "", "region": "West Europe"}, "region: must be a name such as westeurope, is 'West Europe'"),
         ({"endpoint": "http://example.com"}, "endpoint: must be https: a token would be seen on the way"),
-        ({"endpoint": "ftp://x"}, "endpoint: not an https URL with a host"),
+        ({"endpoint": "ftp://x"}, "endpoint: not an http or https URL with a host"),
         ({"callsPerSecond": 0}, "callsPerSecond: must be at least 1, is 0"),
         ({"login": {"by": "clientSecret"}}, "login.clientSecretFile: is needed to log in by clientSecret"),
         ({"login": {"clientSecretFile": "/x"}}, "login.clientSecretFile: needs tenantId and clientId"),

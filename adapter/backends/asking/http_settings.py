@@ -1,9 +1,9 @@
 """How a server that speaks HTTP is reached, whatever it then says."""
 
 from collections.abc import Iterator, Mapping
-from urllib.parse import urlsplit
 
 from adapter.backends.asking.settings import BackendSettings, BreakerSettings, Tls, at_least_one, tls_problems
+from adapter.backends.asking.urls import parsed, url_problems
 from autoscaler.types.record import Record
 
 
@@ -65,17 +65,11 @@ def _header_problems(headers: Mapping[str, str], at: str) -> Iterator[str]:
 
 
 def _url_problems(settings: HttpSettings, at: str) -> Iterator[str]:
-    for key, url in (("url", settings.url), ("proxyUrl", settings.proxy_url)):
-        if key == "proxyUrl" and not url:
-            continue
-        try:
-            parts = urlsplit(url)
-            port_is_valid = parts.port is None or parts.port > 0
-        except ValueError:
-            parts, port_is_valid = urlsplit(""), False
-        if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_valid:
-            yield f"{at}.{key}: not an http or https URL with a host"
-        elif key == "url" and (parts.username or parts.password):
-            yield f"{at}.url: holds a password; use basic, so that it is in a file of its own"
-        elif key == "url" and (parts.query or parts.fragment):
-            yield f"{at}.url: holds a query or a fragment; use parameters"
+    parts = parsed(settings.url)
+    if parts is None:
+        yield f"{at}.url: not an http or https URL with a host"
+    elif "@" in parts.netloc:
+        yield f"{at}.url: holds a password; use basic, so that it is in a file of its own"
+    elif parts.query or parts.fragment:
+        yield f"{at}.url: holds a query or a fragment; use parameters"
+    yield from url_problems(settings.proxy_url, f"{at}.proxyUrl")

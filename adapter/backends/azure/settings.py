@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import ClassVar, Final, Literal
-from urllib.parse import urlsplit
 
 from adapter.backends.asking.settings import BackendSettings, BreakerSettings, Parameters, Price, at_least_one
+from adapter.backends.asking.urls import url_problems
 from adapter.backends.azure.login_settings import AzureLogin
 from adapter.backends.azure.resource import resource_problems
 
@@ -16,7 +16,6 @@ _GRAINS: Final = {1: "1m", 5: "5m", 15: "15m", 30: "30m", 60: "1h", 360: "6h", 7
 _MOST_RESOURCES: Final = 50
 _MOST_SERIES: Final = 10_000
 _REGION: Final = re.compile(r"[a-z0-9]{2,40}", re.ASCII)
-_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _DOLLARS_A_CALL: Final = 0.01 / 1000
 
 
@@ -140,7 +139,7 @@ class Azure(BackendSettings, frozen=True):
         elif self.region and not _REGION.fullmatch(self.region):
             yield f"{at}.region: must be a name such as westeurope, is {self.region!r}"
         for key, url in (("endpoint", self.endpoint), ("authority", self.authority), ("proxyUrl", self.proxy_url)):
-            yield from _url_problems(url, f"{at}.{key}", may_be_plain=key == "proxyUrl")
+            yield from url_problems(url, f"{at}.{key}", must_be_encrypted=key != "proxyUrl")
         yield from self.login.problems(f"{at}.login")
         counts = {"connections": self.connections, "callsPerSecond": self.calls_per_second}
         yield from at_least_one({**counts, "breaker.failures": self.breaker.failures}, at)
@@ -151,19 +150,3 @@ class Azure(BackendSettings, frozen=True):
         calls = max(1, resources) * (timedelta(days=1) / interval)
         because = f"at most {calls:,.0f} calls at $0.01 per 1,000, as in July 2026; a million a month are free"
         return Price(calls * _DOLLARS_A_CALL, because)
-
-
-def _url_problems(url: str, at: str, *, may_be_plain: bool) -> Iterator[str]:
-    if not url:
-        return
-    try:
-        parts = urlsplit(url)
-        is_valid = bool(parts.hostname) and (parts.port is None or parts.port > 0) and not parts.query
-    except ValueError:
-        parts, is_valid = urlsplit(""), False
-    if not is_valid or parts.scheme not in {"http", "https"}:
-        yield f"{at}: not an https URL with a host"
-    elif parts.scheme == "http" and not may_be_plain and parts.hostname not in _LOOPBACK:
-        yield f"{at}: must be https: a token would be seen on the way"
-    elif parts.username or parts.password:
-        yield f"{at}: must not hold a password"

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import ClassVar, Final, Literal
-from urllib.parse import urlsplit
 
 from adapter.backends.asking.settings import (
     BackendSettings,
@@ -15,12 +14,12 @@ from adapter.backends.asking.settings import (
     at_least_one,
     tls_problems,
 )
+from adapter.backends.asking.urls import parsed, url_problems
 
 _MINUTE: Final = timedelta(minutes=1)
 _LONGEST: Final = timedelta(days=7)  # what is older is no reason to scale
 _PROJECT: Final = re.compile(r"[a-z0-9][a-z0-9.:-]{0,62}", re.ASCII)
 _FIELD: Final = re.compile(r"(metric|resource)\.labels?\.\w+|metadata\.(user|system)_labels\.[\w.-]+|\w+\.type|project")
-_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _MOST_ON_A_PAGE: Final = 100_000
 _DOLLARS_A_SERIES: Final = 0.50 / 1_000_000
 _OF_FILTERS: Final = ("aligner", "reducer", "group_by", "alignment_period", "window", "delay")
@@ -147,7 +146,12 @@ class Google(BackendSettings, frozen=True):
         for key, project in (("project", self.project), ("quotaProject", self.quota_project or "0")):
             if not _PROJECT.fullmatch(project):
                 yield f"{at}.{key}: must be the id or the number of a project, is {project!r}"
-        yield from _url_problems(self.url, f"{at}.url")
+        parts = parsed(self.url)
+        if parts is None or parts.path.strip("/"):
+            yield f"{at}.url: not an https URL with a host and nothing else"
+        else:
+            yield from url_problems(self.url, f"{at}.url", must_be_encrypted=True)
+        yield from url_problems(self.proxy_url, f"{at}.proxyUrl")
         yield from tls_problems(self.tls, f"{at}.tls")
         counts = {"pageSize": self.page_size, "connections": self.connections, "callsPerSecond": self.calls_per_second}
         yield from at_least_one({**counts, "breaker.failures": self.breaker.failures}, at)
@@ -160,18 +164,6 @@ class Google(BackendSettings, frozen=True):
         hundred = f"a hundred series in each would be ${100 * calls * _DOLLARS_A_SERIES:,.2f}"
         told = f"{calls:,.0f} answers of one series at $0.50 per million series, as since October 2025; {hundred}"
         return Price(calls * _DOLLARS_A_SERIES, f"{told}; a million series a month are free")
-
-
-def _url_problems(url: str, at: str) -> Iterator[str]:
-    try:
-        parts = urlsplit(url)
-        is_valid = bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        parts, is_valid = urlsplit(""), False
-    if not is_valid or parts.scheme not in {"http", "https"} or parts.path.strip("/") or parts.query or parts.username:
-        yield f"{at}: not an https URL with a host and nothing else"
-    elif parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-        yield f"{at}: must be https: a token would be seen on the way"
 
 
 def _camel(key: str) -> str:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 from typing import ClassVar, Final
-from urllib.parse import urlsplit
 
 from adapter.backends.asking.settings import BackendSettings, BreakerSettings, at_least_one
+from adapter.backends.asking.urls import url_problems
 
 _REGION: Final = re.compile(r"[a-z0-9-]{1,40}")
 _ROLE: Final = re.compile(r"arn:[\w-]+:iam::\d{12}:role/[\w+=,.@/-]+", re.ASCII)
@@ -51,8 +51,7 @@ class AwsSettings(BackendSettings, frozen=True):
         """Say everything that is wrong with them and that no type can say, each problem with its path."""
         yield from region_problems(self.region, f"{at}.region")
         for key, url in (("endpointUrl", self.endpoint_url), ("proxyUrl", self.proxy_url)):
-            if url and not _is_url(url):
-                yield f"{at}.{key}: not an http or https URL with a host"
+            yield from url_problems(url, f"{at}.{key}")
         yield from self._key_problems(at)
         if self.role_arn and not _ROLE.fullmatch(self.role_arn):
             yield f"{at}.roleArn: must be as arn:aws:iam::123456789012:role/NAME"
@@ -73,11 +72,3 @@ def region_problems(region: str, at: str) -> Iterator[str]:
     """Say what is wrong with the name of a region: it becomes part of a host's name."""
     if region and not _REGION.fullmatch(region):
         yield f"{at}: must be the name of a region, such as eu-west-1"
-
-
-def _is_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False

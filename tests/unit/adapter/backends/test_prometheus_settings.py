@@ -32,6 +32,7 @@ def told(settings: dict[str, Any], **more: Any) -> tuple[str, ...]:
         ),
         pytest.param({"url": "http://x/?a=b"}, "url: holds a query or a fragment; use parameters", id="a query"),
         pytest.param({"proxyUrl": "x"}, "proxyUrl: not an http or https URL with a host", id="a proxy"),
+        pytest.param({"proxyUrl": "http://a:b@x"}, "proxyUrl: must not hold a password", id="a proxy's password"),
         pytest.param(
             {"bearerTokenFile": "t", "basic": {"username": "u", "passwordFile": "p"}},
             "basic: excludes bearerTokenFile",
