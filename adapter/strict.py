@@ -16,17 +16,18 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def decode(document: object, shape: type[T], at: str = "") -> T:
-    """Make a record of a document; raise ``ConfigInvalid`` with every unknown key, or else the first wrong value.
+    """Make a record of a document; raise ``ConfigInvalid`` with every unknown key, or else every wrong value.
 
     ``at`` is where the document stands in a larger one.
     """
     found = list(_unknown(document, shape, at))
     if found:
         raise ConfigInvalid(found)
+    read = _with_durations(document, shape, at)
     try:
-        return msgspec.convert(_with_durations(document, shape, at), shape)
+        return msgspec.convert(read, shape)
     except msgspec.ValidationError as error:
-        raise ConfigInvalid([_message(error, at)]) from None
+        raise ConfigInvalid(_wrong(read, shape, at, error)) from None
 
 
 @cache
@@ -70,6 +71,30 @@ def _with_durations(value: object, shape: object, at: str) -> object:
     if (entry := _entry(shape)) is not None and isinstance(value, Mapping):
         return {key: _with_durations(inner, entry, f"{at}.{key}") for key, inner in value.items()}
     return value
+
+
+def _wrong(value: object, shape: Any, at: str, error: msgspec.ValidationError) -> Iterator[str]:  # noqa: ANN401 - a type
+    """Look for what is wrong below; else it is this. The error's own path lacks the names of the user's own choice."""
+    is_below = False
+    for inner, its_shape, path in _below(value, shape, at):
+        try:
+            msgspec.convert(inner, its_shape)
+        except msgspec.ValidationError as its_error:
+            is_below = True
+            yield from _wrong(inner, its_shape, path, its_error)
+    if not is_below:
+        yield _message(error, at)
+
+
+def _below(value: object, shape: object, at: str) -> Iterator[tuple[object, Any, str]]:
+    record, item, entry = _record(shape), _item(shape), _entry(shape)
+    if record is not None and isinstance(value, Mapping):
+        fields = _fields(record)
+        yield from ((value[key], fields[key], f"{at}.{key}" if at else key) for key in fields if key in value)
+    elif item is not None and isinstance(value, list):
+        yield from ((inner, item, f"{at}[{number}]") for number, inner in enumerate(value))
+    elif entry is not None and isinstance(value, Mapping):
+        yield from ((inner, entry, f"{at}.{key}") for key, inner in value.items())
 
 
 def _duration(value: object, at: str) -> timedelta:

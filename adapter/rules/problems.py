@@ -51,9 +51,9 @@ def _source_problems(rule: Rule, at: str, backends: Collection[str] | None) -> I
     if rule.static and (rule.backend or asks):
         yield f"{at}.static: excludes backend, query and parameters"
     elif asks and not rule.backend:
-        yield f"{at}.backend: is needed with a query{_known(backends)}"
+        yield f"{at}.backend: is needed with query or parameters{_known(backends)}"
     elif rule.backend and not asks:
-        yield f"{at}.query: is needed with a backend"
+        yield f"{at}.query: this or parameters is needed with a backend"
     elif not rule.static and not rule.backend:
         yield f"{at}.static: at least one series is needed"
     if "<<" in rule.query and not rule.series:

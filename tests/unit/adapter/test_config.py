@@ -120,6 +120,27 @@ def test_a_problem_has_its_path_and_the_way_out(document: object, expected: str)
     assert problems(document) == (expected,)
 
 
+def test_every_wrong_value_is_told_at_once_by_the_names_that_its_backend_and_rule_have():
+    backends = {
+        "logs": {"newrelic": {"account": "12", "apiKeyFile": "/k"}},
+        "jobs": {"redis": {"addresses": [1]}},
+        "web": {"http": {}},
+        "nothing": 7,
+    }
+    assert problems({"backends": backends, "rules": [{"name": 3}]}) == (
+        "backends.logs.newrelic.account: expected `int`, got `str`",
+        "backends.jobs.redis.addresses[0]: expected `str`, got `int`",
+        "backends.web.http: object missing required field `url`",
+        "backends.nothing: expected `object`, got `int`",
+        "rules[0].name: expected `str`, got `int`",
+    )
+
+
+def test_what_is_asked_with_parameters_is_not_said_to_need_a_query():
+    document = {"backends": {"q": {"sqs": {"region": "eu-west-1"}}}, "rules": [{"name": "x", "backend": "q"}]}
+    assert problems(document) == ("rules[0].query: this or parameters is needed with a backend",)
+
+
 def test_every_unknown_key_is_told_at_once():
     assert len(problems({"a": 1, "b": {"c": 1}, "serving": {"prt": 1}})) == 3
 
