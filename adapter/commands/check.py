@@ -8,13 +8,13 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, TypeAlias
 
 import msgspec
 import yaml
 
 from adapter import config
-from adapter.backends.entry import price_per_day
+from adapter.backends.entry import BackendEntry, price_per_day
 from adapter.commands.documents import Document, Finding, documents
 from adapter.commands.undefined import undefined
 from adapter.errors import ConfigInvalid
@@ -28,7 +28,12 @@ from autoscaler.wire import DecodeError, Fault, decode_autoscaler
 
 BAD: Final = 1
 NOTHING_TO_CHECK: Final = 2
+_SHOWN: Final = 0.005
+"""Dollars; less would be shown as none."""
+
 _OURS_BY: Final = ("rules", "backends", "serving", "auth", "limits", "log", "externalRules")
+
+Backends: TypeAlias = Mapping[str, BackendEntry]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,7 +50,8 @@ def check(files: Sequence[Path], out: TextIO, *, form: str = "text") -> int:
             read += documents(file)
         except ConfigInvalid as error:
             found += [Finding(str(file), problem) for problem in error.problems]
-    found += [finding for document in read for finding in _findings(document)]
+    backends = _backends(read)
+    found += [finding for document in read for finding in _findings(document, backends)]
     found += undefined(read)
     checked = sum(document.kind in _CHECKS for document in read)
     bad = [finding for finding in found if finding.is_problem]
@@ -58,7 +64,25 @@ def check(files: Sequence[Path], out: TextIO, *, form: str = "text") -> int:
     return BAD if bad else 0 if checked else NOTHING_TO_CHECK
 
 
-def _findings(document: Document) -> Iterator[Finding]:
+def _backends(read: Sequence[Document]) -> dict[str, BackendEntry]:
+    """Give the backends of all configurations at hand that make sense."""
+    found: dict[str, BackendEntry] = {}
+    for content in (each for document in read for each in _configurations(document)):
+        try:
+            found |= config.decode(content).backends
+        except ConfigInvalid:
+            continue  # what is wrong with it is told where it is checked
+    return found
+
+
+def _configurations(document: Document) -> Iterator[object]:
+    if document.kind == "":
+        yield document.content
+    elif document.kind == "ConfigMap":
+        yield from (inside for _, inside in _inside(document.content))
+
+
+def _findings(document: Document, backends: Backends) -> Iterator[Finding]:
     examine = _CHECKS.get(document.kind)
     if examine is None:
         yield Finding(
@@ -66,12 +90,12 @@ def _findings(document: Document) -> Iterator[Finding]:
         )
         return
     try:
-        yield from (Finding(document.where, text, is_problem=False) for text in examine(document.content))
+        yield from (Finding(document.where, text, is_problem=False) for text in examine(document.content, backends))
     except ConfigInvalid as error:
         yield from (Finding(document.where, problem) for problem in error.problems)
 
 
-def _configuration(content: Any) -> Iterator[str]:  # noqa: ANN401 - whatever stands in the file
+def _configuration(content: Any, _: Backends) -> Iterator[str]:  # noqa: ANN401 - whatever stands in the file
     if isinstance(content, dict) and ("externalRules" in content or isinstance(content.get("rules"), dict)):
         return _prometheus_adapter(content)
     return _prices(config.decode(content))
@@ -83,9 +107,13 @@ def _prices(read: config.Config) -> Iterator[str]:
     for number, rule in enumerate(read.rules):
         if (price := price_per_day(rule, read.backends.get(rule.backend))) is not None:
             total += price.dollars
-            yield f"rules[{number}]: asking costs about ${price.dollars:,.2f} a day while it is read: {price.because}"
+            yield f"rules[{number}]: {_costs(price.dollars)} a day while it is read: {price.because}"
     if total:
-        yield f"rules: asking costs about ${total:,.2f} a day in all while all are read"
+        yield f"rules: {_costs(total)} a day in all while all are read"
+
+
+def _costs(dollars: float) -> str:
+    return f"asking costs about ${dollars:,.2f}" if dollars >= _SHOWN else "asking costs less than $0.01"
 
 
 def _prometheus_adapter(content: Mapping[str, Any]) -> Iterator[str]:
@@ -96,27 +124,40 @@ def _prometheus_adapter(content: Mapping[str, Any]) -> Iterator[str]:
         raise ConfigInvalid(wrong)
 
 
-def _config_map(content: Mapping[str, Any]) -> Iterator[str]:
+def _config_map(content: Mapping[str, Any], backends: Backends) -> Iterator[str]:
     """Check each entry that looks like our configuration."""
+    for key, inside in _inside(content):
+        try:
+            yield from _configuration(inside, backends)
+        except ConfigInvalid as error:
+            raise ConfigInvalid(f"data[{key}]: {problem}" for problem in error.problems) from None
+
+
+def _inside(content: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for key, text in (content.get("data") or {}).items():
         try:
             inside = yaml.safe_load(text)
         except yaml.YAMLError:
             continue  # somebody else's file
         if isinstance(inside, dict) and any(part in inside for part in _OURS_BY):
-            try:
-                yield from _configuration(inside)
-            except ConfigInvalid as error:
-                raise ConfigInvalid(f"data[{key}]: {problem}" for problem in error.problems) from None
+            yield key, inside
 
 
-def _external_metric(content: Mapping[str, Any]) -> Iterator[str]:
-    rule_of(content, None)
+def _external_metric(content: Mapping[str, Any], backends: Backends) -> Iterator[str]:
+    """Check an object, by the configuration if that is at hand: it says what parameters there are."""
+    rule = rule_of(content, None)
+    entry = backends.get(rule.backend)
+    if entry is not None:
+        rule = rule_of(content, backends)
+    elif backends and rule.backend:
+        yield f"spec.backend: no configuration in these files has a backend {rule.backend!r}"
+    if (price := price_per_day(rule, entry)) is not None:
+        yield f"spec: {_costs(price.dollars)} a day while it is read: {price.because}"
     if (content.get("spec") or {}).get("onEmpty") == "zero":
         yield "spec.onEmpty: zero scales the workload down whenever the series disappear, for whatever reason"
 
 
-def _autoscaler(content: Mapping[str, Any]) -> Iterator[str]:
+def _autoscaler(content: Mapping[str, Any], _: Backends) -> Iterator[str]:
     decoded, faults = _decoded(content)
     gates, settings = FeatureGates(), Settings()
     metadata = msgspec.structs.replace(decoded.metadata, namespace=decoded.metadata.namespace or "default")
@@ -140,16 +181,16 @@ def _decoded(content: Mapping[str, Any]) -> tuple[Autoscaler, tuple[Fault, ...]]
         raise ConfigInvalid(map(str, faults)) from None
 
 
-def _native_autoscaler(content: Mapping[str, Any]) -> Iterator[str]:
+def _native_autoscaler(content: Mapping[str, Any], backends: Backends) -> Iterator[str]:
     if content.get("apiVersion") != "autoscaling/v2":
         raise ConfigInvalid([f"apiVersion: must be autoscaling/v2 to be checked, is {content.get('apiVersion')!r}"])
-    yield from _autoscaler(content)
+    yield from _autoscaler(content, backends)
     for number, metric in enumerate(content["spec"].get("metrics") or ()):
         if (metric.get("external") or {}).get("fallback"):
             yield f"spec.metrics[{number}].external.fallback: released API servers drop it; use a PodAutoscaler"
 
 
-_CHECKS: Final[Mapping[str, Callable[[Any], Iterator[str]]]] = {
+_CHECKS: Final[Mapping[str, Callable[[Any, Backends], Iterator[str]]]] = {
     "": _configuration,
     "ConfigMap": _config_map,
     "ExternalMetric": _external_metric,

@@ -8,7 +8,7 @@ from adapter.__main__ import main
 from adapter.commands.check import check
 
 CONFIG = """
-backends: {main: {prometheus: {url: "http://prometheus:9090"}}}
+backends: {main: {prometheus: {url: "http://prometheus:9090"}, externalMetrics: {}}}
 rules:
 - {name: queue, backend: main, query: sum by (namespace) (x)}
 """
@@ -192,3 +192,40 @@ def test_the_command_is_there_for_ci(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["check", str(tmp_path / "config.yaml")]) == 0
     assert main(["check", str(tmp_path / "nothing.yaml")]) == 1
     assert "nothing.yaml: No such file" in capsys.readouterr().out
+
+
+PAID = """
+backends: {cloud: {cloudwatch: {region: eu-west-1}, externalMetrics: {namespaces: [shop]}}}
+rules: [{name: r, backend: cloud, interval: 1m, parameters: {namespace: N, metric: M, statistic: Sum}}]
+"""
+PAID_OBJECT = """
+kind: ExternalMetric
+metadata: {name: latency, namespace: shop}
+spec: {backend: cloud, interval: 1s, parameters: {namespace: N, metric: M, statistic: Sum}}
+"""
+
+
+def test_what_asking_costs_is_told_of_rules_and_of_objects(tmp_path: Path):
+    code, said = run(tmp_path, PAID, PAID_OBJECT)
+
+    assert code == 0
+    assert "0.yaml: note: rules[0]: asking costs about $0.01 a day while it is read: 1,440 times 1" in said
+    assert "ExternalMetric/latency: note: spec: asking costs about $0.86 a day while it is read: 86,400 times 1" in said
+    assert "asking costs less than $0.01 a day in all" in run(tmp_path, PAID.replace("1m", "1h"))[1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("statistic", "statistik", "spec.parameters.statistik: unknown key; did you mean 'statistic'?"),
+        ("shop", "other", "spec.backend: 'cloud' is not open to ExternalMetrics of this namespace"),
+        ("backend: cloud", "backend: clod", "note: spec.backend: no configuration in these files has a backend 'clod'"),
+    ],
+)
+def test_an_object_is_checked_by_the_configuration_beside_it(tmp_path: Path, before: str, after: str, line: str):
+    wrong = PAID_OBJECT.replace(before, after)
+    in_a_map = json.dumps({"kind": "ConfigMap", "data": {"steadyscale.yaml": PAID}})
+
+    for configuration in (PAID, in_a_map):
+        assert f"1.yaml ExternalMetric/latency: {line}\n" in run(tmp_path, configuration, wrong)[1]
+    assert line not in run(tmp_path, wrong)[1]  # without a configuration nobody can tell
