@@ -3,15 +3,13 @@
 What the server said word for word is the error's ``detail``, for the log and for debugging.
 """
 
-import socket
-import ssl
-from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Final
 
 import aiohttp
 from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError, PayloadEncodingError
 
+from adapter.backends.asking import socket_failures
 from adapter.errors import (
     BackendBusy,
     BackendError,
@@ -35,18 +33,13 @@ _BY_STATUS: Final[dict[int, type[BackendError]]] = {
     504: BackendTimedOut,
 }
 _BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]] = (
-    (ssl.SSLError, BackendUnreachable, "its certificate or ours was not accepted"),
-    (ssl.CertificateError, BackendUnreachable, "its certificate or ours was not accepted"),
-    (ConnectionRefusedError, BackendUnreachable, "connection refused"),
-    (socket.gaierror, BackendUnreachable, "its name does not resolve"),
-    (TimeoutError, BackendTimedOut, "no answer in time"),
+    *socket_failures.BY_CAUSE,
     (ContentEncodingError, BackendRefused, "the answer cannot be decoded"),
     (PayloadEncodingError, BackendUnreachable, "the connection broke"),  # it ended before it was complete
     (aiohttp.ClientResponseError, BackendRefused, "it answers, but not in HTTP"),
     (HttpProcessingError, BackendRefused, "it answers, but not in HTTP"),
     (aiohttp.InvalidURL, BadQuery, "that is no URL to ask"),
 )
-"""What is the matter, by what is found below what the library raised."""
 
 
 def of_status(status: int, body: bytes = b"") -> BackendError:
@@ -61,22 +54,8 @@ def of_exception(error: Exception) -> BackendError:
     detail = type(error).__name__
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return BackendUnreachable("the proxy does not let us through", detail=f"HTTP {error.status}")
-    for cause in _causes(error):
+    for cause in socket_failures.causes(error):
         for kind, made, words in _BY_CAUSE:
             if isinstance(cause, kind):
                 return made(words, detail=str(getattr(cause, "reason", None) or detail))
     return BackendUnreachable("the connection broke", detail=detail)
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Walk down to what the operating system said; libraries wrap it."""
-    seen: set[int] = set()
-    waiting: list[BaseException] = [error]
-    while waiting:
-        each = waiting.pop()
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        yield each
-        inner = (each.__cause__, each.__context__, getattr(each, "os_error", None), *each.args)
-        waiting += [cause for cause in inner if isinstance(cause, BaseException)]

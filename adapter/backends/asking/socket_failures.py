@@ -7,19 +7,20 @@ from typing import Final
 
 from adapter.errors import BackendError, BackendTimedOut, BackendUnreachable
 
-_BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]] = (
+BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]] = (
     (ssl.SSLError, BackendUnreachable, "its certificate or ours was not accepted"),
     (ssl.CertificateError, BackendUnreachable, "its certificate or ours was not accepted"),
     (ConnectionRefusedError, BackendUnreachable, "connection refused"),
     (socket.gaierror, BackendUnreachable, "its name does not resolve"),
     (TimeoutError, BackendTimedOut, "no answer in time"),
 )
+"""What is the matter, by what is found below what a library raised; its own words may follow."""
 
 
 def of_connection(error: BaseException) -> BackendError:
     """Say why there is no connection."""
     for cause in causes(error):
-        for kind, made, words in _BY_CAUSE:
+        for kind, made, words in BY_CAUSE:
             if isinstance(cause, kind):
                 return made(words, detail=str(getattr(cause, "reason", None) or type(cause).__name__))
     return BackendUnreachable("the connection broke", detail=type(error).__name__)
@@ -34,5 +35,5 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         if id(each) not in seen:
             seen.add(id(each))
             yield each
-            inner = (each.__cause__, each.__context__, *each.args)
+            inner = (each.__cause__, each.__context__, getattr(each, "os_error", None), *each.args)
             waiting += [cause for cause in inner if isinstance(cause, BaseException)]

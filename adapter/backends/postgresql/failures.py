@@ -1,11 +1,10 @@
 """What went wrong with PostgreSQL, as one of our errors: by its SQLSTATE where it said one."""
 
-import socket
-import ssl
 from typing import Final
 
 import asyncpg
 
+from adapter.backends.asking import socket_failures
 from adapter.errors import (
     BackendBusy,
     BackendError,
@@ -38,11 +37,7 @@ _BY_STATE: Final[dict[str, tuple[type[BackendError], str]]] = {
 """By SQLSTATE or its first two characters, which are its class."""
 
 _BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]] = (
-    (ssl.SSLError, BackendUnreachable, "its certificate or ours was not accepted"),
-    (ssl.CertificateError, BackendUnreachable, "its certificate or ours was not accepted"),
-    (ConnectionRefusedError, BackendUnreachable, "connection refused"),
-    (socket.gaierror, BackendUnreachable, "its name does not resolve"),
-    (TimeoutError, BackendTimedOut, "no answer in time"),
+    *socket_failures.BY_CAUSE,
     (OSError, BackendUnreachable, "the connection broke"),
     (asyncpg.UnsupportedClientFeatureError, BadQuery, "a column has a type that cannot be read"),
     (asyncpg.UnsupportedServerFeatureError, BackendRefused, "it answers, but not as PostgreSQL does"),
