@@ -5,7 +5,7 @@ says that it is ``aligned``; this gathers those that come within a short while o
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -40,8 +40,12 @@ class Batcher(Generic[Q, A]):
         most: int,
         linger: timedelta = timedelta(milliseconds=100),
         pace: timedelta = timedelta(),
+        together: Callable[[Q], Hashable] = lambda _: None,
     ) -> None:
         self._send = send
+        self._together = together
+        """Which questions can go by one call: those of which this says the same. No others wait for their answers."""
+
         self._most = most
         """Questions in one call, by the system's limit."""
 
@@ -101,9 +105,7 @@ class Batcher(Generic[Q, A]):
                 batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
                 if batch:
                     self._next = loop.time() + self._pace
-                    call = asyncio.create_task(self._call(batch), name="batch call")
-                    self._calls.add(call)
-                    call.add_done_callback(self._calls.discard)
+                    self._begin(batch)
         finally:
             self._gathering = None
 
@@ -116,6 +118,15 @@ class Batcher(Generic[Q, A]):
                     await self._is_full.wait()
             except TimeoutError:
                 pass
+
+    def _begin(self, batch: list[_Asked[Q, A]]) -> None:
+        groups: dict[Hashable, list[_Asked[Q, A]]] = {}
+        for asked in batch:
+            groups.setdefault(self._together(asked.question), []).append(asked)
+        for group in groups.values():
+            call = asyncio.create_task(self._call(group), name="batch call")
+            self._calls.add(call)
+            call.add_done_callback(self._calls.discard)
 
     async def _call(self, batch: list[_Asked[Q, A]]) -> None:
         """Send one call, for as long as anyone waits for it, and hand out what came of it."""

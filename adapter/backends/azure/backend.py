@@ -36,7 +36,9 @@ class AzureBackend:
         self._client = AzureClient(settings)
         pace = Pace(at_once=settings.connections, per_second=settings.calls_per_second)
         combiner = Combiner(self._call, pace)
-        self._batcher: Batcher[Question, Found] = Batcher(combiner.send, most=_GATHERED)
+        self._batcher: Batcher[Question, Found] = Batcher(
+            combiner.send, most=_GATHERED, together=lambda question: question.call
+        )
 
     async def fetch(self, query: Query, deadline: timedelta) -> Found:
         """Return the newest number of each series of the rule's resources."""

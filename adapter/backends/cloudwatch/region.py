@@ -30,7 +30,7 @@ class Region:
         apart: SettingApart[Question, Found] = SettingApart(
             self.call, text=lambda question: question.text, together=together, blamed=blamed
         )
-        self._batcher = Batcher(apart.send, most=MOST)
+        self._batcher = Batcher(apart.send, most=MOST, together=together)
 
     async def ask(self, question: Question, deadline: timedelta) -> Found:
         """Ask this with whatever else is asked now."""

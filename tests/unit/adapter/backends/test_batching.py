@@ -69,6 +69,17 @@ async def test_more_than_fit_are_several_calls_at_the_systems_pace():
     assert [later - earlier >= 2 for earlier, later in pairwise(times)] == [True, True]
 
 
+async def test_nobody_waits_for_a_call_that_it_could_not_go_with():
+    async def send(questions: Sequence[int], _: timedelta) -> list[int]:
+        await asyncio.sleep(3600 if questions[0] % 2 else 0)
+        return list(questions)
+
+    batcher: Batcher[int, int] = Batcher(send, most=10, together=lambda question: question % 2)
+    found = await asyncio.gather(*(batcher.ask(each, DEADLINE) for each in range(4)), return_exceptions=True)
+    assert [found[0], found[2]] == [0, 2]
+    assert [type(each) for each in found[1::2]] == [BackendTimedOut, BackendTimedOut]
+
+
 async def test_one_bad_question_is_nobody_elses_trouble():
     system = System()
     good, bad = await asyncio.gather(system.ask(1), system.ask(-1), return_exceptions=True)
