@@ -47,6 +47,15 @@ class Rig:
         fresh.write_text(json.dumps({"log": {"format": "text"}, **self.more, "rules": rules}))
         fresh.replace(self.config)
 
+    def set_for_sure(self, **numbers: int | None) -> None:
+        """Let metrics be so much, and return when the process has heard of it: a short clock does not wait for that."""
+        before = self._reloads()
+        self.set(**numbers)
+        until(lambda: self._reloads() > before, "the configuration is taken over", within=60)
+
+    def _reloads(self) -> int:
+        return self.programs[0].log.read_text().count("configuration reloaded")
+
     def start(self, *flags: str, name: str = "one") -> Program:
         """Start a process with its service account's token and nothing else."""
         token = self.plane.kubectl("create", "token", NAMESPACE, f"--namespace={NAMESPACE}", "--duration=1h").strip()

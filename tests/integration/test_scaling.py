@@ -128,7 +128,7 @@ def impatient(running: Rig) -> Iterator[Rig]:
 
 
 def test_and_when_its_time_is_over_the_fallback_scales_until_the_metric_is_back(impatient):
-    impatient.set(away=40)
+    impatient.set_for_sure(away=40)
     impatient.apply(deployment("away", 8))
     fallback = {"replicas": 14, "failureDurationSeconds": 3}
     create_soon(impatient, autoscaler("away", external("away", fallback=fallback)))

@@ -4,7 +4,6 @@ Its own transport keeps connections that nobody closes and cannot be given certi
 """
 
 import asyncio
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -37,7 +36,6 @@ class Client:
         self._application_key = SecretFile(settings.application_key_file, "applicationKeyFile")
         self._http = HttpClient(settings.http, clock, (self._api_key, self._application_key))
         self._limits = Limits(settings.pace)
-        self._calls = itertools.count()
         raw = Configuration(host="https://datadog", preload_content=False, enable_retry=False)  # type: ignore[no-untyped-call]
         self._metrics: Any = MetricsApi(_Library(raw, self.request))  # type: ignore[no-untyped-call]
 
@@ -55,7 +53,7 @@ class Client:
             return await asyncio.to_thread(samples, answer.body, asked, now)
 
         left = timedelta(seconds=max(0.0, ends - loop.time()))
-        return await self._http.through(str(next(self._calls)), left, call)
+        return await self._http.through(repr(asked), left, call)
 
     async def ping(self, deadline: timedelta) -> None:
         """See whether the API key is one."""

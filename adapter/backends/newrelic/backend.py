@@ -1,7 +1,6 @@
 """The New Relic backend: the queries of many rules by one call of NerdGraph."""
 
 import asyncio
-import itertools
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -41,7 +40,6 @@ class NewRelicBackend:
         self._clock = clock
         self._key = SecretFile(settings.api_key_file, "apiKeyFile")
         self._client = HttpClient(settings.http, clock, (self._key,))
-        self._calls = itertools.count()
         apart: SettingApart[Question, Samples] = SettingApart(self._call, text=lambda question: question.text)
         self._batcher = Batcher(apart.send, most=settings.questions_per_call, pace=settings.pace)
 
@@ -74,7 +72,7 @@ class NewRelicBackend:
             answer = await self._send(request(asked, self._account, left))
             return await asyncio.to_thread(answers, answer.body, asked, now)
 
-        found = await self._client.through(str(next(self._calls)), timedelta(seconds=left), call)
+        found = await self._client.through(repr(asked), timedelta(seconds=left), call)
         hidden = (self._key,)
         return [without_secrets(each, hidden) if isinstance(each, BackendError) else each for each in found]
 
