@@ -14,7 +14,15 @@ from tests.docs.blocks import FENCE, PAGES, ROOT, WORDS, Block, blocks
 from tests.docs.sandbox import Sandbox
 
 CHECKED = {"ConfigMap", "ExternalMetric", "PodAutoscaler", "HorizontalPodAutoscaler"}
-SHOWN = ("$ python -m bench.prometheus_load", "$ steadyscale metric", "$ steadyscale explain", "$ kubectl get xm")
+SHOWN = (
+    "$ python -m bench.fleet",
+    "$ python -m bench.prometheus_load",
+    "$ python3 -m tools.newcomer",
+    "$ make demo",
+    "$ steadyscale metric",
+    "$ steadyscale explain",
+    "$ kubectl get xm",
+)
 """Commands that stand above what they printed on some day, in some cluster; elsewhere on the pages they are typed."""
 
 MAKE = """\
