@@ -1,11 +1,12 @@
 """The door to one metric system: a deadline on every question, and a breaker in front of who does not answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from adapter.backends.asking.breaker import Breaker
+from adapter.backends.asking.secret_file import Hidden, without_secrets
 from adapter.backends.asking.settings import BreakerSettings
 from adapter.errors import BackendError, BackendTimedOut, BackendUnreachable
 
@@ -18,8 +19,11 @@ _HEAD_START: Final = 0.98
 class Guard:
     """Lets questions through while there is time and reason to ask them."""
 
-    def __init__(self, limits: BreakerSettings, clock: Callable[[], datetime]) -> None:
+    def __init__(self, limits: BreakerSettings, clock: Callable[[], datetime], secrets: Sequence[Hidden] = ()) -> None:
         self._clock = clock
+        self._secrets = secrets
+        """What is taken out of whatever a system says; looked at each time, so more may be added."""
+
         self._breaker = Breaker(limits.failures, limits.rest, limits.longest)
         self._failure: BackendError = BackendUnreachable("not asked yet")
         self._waits: set[asyncio.Timeout] = set()
@@ -31,8 +35,22 @@ class Guard:
         """Ask, and wait no longer than the deadline; ``about`` tells questions apart.
 
         What ``ask`` raises should be a ``BackendError``. Whoever is too slow, the system, its library or we: the words
-        are the same, because who notices first is chance.
+        are the same, because who notices first is chance. No secret is in what is raised.
         """
+        try:
+            return await self._asked(about, deadline, ask)
+        except BackendError as error:
+            raise without_secrets(error, self._secrets) from None
+
+    async def aclose(self) -> None:
+        """End what is under way, and wait until it has ended; nothing is asked any more."""
+        self._is_closed = True
+        for wait in tuple(self._waits):
+            if not wait.expired():
+                wait.reschedule(asyncio.get_running_loop().time())
+        await self._is_idle.wait()
+
+    async def _asked(self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
         if not self._breaker.admits(self._clock()):
             raise type(self._failure)(self._failure.message, detail=f"not asked again yet: {self._failure.detail}")
         try:
@@ -49,14 +67,6 @@ class Guard:
             raise
         self._breaker.succeeded()
         return answer
-
-    async def aclose(self) -> None:
-        """End what is under way, and wait until it has ended; nothing is asked any more."""
-        self._is_closed = True
-        for wait in tuple(self._waits):
-            if not wait.expired():
-                wait.reschedule(asyncio.get_running_loop().time())
-        await self._is_idle.wait()
 
     async def _in_time(self, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
         if self._is_closed:

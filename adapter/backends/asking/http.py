@@ -17,9 +17,9 @@ from yarl import URL
 from adapter.backends.asking import http_failures
 from adapter.backends.asking.guard import Guard
 from adapter.backends.asking.http_settings import HttpSettings
-from adapter.backends.asking.secret_file import Hidden, SecretFile, without_secrets
+from adapter.backends.asking.secret_file import Hidden, SecretFile
 from adapter.backends.asking.tls import TlsFiles
-from adapter.errors import BackendError, BackendRefused
+from adapter.errors import BackendRefused
 
 T = TypeVar("T")
 _CHUNK: Final = 65536
@@ -48,14 +48,14 @@ class HttpClient:
     def __init__(self, settings: HttpSettings, clock: Callable[[], datetime], hidden: tuple[Hidden, ...] = ()) -> None:
         self._settings = settings
         self._base = settings.url.rstrip("/")
-        self._guard = Guard(settings.breaker, clock)
         self._tls = TlsFiles(settings.tls)
         self._token = SecretFile(settings.bearer_token_file, "bearerTokenFile") if settings.bearer_token_file else None
         basic = settings.basic
         self._password = SecretFile(basic.password_file, "basic.passwordFile") if basic else None
         self._headers = {key: SecretFile(path, f"headerFiles.{key}") for key, path in settings.header_files.items()}
         own = (self._token, self._password, *self._headers.values())
-        self._secrets = (*(each for each in own if each is not None), Hidden(*settings.headers.values()), *hidden)
+        secrets = (*(each for each in own if each is not None), Hidden(*settings.headers.values()), *hidden)
+        self._guard = Guard(settings.breaker, clock, secrets)
         self._session: aiohttp.ClientSession | None = None
 
     async def get(self, target: str, deadline: timedelta, **options: Any) -> Answer:  # noqa: ANN401 - aiohttp's own
@@ -64,10 +64,7 @@ class HttpClient:
 
     async def through(self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
         """Do whatever it takes to answer a question, with as many requests as that needs, under one deadline."""
-        try:
-            return await self._guard.ask(about, deadline, ask)
-        except BackendError as error:
-            raise without_secrets(error, self._secrets) from None
+        return await self._guard.ask(about, deadline, ask)
 
     async def request(
         self,

@@ -1,7 +1,7 @@
 """The Azure backend: questions of all rules go out together, and each rule gets its own answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
@@ -9,7 +9,6 @@ from adapter.backends.asking.batching import Batcher
 from adapter.backends.asking.guard import Guard
 from adapter.backends.asking.pacing import Pace
 from adapter.backends.asking.question import parameters
-from adapter.backends.asking.secret_file import without_secrets
 from adapter.backends.azure.answer import answers, decoded
 from adapter.backends.azure.client import AzureClient
 from adapter.backends.azure.combining import Combiner, Found
@@ -32,8 +31,8 @@ class AzureBackend:
     def __init__(self, name: str, settings: Azure, clock: Callable[[], datetime]) -> None:
         self.name = name
         self._clock = clock
-        self._guard = Guard(settings.breaker, clock)
         self._client = AzureClient(settings)
+        self._guard = Guard(settings.breaker, clock, self._client.secrets)
         pace = Pace(at_once=settings.connections, per_second=settings.calls_per_second)
         combiner = Combiner(self._call, pace)
         self._batcher: Batcher[Question, Found] = Batcher(
@@ -51,23 +50,17 @@ class AzureBackend:
                     raise each  # a part of what a rule asks for is no answer
             return tuple(sample for each in found if isinstance(each, tuple) for sample in each)
 
-        return await self._through(query.text, deadline, ask)
+        return await self._guard.ask(query.text, deadline, ask)
 
     async def ping(self) -> None:
         """Ask for a token, and for any answer."""
-        await self._through("ping", _PING, self._client.ping)
+        await self._guard.ask("ping", _PING, self._client.ping)
 
     async def aclose(self) -> None:
         """End what is under way, then let go of connections."""
         await self._guard.aclose()
         await self._batcher.aclose()
         await self._client.aclose()
-
-    async def _through(self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
-        try:
-            return await self._guard.ask(about, deadline, ask)
-        except BackendError as error:
-            raise without_secrets(error, self._client.secrets) from None
 
     async def _call(self, call: Call, group: list[Question]) -> list[Found | BackendError]:
         now = self._clock()

@@ -2,21 +2,20 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 from adapter.backends.asking.address import Address, address
 from adapter.backends.asking.guard import Guard
 from adapter.backends.asking.question import parameters
-from adapter.backends.asking.secret_file import SecretFile, without_secrets
+from adapter.backends.asking.secret_file import SecretFile
 from adapter.backends.asking.tls import TlsFiles
 from adapter.backends.kafka import answer
 from adapter.backends.kafka.answer import BEGINNING, END, Place
 from adapter.backends.kafka.lag import Offsets, Progress, lag, samples, wanted
 from adapter.backends.kafka.settings import PORT, Kafka, KafkaParameters
 from adapter.backends.kafka.wire import Shown, Wires
-from adapter.errors import BackendError
 from adapter.rules.fill import Query
 from adapter.sample import RawSample
 
@@ -31,9 +30,9 @@ class KafkaBackend:
         self.name = name
         self._sasl = settings.sasl
         self._clock = clock
-        self._guard = Guard(settings.breaker, clock)
         self._tls = TlsFiles(settings.tls) if settings.tls else None
         self._password = SecretFile(settings.sasl.password_file, "sasl.passwordFile") if settings.sasl else None
+        self._guard = Guard(settings.breaker, clock, (self._password,) if self._password else ())
         self._wires = Wires([address(text, PORT) for text in settings.bootstrap_servers], self._shown)
         self._progress = Progress()
 
@@ -46,7 +45,7 @@ class KafkaBackend:
             lags = {place: self._counted(asked, place, offsets, now) for place, offsets in known.items()}
             return tuple(samples(asked, lags, now))
 
-        return await self._through(query.text, deadline, ask)
+        return await self._guard.ask(query.text, deadline, ask)
 
     async def ping(self) -> None:
         """Ask who the brokers are."""
@@ -55,20 +54,12 @@ class KafkaBackend:
             await self._wires.ask_any(answer.about_topics(()))
             return ()
 
-        await self._through("ping", _PING, ask)
+        await self._guard.ask("ping", _PING, ask)
 
     async def aclose(self) -> None:
         """End what is under way, and let go of connections."""
         await self._guard.aclose()
         await self._wires.aclose()
-
-    async def _through(
-        self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[tuple[RawSample, ...]]]
-    ) -> tuple[RawSample, ...]:
-        try:
-            return await self._guard.ask(about, deadline, ask)
-        except BackendError as error:
-            raise without_secrets(error, (self._password,) if self._password else ()) from None
 
     async def _known(self, asked: KafkaParameters) -> dict[Place, Offsets]:
         """Find out what was committed and then where partitions end: in the other order a group could be ahead."""

@@ -1,14 +1,14 @@
 """The NATS backend: JetStream's API is asked for one stream or consumer, or for all, page after page."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
 from adapter.backends.asking.address import address
 from adapter.backends.asking.guard import Guard
 from adapter.backends.asking.question import parameters
-from adapter.backends.asking.secret_file import SecretFile, without_secrets
+from adapter.backends.asking.secret_file import SecretFile
 from adapter.backends.asking.settings import Tls
 from adapter.backends.asking.tls import TlsFiles
 from adapter.backends.nats.answer import Found, Page, decoded, samples, shape, subject
@@ -16,7 +16,7 @@ from adapter.backends.nats.line import Line, Shown
 from adapter.backends.nats.lines import Lines
 from adapter.backends.nats.nkey import credentials, nkey
 from adapter.backends.nats.settings import PORT, Nats, NatsParameters
-from adapter.errors import BackendError, BackendRefused
+from adapter.errors import BackendRefused
 from adapter.rules.fill import Query
 from adapter.sample import RawSample
 
@@ -32,14 +32,13 @@ class NatsBackend:
         self.name = name
         self._settings = settings
         self._clock = clock
-        self._guard = Guard(settings.breaker, clock)
         self._tls = TlsFiles(settings.tls or Tls())
         self._password = _secret(settings.password_file, "passwordFile")
         self._token = _secret(settings.token_file, "tokenFile")
         self._credentials = _secret(settings.credentials_file, "credentialsFile")
         self._nkey = _secret(settings.nkey_file, "nkeyFile")
         every = (self._password, self._token, self._credentials, self._nkey)
-        self._secrets = [each for each in every if each is not None]
+        self._guard = Guard(settings.breaker, clock, [each for each in every if each is not None])
         self._lines = Lines([address(text, PORT) for text in settings.addresses], self._line)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
@@ -50,7 +49,7 @@ class NatsBackend:
             async with self._lines.one() as line:
                 return tuple(samples(asked, await self._found(line, asked), now))
 
-        return await self._through(query.text, deadline, ask)
+        return await self._guard.ask(query.text, deadline, ask)
 
     async def ping(self) -> None:
         """Connect, if we are not, and go there and back."""
@@ -60,20 +59,12 @@ class NatsBackend:
                 await line.ping()
             return ()
 
-        await self._through("ping", _PING, ask)
+        await self._guard.ask("ping", _PING, ask)
 
     async def aclose(self) -> None:
         """End what is under way, and let go of the connection."""
         await self._guard.aclose()
         await self._lines.aclose()
-
-    async def _through(
-        self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[tuple[RawSample, ...]]]
-    ) -> tuple[RawSample, ...]:
-        try:
-            return await self._guard.ask(about, deadline, ask)
-        except BackendError as error:
-            raise without_secrets(error, self._secrets) from None
 
     async def _found(self, line: Line, asked: NatsParameters) -> list[Found]:
         """Ask, and ask on while there are more."""

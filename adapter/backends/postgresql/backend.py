@@ -1,18 +1,17 @@
 """The PostgreSQL backend: one query for each question, in a transaction that can only read and ends by itself."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from adapter.backends.asking.guard import Guard
 from adapter.backends.asking.question import parameters
-from adapter.backends.asking.secret_file import without_secrets
 from adapter.backends.postgresql import failures
 from adapter.backends.postgresql.connections import Connections
 from adapter.backends.postgresql.rows import columns, samples
 from adapter.backends.postgresql.settings import PostgreSql, PostgreSqlParameters
-from adapter.errors import BackendError, BackendRefused
+from adapter.errors import BackendRefused
 from adapter.rules.fill import Query
 from adapter.sample import RawSample
 
@@ -28,14 +27,15 @@ class PostgreSqlBackend:
         self.name = name
         self._most = settings.most_rows
         self._clock = clock
-        self._guard = Guard(settings.breaker, clock)
         self._connections = Connections(settings)
+        password = self._connections.password
+        self._guard = Guard(settings.breaker, clock, (password,) if password is not None else ())
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return a series for each row."""
         asked, now = parameters(query, PostgreSqlParameters), self._clock()
         ends = asyncio.get_running_loop().time() + deadline.total_seconds()
-        return await self._ask(query.text, deadline, lambda: self._rows(asked, now, ends))
+        return await self._guard.ask(query.text, deadline, lambda: self._rows(asked, now, ends))
 
     async def ping(self) -> None:
         """Begin a transaction, and end it."""
@@ -48,19 +48,12 @@ class PostgreSqlBackend:
             except failures.LIBRARY as error:
                 raise failures.of_exception(error) from None
 
-        await self._ask("ping", _PING, ask)
+        await self._guard.ask("ping", _PING, ask)
 
     async def aclose(self) -> None:
         """End what is under way, then let go of connections."""
         await self._guard.aclose()
         await self._connections.aclose()
-
-    async def _ask(self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
-        password = self._connections.password
-        try:
-            return await self._guard.ask(about, deadline, ask)
-        except BackendError as error:
-            raise without_secrets(error, (password,) if password is not None else ()) from None
 
     async def _rows(self, asked: PostgreSqlParameters, now: datetime, ends: float) -> tuple[RawSample, ...]:
         try:

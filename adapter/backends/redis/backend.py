@@ -1,6 +1,6 @@
 """The Redis backend: one key, or all that match a pattern, under one deadline."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -9,14 +9,14 @@ from redis.exceptions import AskError
 from adapter.backends.asking.address import Address, address
 from adapter.backends.asking.guard import Guard
 from adapter.backends.asking.question import parameters
-from adapter.backends.asking.secret_file import SecretFile, without_secrets
+from adapter.backends.asking.secret_file import SecretFile
 from adapter.backends.asking.tls import TlsFiles
 from adapter.backends.redis.answer import is_no_such_key, is_there, nothing, reading, samples, walked, walking
 from adapter.backends.redis.failures import of_exception
 from adapter.backends.redis.nodes import Cluster, Nodes, Sentinels, Single, always
 from adapter.backends.redis.settings import PORT, SENTINEL_PORT, Redis, RedisParameters, RedisSentinel
 from adapter.backends.redis.wire import Login, Said, Wire
-from adapter.errors import BackendError, BadQuery
+from adapter.errors import BadQuery
 from adapter.rules.fill import Query
 from adapter.sample import RawSample
 
@@ -32,8 +32,8 @@ class RedisBackend:
         self.name = name
         self._settings = settings
         self._clock = clock
-        self._guard = Guard(settings.breaker, clock)
         self._secrets: list[SecretFile] = []
+        self._guard = Guard(settings.breaker, clock, self._secrets)
         self._sentinels: Sentinels | None = None
         self._nodes = self._opened()
 
@@ -44,7 +44,7 @@ class RedisBackend:
         async def ask() -> tuple[RawSample, ...]:
             return await (self._one(asked, now) if asked.key else self._all(asked, now))
 
-        return await self._through(query.text, deadline, ask)
+        return await self._guard.ask(query.text, deadline, ask)
 
     async def ping(self) -> None:
         """Ask for nothing."""
@@ -53,7 +53,7 @@ class RedisBackend:
             _whole(await self._nodes.ask(b"", ("PING",)))
             return ()
 
-        await self._through("ping", _PING, ask)
+        await self._guard.ask("ping", _PING, ask)
 
     async def aclose(self) -> None:
         """End what is under way, and let go of connections."""
@@ -61,14 +61,6 @@ class RedisBackend:
         await self._nodes.aclose()
         if self._sentinels is not None:
             await self._sentinels.aclose()
-
-    async def _through(
-        self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[tuple[RawSample, ...]]]
-    ) -> tuple[RawSample, ...]:
-        try:
-            return await self._guard.ask(about, deadline, ask)
-        except BackendError as error:
-            raise without_secrets(error, self._secrets) from None
 
     async def _one(self, asked: RedisParameters, now: datetime) -> tuple[RawSample, ...]:
         key = asked.key.encode()

@@ -16,8 +16,6 @@ from adapter.backends.asking.aws.credentials import Credentials, region_of
 from adapter.backends.asking.aws.session import BoundedSession
 from adapter.backends.asking.aws.settings import AwsSettings
 from adapter.backends.asking.guard import Guard
-from adapter.backends.asking.secret_file import without_secrets
-from adapter.errors import BackendError
 
 T = TypeVar("T")
 _NOT_OURS: Final = 600
@@ -33,20 +31,17 @@ class AwsClient:
     def __init__(self, service: str, settings: AwsSettings, clock: Callable[[], datetime]) -> None:
         self._service = service
         self._settings = settings
-        self._guard = Guard(settings.breaker, clock)
         self._aside = Aside()
         self._config = _config(settings)
         self._credentials = Credentials(settings, self._config, self._aside)
+        self._guard = Guard(settings.breaker, clock, (self._credentials.hidden,))
         self._session: Any = None  # aiobotocore tells no types
         self._turn = asyncio.Lock()
         self._clients: dict[str, asyncio.Task[Any]] = {}
 
     async def through(self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
         """Do whatever it takes to answer a question, with as many calls as that needs, under one deadline."""
-        try:
-            return await self._guard.ask(about, deadline, ask)
-        except BackendError as error:
-            raise without_secrets(error, (self._credentials.hidden,)) from None
+        return await self._guard.ask(about, deadline, ask)
 
     async def call(self, region: str, operation: str, **request: Any) -> Any:  # noqa: ANN401 - each its own shape
         """Make one call, inside of ``through``; an empty region is the configured one."""
