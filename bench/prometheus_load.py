@@ -156,7 +156,7 @@ def _shown(cost: Cost) -> str:
 def main() -> int:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=5.0, help="the period of polling (15 in a cluster)")
+    parser.add_argument("--seconds", type=float, default=15.0, help="the period of polling; an HPA's is 15")
     seconds = parser.parse_args().seconds
     if shutil.which("prometheus") is None:
         print("NOT MEASURED: there is no prometheus on this machine; the package prometheus has it")
