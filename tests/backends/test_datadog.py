@@ -148,7 +148,7 @@ async def test_told_to_wait_nobody_asks_meanwhile(peer: Peer) -> None:
     ],
 )
 def test_headers_say_how_long(peer: Peer, status: int, headers: dict[str, str], rests: float) -> None:  # noqa: ARG001 - every test here has one
-    limits = Limits(timedelta())
+    limits = Limits()
     limits.note(status, headers, 100.0)
     assert bool(limits.spent(100.0)) == (rests > 0)
     assert limits.spent(100.0 + rests - 0.1) or not rests

@@ -1,7 +1,8 @@
 """Questions of many rules, sent as one call: for systems that take hundreds at a time and charge or limit each call.
 
 Who asks waits only for its own answer, by its own deadline. The rules' fetches come at the same moments if the backend
-says that it is ``aligned``; this gathers those that come within a short while of each other, and paces the calls.
+says that it is ``aligned``; this gathers those that come within a short while of each other. How often a system lets
+itself be called is another matter: ``pacing.py``.
 """
 
 import asyncio
@@ -39,7 +40,6 @@ class Batcher(Generic[Q, A]):
         *,
         most: int,
         linger: timedelta = timedelta(milliseconds=100),
-        pace: timedelta = timedelta(),
         together: Callable[[Q], Hashable] = lambda _: None,
     ) -> None:
         self._send = send
@@ -52,14 +52,10 @@ class Batcher(Generic[Q, A]):
         self._linger = linger.total_seconds()
         """How long the first question of a call waits for others to go with it."""
 
-        self._pace = pace.total_seconds()
-        """The least time from the beginning of one call to that of the next, by the system's limit."""
-
         self._waiting: list[_Asked[Q, A]] = []
         self._is_full = asyncio.Event()
         self._gathering: asyncio.Task[None] | None = None
         self._calls: set[asyncio.Task[None]] = set()
-        self._next = 0.0
         self._is_closed = False
 
     async def ask(self, question: Q, deadline: timedelta) -> A:
@@ -101,11 +97,8 @@ class Batcher(Generic[Q, A]):
         try:
             while self._waiting:
                 await self._for_company(loop.time() + self._linger)
-                await asyncio.sleep(max(0.0, self._next - loop.time()))
                 batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-                if batch:
-                    self._next = loop.time() + self._pace
-                    self._begin(batch)
+                self._begin(batch)
         finally:
             self._gathering = None
 

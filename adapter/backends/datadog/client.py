@@ -15,6 +15,7 @@ from datadog_api_client import AsyncApiClient, Configuration
 from datadog_api_client.v2.api.metrics_api import MetricsApi
 
 from adapter.backends.asking.http import Answer, HttpClient
+from adapter.backends.asking.pacing import Pace
 from adapter.backends.asking.secret_file import SecretFile
 from adapter.backends.datadog.answer import samples
 from adapter.backends.datadog.limits import Limits
@@ -35,15 +36,18 @@ class Client:
         self._api_key = SecretFile(settings.api_key_file, "apiKeyFile")
         self._application_key = SecretFile(settings.application_key_file, "applicationKeyFile")
         self._http = HttpClient(settings.http, clock, (self._api_key, self._application_key))
-        self._limits = Limits(settings.pace)
+        self._limits = Limits()
+        self._pace = Pace.apart(settings.pace, at_once=settings.http.connections)
         raw = Configuration(host="https://datadog", preload_content=False, enable_retry=False)  # type: ignore[no-untyped-call]
         self._metrics: Any = MetricsApi(_Library(raw, self.request))  # type: ignore[no-untyped-call]
 
     async def ask(self, asked: Sequence[DatadogParameters], ends: float) -> list[tuple[RawSample, ...]]:
         """Ask all of these, of one window, by one call that ends at this time of the loop."""
-        loop = asyncio.get_running_loop()
-        await asyncio.sleep(self._limits.turn(loop.time()))
-        now = self._clock()
+        async with self._pace.turn():
+            return await self._ask(asked, ends)
+
+    async def _ask(self, asked: Sequence[DatadogParameters], ends: float) -> list[tuple[RawSample, ...]]:
+        loop, now = asyncio.get_running_loop(), self._clock()
         wanted = request(asked, asked[0].window, now)
 
         async def call() -> list[tuple[RawSample, ...]]:

@@ -1,7 +1,6 @@
-"""How often Datadog lets itself be asked: a pace of our own, and what its headers say. Time is an argument."""
+"""How often Datadog lets itself be asked, as its headers say. Time is an argument."""
 
 from collections.abc import Mapping
-from datetime import timedelta
 from http import HTTPStatus
 from typing import Final
 
@@ -10,19 +9,11 @@ _LONGEST: Final = 3600.0
 
 
 class Limits:
-    """When the next call may be made, in seconds of some clock."""
+    """Until when there is no use in calling, in seconds of some clock."""
 
-    def __init__(self, pace: timedelta) -> None:
-        self._pace = pace.total_seconds()
-        self._next = 0.0
+    def __init__(self) -> None:
         self._spent_until = 0.0
         self._name = ""
-
-    def turn(self, now: float) -> float:
-        """Take the next turn; say how long to wait for it."""
-        at = max(now, self._next)
-        self._next = at + self._pace
-        return at - now
 
     def spent(self, now: float) -> str:
         """Say which limit is spent, if one is; asking would be of no use."""

@@ -9,6 +9,7 @@ import msgspec
 
 from adapter.backends.asking.batching import Batcher
 from adapter.backends.asking.http import Answer, HttpClient
+from adapter.backends.asking.pacing import Pace
 from adapter.backends.asking.question import parameters
 from adapter.backends.asking.secret_file import SecretFile, without_secrets
 from adapter.backends.asking.setting_apart import SettingApart
@@ -41,7 +42,8 @@ class NewRelicBackend:
         self._key = SecretFile(settings.api_key_file, "apiKeyFile")
         self._client = HttpClient(settings.http, clock, (self._key,))
         apart: SettingApart[Question, Samples] = SettingApart(self._call, text=lambda question: question.text)
-        self._batcher = Batcher(apart.send, most=settings.questions_per_call, pace=settings.pace)
+        self._batcher = Batcher(apart.send, most=settings.questions_per_call)
+        self._pace = Pace.apart(settings.pace, at_once=settings.http.connections)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return a series for each row that the query finds."""
@@ -65,6 +67,10 @@ class NewRelicBackend:
         await self._client.aclose()
 
     async def _call(self, questions: Sequence[Question], ends: float) -> Sequence[Samples | BackendError]:
+        async with self._pace.turn():
+            return await self._ask(questions, ends)
+
+    async def _ask(self, questions: Sequence[Question], ends: float) -> Sequence[Samples | BackendError]:
         left = max(0.0, ends - asyncio.get_running_loop().time())
         asked, now = [question.asked for question in questions], self._clock()
 

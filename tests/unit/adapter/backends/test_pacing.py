@@ -1,6 +1,7 @@
 """Calls begin no closer together, and are no more at once, than they may be; in virtual time."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -21,6 +22,17 @@ async def test_calls_begin_one_after_another() -> None:
     await asyncio.sleep(10)
     await call()
     assert begun[-1] == 11.5, "who comes late waits for nobody"
+
+
+async def test_without_a_pace_all_begin_at_once() -> None:
+    loop, pace, begun = asyncio.get_running_loop(), Pace.apart(timedelta(), at_once=10), []
+
+    async def call() -> None:
+        async with pace.turn():
+            begun.append(loop.time())
+
+    await asyncio.gather(*(call() for _ in range(4)))
+    assert begun == [0] * 4
 
 
 async def test_no_more_are_under_way_than_may_be() -> None:
