@@ -63,9 +63,9 @@ def test_what_it_prints_is_what_the_cluster_says(day):
 
 
 def test_it_grows_in_the_rush(day):
-    grew = day.first("grew")
+    grew = day.first("grew", after="08:02:00")  # a quiet morning may have brought one already
 
-    assert "08:02:00" <= grew["at"] < "08:04:00"
+    assert grew["at"] < "08:04:00"
     assert grew["was"] < grew["replicas"]
 
 
@@ -144,7 +144,7 @@ def test_with_a_real_prometheus_it_is_the_same_day():
 
     day = Day(play.text, code, errors, "", [])
     assert (code, errors) == (0, "")
-    assert "08:02:00" <= day.first("grew")["at"] < "08:04:00"
+    assert day.first("grew", after="08:02:00")["at"] < "08:04:00"
     assert "08:10:00" <= day.first("fell back")["at"] < "08:11:00"
     assert "08:13:00" <= day.first("sees again", after="08:13:00")["at"] < "08:14:30"
     assert "08:21:00" < day.first("went to zero")["at"] < "08:26:00" <= day.first("woke up")["at"] < "08:27:30"
