@@ -39,7 +39,7 @@ class Access:
         self, review: Review, *, allowed_for: timedelta = ALLOWED_FOR, denied_for: timedelta = DENIED_FOR
     ) -> None:
         self._review = review
-        self._memory: Memory[bytes, Verdict] = Memory(
+        self._memory: Memory[tuple[Caller, Attributes], Verdict] = Memory(
             _REMEMBERED, lambda verdict: allowed_for if verdict.allowed else denied_for
         )
 
@@ -55,13 +55,25 @@ class Access:
             raise refused(caller, attributes)
 
     async def _verdict(self, caller: Caller, attributes: Attributes) -> Verdict:
-        subject = Subject(caller.name, caller.uid, caller.groups, caller.extra)
+        question = caller, attributes
+        known = self._memory.known(question)
+        if known is not None:
+            return known
 
         async def ask() -> Verdict:
+            subject = Subject(caller.name, caller.uid, caller.groups, dict(caller.extra))
             return await self._review(subject, _wanted(attributes))
 
-        question = msgspec.json.encode((caller, attributes), order="sorted")
-        return await (ask() if len(question) >= _TOO_LONG else self._memory.recall(question, ask))
+        return await (ask() if _length(question) >= _TOO_LONG else self._memory.recall(question, ask))
+
+
+def _length(question: tuple[Caller, Attributes]) -> int:
+    try:
+        return len(msgspec.json.encode(question))
+    except UnicodeEncodeError:
+        raise Forbidden(
+            "forbidden: the caller's name, groups or extra are not UTF-8, so nobody can review them"
+        ) from None
 
 
 def refused(caller: Caller, attributes: Attributes) -> Forbidden:

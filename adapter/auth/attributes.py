@@ -15,7 +15,7 @@ _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 _NAME_FIELDS = ("metadata.name==", "metadata.name=")
 
 
-class ResourceAttributes(Record, frozen=True):
+class ResourceAttributes(Record, frozen=True, cache_hash=True):
     """A verb on a resource; on the wire, ``spec.resourceAttributes``."""
 
     verb: str
@@ -27,7 +27,7 @@ class ResourceAttributes(Record, frozen=True):
     subresource: str = ""
 
 
-class NonResourceAttributes(Record, frozen=True):
+class NonResourceAttributes(Record, frozen=True, cache_hash=True):
     """A verb on a plain path; on the wire, ``spec.nonResourceAttributes``."""
 
     verb: str

@@ -1,17 +1,16 @@
 """Who is asking. Made by authentication, carried to authorization and to the access log; the rest knows no header."""
 
-from collections.abc import Mapping
-
 from autoscaler.types.record import Record
 
 
-class Caller(Record, frozen=True):
-    """One authenticated (or anonymous) identity, in the words of a review."""
+class Caller(Record, frozen=True, cache_hash=True):
+    """One authenticated (or anonymous) identity, in the words of a review; what is remembered of it has it as key."""
 
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = {}
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """More about it, as pairs of a name and its values."""
 
 
 ANONYMOUS = Caller(name="system:anonymous", groups=("system:unauthenticated",))

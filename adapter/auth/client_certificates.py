@@ -28,5 +28,5 @@ class ClientCertificates:
         return Caller(
             name=peer.common_name,
             groups=names(peer.certificate, NameOID.ORGANIZATION_NAME),
-            extra={"authentication.kubernetes.io/credential-id": (f"X509SHA256={fingerprint}",)},
+            extra=(("authentication.kubernetes.io/credential-id", (f"X509SHA256={fingerprint}",)),),
         )

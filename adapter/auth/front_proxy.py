@@ -53,9 +53,9 @@ def _lowered(prefixes: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(prefix.lower() for prefix in prefixes)
 
 
-def _extra(trust: Trust, headers: CIMultiDictProxy[str]) -> dict[str, tuple[str, ...]]:
-    extra: dict[str, tuple[str, ...]] = {}
+def _extra(trust: Trust, headers: CIMultiDictProxy[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     prefixes = _lowered(trust.extra_prefixes)
+    extra: dict[str, tuple[str, ...]] = {}
     for name in headers:
         lowered = name.lower()
         if lowered.startswith(prefixes):
@@ -63,4 +63,4 @@ def _extra(trust: Trust, headers: CIMultiDictProxy[str]) -> dict[str, tuple[str,
             key = unquote(lowered[len(prefix) :])
             if key not in extra:
                 extra[key] = tuple(headers.getall(name))
-    return extra
+    return tuple(extra.items())

@@ -24,6 +24,13 @@ class Memory(Generic[Key, Answer]):
         self._answers: TLRUCache[Key, Answer] = TLRUCache(size, ttu=expiry, timer=timer)
         self._asking: dict[Key, asyncio.Task[Answer]] = {}
 
+    def known(self, key: Key) -> Answer | None:
+        """Give the remembered answer; None if there is none, or it has been kept for long enough."""
+        try:
+            return self._answers[key]
+        except KeyError:
+            return None
+
     async def recall(self, key: Key, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         """Give the remembered answer, or ask; who comes while it is being asked waits for the same answer."""
         try:

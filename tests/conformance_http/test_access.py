@@ -104,6 +104,23 @@ def test_a_strangers_certificate_ends_the_handshake(ours: Loopback):
         as_holder_of(ours, "x").get(METRIC)
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param(((USER, "al\xff"),), id="name"),
+        pytest.param(((USER, "alice"), (GROUP, "\xfe")), id="group"),
+        pytest.param(((USER, "alice"), ("X-Remote-Extra-Note", "\xff")), id="extra"),
+    ],
+)
+def test_whoever_is_named_in_bytes_that_are_no_text_is_refused(ours: Loopback, headers: tuple[tuple[str, str], ...]):
+    before = len(ours.reviews.wishes)
+    answer = as_holder_of(ours, "fp").ask(METRIC, *headers)
+
+    assert_status(answer, 403, "Forbidden")
+    assert "not UTF-8" in answer.json["message"]
+    assert len(ours.reviews.wishes) == before
+
+
 def test_leave_is_asked_for_with_kubernetes_own_words(ours: Loopback):
     as_holder_of(ours, "fp").ask(METRIC.replace("my-metric", "whole"), (USER, "alice"), (GROUP, "b"), (GROUP, "a"))
     subject, wanted = ours.reviews.wishes[-1]

@@ -133,5 +133,5 @@ async def _answer(keeper: Guard, request: web.BaseRequest) -> web.Response:
     except AdapterError as error:
         why = error.why if isinstance(error, Unauthenticated) else error.message
         return web.json_response({"why": why}, status=error.code)
-    extra = {key: list(values) for key, values in caller.extra.items()}
+    extra = {key: list(values) for key, values in caller.extra}
     return web.json_response({"name": caller.name, "uid": caller.uid, "groups": list(caller.groups), "extra": extra})
