@@ -12,15 +12,18 @@ from adapter.cache import QueryCache
 from adapter.fetch import Failed, Fetcher, Outcome
 from adapter.reads import Asked, Reads
 from adapter.rules.book import RuleBook
-from adapter.rules.evaluate import evaluate
+from adapter.rules.evaluate import evaluate, unchanged_until
 from adapter.rules.fill import Query, filled, whole
 from adapter.rules.passing import PassedOn, PassOn, passed_on
 from adapter.rules.rule import STATIC, Rule
+from adapter.rules.rule_set import RuleSet
 from adapter.sample import RawSample, Sample
+from adapter.snapshot import FEW, Finding
 from adapter.snapshots import Snapshots
 from autoscaler.selector import Selector
 
 _STRAYS: Final = 1000
+_KNOWN: Final = 16_384
 
 
 class MetricReader(Protocol):
@@ -88,7 +91,9 @@ class RuleReader:
     heard: Callable[[Look], None] = lambda _: None
     """Told of each read that a rule answered, or should have."""
 
-    _whole: dict[int, tuple[Rule, Query]] = field(default_factory=dict)
+    _known_rules: RuleSet | None = None
+    _known: dict[tuple[str, str, Selector], tuple[Asked, Rule, Query]] = field(default_factory=dict)
+    """By what was asked, where these rules lead: to find it anew each time would cost more than the rest of a read."""
 
     def __post_init__(self) -> None:
         self.book.tell(self._forget)
@@ -111,8 +116,10 @@ class RuleReader:
         if rule is not None and query is not None:
             source = self.sources.cache if rule.is_template else self.sources.snapshots
             look.outcome = await source.get(query, rule.interval, rule.deadline)
-            self._conclude(look, rule, look.outcome)
-        self._remember(look)
+        now = self.clock()
+        if rule is not None and look.outcome is not None:
+            self._conclude(look, rule, look.outcome, now)
+        self._remember(look, now)
         if rule is not None and not isinstance(rule, PassedOn):
             self.heard(look)
         return look
@@ -132,21 +139,34 @@ class RuleReader:
             source = self.sources.cache if look.rule.is_template else self.sources.snapshots
             look.outcome = source.peek(look.query)
             if look.outcome is not None:
-                self._conclude(look, look.rule, look.outcome)
+                self._conclude(look, look.rule, look.outcome, self.clock())
         return look
 
     def _begin(self, namespace: str, metric: str, selector: Selector) -> Look:
-        """Find the rule and its query; where there is none, the look ends here."""
-        rule = self.book.rules.find(namespace, metric)
+        """Find the rule and its query; where there is none, the look ends here. The same few are looked for always."""
+        rules = self.book.rules
+        if rules is not self._known_rules:
+            self._known_rules, self._known = rules, {}
+        known = self._known.get((namespace, metric, selector))
+        if known is not None:
+            return Look(*known)
+        rule = rules.find(namespace, metric)
         if rule is None:
             return self._begin_elsewhere(namespace, metric, selector)
         look = Look(Asked(namespace, rule.name, selector), rule)
         try:
             _check_labels(rule, selector)
-            look.query = filled(rule, namespace, selector) if rule.is_template else self._query(rule)
+            look.query = filled(rule, namespace, selector) if rule.is_template else whole(rule)
         except errors.AdapterError as error:
             look.error = self._in_its_name(error, rule)
+        else:
+            self._know((namespace, metric, selector), (look.asked, rule, look.query))
         return look
+
+    def _know(self, asked: tuple[str, str, Selector], way: tuple[Asked, Rule, Query]) -> None:
+        if len(self._known) >= _KNOWN:
+            self._known.clear()
+        self._known[asked] = way
 
     def _begin_elsewhere(self, namespace: str, metric: str, selector: Selector) -> Look:
         """Pass on what no rule has a name for, if there is somebody to pass it on to."""
@@ -156,10 +176,14 @@ class RuleReader:
         rule = passed_on(self.pass_on, namespace, metric, selector)
         return Look(asked, rule, whole(rule))
 
-    def _conclude(self, look: Look, rule: Rule, outcome: Outcome) -> None:
+    def _conclude(self, look: Look, rule: Rule, outcome: Outcome, now: datetime) -> None:
         """Go from what the query found to what is served."""
         if isinstance(outcome, Failed):
             look.error = self._in_its_name(outcome.error, rule)
+            return
+        known = outcome.known(look.asked, rule, now)
+        if known is not None:
+            look.matched, look.samples = known.matched, known.samples
             return
         namespace, _, selector = look.asked
         look.matched = outcome.rows
@@ -167,9 +191,13 @@ class RuleReader:
             belongs = rule.namespacing
             look.matched = outcome.select(selector, belongs.label, belongs.fixed or namespace)
         try:
-            look.samples = evaluate(rule, look.matched, self.clock(), lambda: _nothing(look, rule))
+            look.samples = evaluate(rule, look.matched, now, lambda: _nothing(look, rule))
         except errors.AdapterError as error:
             look.error = self._in_its_name(error, rule)
+        else:
+            until = unchanged_until(rule, look.matched, look.samples, now) if len(look.matched) <= FEW else None
+            if until is not None:
+                outcome.remember(look.asked, Finding(rule, look.matched, look.samples, until))
 
     def _in_its_name(self, error: errors.AdapterError, rule: Rule) -> errors.AdapterError:
         """Make an error of this reader's own: the one remembered is told to many, and none must add to it."""
@@ -177,16 +205,8 @@ class RuleReader:
             return error.of(rule.name, self.sources.fetcher.hop(rule.backend or STATIC))
         return type(error)(error.message)
 
-    def _query(self, rule: Rule) -> Query:
-        """Give a rule's query; to make it anew for each read would cost more than the rest of the read."""
-        known = self._whole.get(id(rule))
-        if known is None or known[0] is not rule:
-            known = self._whole[id(rule)] = rule, whole(rule)
-        return known[1]
-
     def _forget(self, changed: tuple[Rule, ...]) -> None:
         """Let go of what was read for rules that are no more; those that still ask the same will ask again."""
-        self._whole.clear()
         for rule in changed:
             if not rule.is_template:
                 self.sources.snapshots.forget(whole(rule))
@@ -197,8 +217,8 @@ class RuleReader:
             if rule.backend in names and not rule.is_template:
                 self.sources.snapshots.forget(whole(rule))
 
-    def _remember(self, look: Look) -> None:
-        read, now = self.memory_of(look).of(look.asked), self.clock()
+    def _remember(self, look: Look, now: datetime) -> None:
+        read = self.memory_of(look).of(look.asked)
         if look.query is not None:
             read.query = look.query.text
         if look.outcome is not None:

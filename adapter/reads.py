@@ -90,10 +90,11 @@ class Reads:
 
     def of(self, asked: Asked) -> Read:
         """Find what is remembered of a metric, or begin to remember it."""
-        read = self._reads.get(asked)
-        if read is None:
+        try:
+            return self._reads[asked]
+        except KeyError:
             read = self._reads[asked] = Read()
-        return read
+            return read
 
     def peek(self, asked: Asked) -> Read | None:
         """Find what is remembered, and begin nothing."""

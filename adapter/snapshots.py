@@ -46,12 +46,14 @@ class Kept:
         "query",
         "read_at",
         "renewed_at",
+        "shortest",
         "sooner",
         "task",
     )
 
     def __init__(self, query: Query, interval: timedelta, deadline: timedelta) -> None:
         self.query = query
+        self.shortest = interval
         self.interval = interval.total_seconds()
         self.deadline = deadline
         self.outcome: Outcome | None = None
@@ -62,9 +64,11 @@ class Kept:
 
     def suit(self, interval: timedelta, deadline: timedelta) -> None:
         """Fetch it at least so often and for as long as that from now on: another rule may ask the same."""
+        if interval is self.shortest and deadline is self.deadline:
+            return  # as nearly always: most queries are one rule's
         self.deadline = max(self.deadline, deadline)
-        if interval.total_seconds() < self.interval:
-            self.interval = interval.total_seconds()
+        if interval < self.shortest:
+            self.shortest, self.interval = interval, interval.total_seconds()
             self.sooner.set()
 
     @property

@@ -74,7 +74,7 @@ class LabelSelector(Struct, frozen=True, rename="camel", omit_defaults=True):
 class Selector:
     """A selector that makes sense: immutable, comparable, and quick to ask about the labels of many pods."""
 
-    __slots__ = ("_exact", "_tests", "requirements", "selectable")
+    __slots__ = ("_exact", "_hash", "_tests", "requirements", "selectable")
 
     def __init__(self, requirements: Iterable[Requirement] = (), *, selectable: bool = True) -> None:
         self.requirements: Final = tuple(sorted(requirements, key=_key))
@@ -82,6 +82,7 @@ class Selector:
         exact = [(requirement, requirement.exact()) for requirement in self.requirements]
         self._exact: Final = tuple((requirement.key, value) for requirement, value in exact if value is not None)
         self._tests: Final = tuple(requirement.test() for requirement, value in exact if value is None)
+        self._hash: Final = hash((self.requirements, self.selectable))  # it is the key of much that is remembered
 
     @property
     def is_empty(self) -> bool:
@@ -110,7 +111,7 @@ class Selector:
         return self.requirements == other.requirements and self.selectable == other.selectable
 
     def __hash__(self) -> int:
-        return hash((self.requirements, self.selectable))
+        return self._hash
 
 
 def from_label_selector(selector: LabelSelector | None) -> Selector:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from adapter import errors
@@ -12,8 +13,9 @@ from adapter.fetch import Fetcher
 from adapter.reader import RuleReader, Sources
 from adapter.reads import Asked
 from adapter.rules.book import RuleBook
-from adapter.rules.rule import Namespacing, Rule, Series
+from adapter.rules.rule import Namespacing, OnEmpty, OnUnusable, Rule, Series
 from adapter.sample import Sample
+from adapter.snapshot import FEW, Snapshot
 from autoscaler.selector import parse
 from autoscaler.types.observation import FailureClass
 from tests.fakes.backend import BEGINNING, ScriptedBackend, loop_clock, raw
@@ -234,3 +236,94 @@ async def test_an_edited_rule_is_fetched_anew():
         await it.read("shop", "queue", EVERYTHING)
 
     assert backend.asked["q"] == 2
+
+
+# --- what is told again ---------------------------------------------------------------------------------------------
+
+HERE = {"namespace": "ns"}
+
+
+@pytest.mark.looptime
+async def test_the_same_read_is_told_again_until_its_number_is_too_old():
+    backend = ScriptedBackend(rows={"q": (raw(5, **HERE), raw(6, BEGINNING - timedelta(seconds=9), **HERE))})
+    rule = Rule("m", backend="b", query="q", interval=timedelta(hours=1), max_sample_age=timedelta(seconds=60))
+    async with reading(backend, rule) as it:
+        first = await it.read("ns", "m", EVERYTHING)
+        await asyncio.sleep(50)
+        again = await it.read("ns", "m", EVERYTHING)
+        await asyncio.sleep(2)
+
+        with pytest.raises(errors.TooOld):
+            await it.read("ns", "m", EVERYTHING)
+
+    assert again is first
+    assert [sample.milli for sample in first] == [5000, 6000]
+
+
+@pytest.mark.looptime
+async def test_what_is_told_again_is_left_for_a_new_snapshot():
+    backend = ScriptedBackend(rows={"q": (raw(5, **HERE),)})
+    async with reading(backend, Rule("m", backend="b", query="q")) as it:
+        await it.read("ns", "m", EVERYTHING)
+        backend.rows["q"] = (raw(7, **HERE),)
+        await asyncio.sleep(31)
+
+        assert [sample.milli for sample in await it.read("ns", "m", EVERYTHING)] == [7000]
+
+
+@pytest.mark.looptime
+async def test_an_edited_rule_tells_its_own_story_of_what_an_older_one_found():
+    backend = ScriptedBackend(rows={'q{namespace="ns"}': (raw(float("nan")), raw(5))})
+    rule = Rule("m", backend="b", query="q{<<.LabelMatchers>>}", on_nan=OnUnusable.SKIP)
+    async with reading(backend, rule) as it:
+        before = await it.read("ns", "m", EVERYTHING)
+        it.book.use_file([msgspec.structs.replace(rule, on_nan=OnUnusable.ZERO)])
+        after = await it.read("ns", "m", EVERYTHING)
+
+    assert backend.asked.total() == 1
+    assert [[sample.milli for sample in samples] for samples in (before, after)] == [[5000], [0, 5000]]
+
+
+@pytest.mark.looptime
+async def test_the_zero_of_a_rule_that_has_nothing_is_always_of_now():
+    rule = Rule("m", backend="b", query="q", on_empty=OnEmpty.ZERO)
+    async with reading(ScriptedBackend(), rule) as it:
+        (first,) = await it.read("ns", "m", EVERYTHING)
+        await asyncio.sleep(5)
+        (again,) = await it.read("ns", "m", EVERYTHING)
+
+    assert again.at - first.at == timedelta(seconds=5)
+
+
+@pytest.mark.looptime
+async def test_many_series_are_not_kept_to_be_told_again():
+    backend = ScriptedBackend(rows={"q": tuple(raw(1, number=str(number), **HERE) for number in range(FEW + 1))})
+    async with reading(backend, Rule("m", backend="b", query="q")) as it:
+        first, again = [await it.read("ns", "m", EVERYTHING) for _ in range(2)]
+
+    assert again == first
+    assert again is not first
+
+
+async def test_rules_that_were_read_anew_and_are_the_same_are_found_as_the_new_ones():
+    it = reader(Rule("m", (series(1),)))
+    await it.look("ns", "m", EVERYTHING)
+    (new,) = rules = (Rule("m", (series(1),)),)
+    it.book.use_file(rules)
+
+    assert (await it.look("ns", "m", EVERYTHING)).rule is new
+
+
+async def test_made_up_selectors_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("adapter.reader._KNOWN", 3)
+    monkeypatch.setattr("adapter.snapshot._REMEMBERED", 3)
+    backend = ScriptedBackend(rows={"q": (raw(1, a="x", **HERE),)})
+    it = RuleReader(
+        RuleBook([Rule("m", backend="b", query="q")]), Sources.of(Fetcher({"b": backend}, lambda: NOW)), lambda: NOW
+    )
+    it.clock = lambda: BEGINNING + timedelta(seconds=1)
+    for number in range(10):
+        look = await it.look("ns", "m", parse(f"a,made!=up{number}"))
+        assert isinstance(look.outcome, Snapshot)
+        assert max(len(it._known), len(look.outcome._findings)) <= 3
+    await it.sources.aclose()
