@@ -14,8 +14,9 @@ from adapter import log
 from adapter.api.access_log import AccessLog
 from adapter.api.debug import Debug
 from adapter.api.external_metrics import ExternalMetrics
+from adapter.api.journal import Journal
 from adapter.api.page import Exhibits, Page
-from adapter.api.server import Journal, Server
+from adapter.api.server import Server
 from adapter.auth.guard import Guard, Memories, guard
 from adapter.backends.opening import opened
 from adapter.config import Config, SelfManagedTls

@@ -1,17 +1,17 @@
 """How log lines look: a constant sentence and facts, as JSON for machines or as text for people."""
 
+import json
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Literal
 
 import msgspec
 
 Style = Literal["json", "text"]
-Write = Callable[[datetime, str, Mapping[str, object]], None]
-"""Writes one line: when, a sentence, facts."""
+Write = Callable[[datetime, str, Iterable[Mapping[str, object]]], None]
+"""Writes lines: when, a sentence, the facts of each."""
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -29,8 +29,8 @@ class Lines(logging.Formatter):
         facts = {key: value for key, value in vars(record).items() if key not in _PLAIN}
         if record.exc_info:
             facts["traceback"] = self.formatException(record.exc_info)
-        at = datetime.fromtimestamp(record.created, UTC)
-        return self._line(at, record.levelname.lower(), record.getMessage(), facts)
+        time = _time(datetime.fromtimestamp(record.created, UTC))
+        return self._line(time, record.levelname.lower(), record.getMessage(), facts)
 
 
 def configure(style: Style, level: str) -> None:
@@ -41,32 +41,32 @@ def configure(style: Style, level: str) -> None:
 
 
 def writer(style: Style) -> Write:
-    """Make a writer of single lines that costs little, for the one line that every request writes."""
+    """Make a writer that costs little, for the line that every request writes; those of one moment go out as one."""
     line, out = _STYLES[style], sys.stderr
 
-    def write(at: datetime, sentence: str, facts: Mapping[str, object]) -> None:
-        out.write(line(at, "info", sentence, facts) + "\n")
+    def write(at: datetime, sentence: str, lines: Iterable[Mapping[str, object]]) -> None:
+        time = _time(at)
+        out.write("".join([line(time, "info", sentence, facts) + "\n" for facts in lines]))
 
     return write
 
 
-def _json(at: datetime, level: str, sentence: str, facts: Mapping[str, object]) -> str:
-    return _encode({"time": _time(at), "level": level, "msg": sentence, **facts}).decode()
+def _json(time: str, level: str, sentence: str, facts: Mapping[str, object]) -> str:
+    line = {"time": time, "level": level, "msg": sentence, **facts}
+    try:
+        return _encode(line).decode()
+    except UnicodeEncodeError:
+        return json.dumps(line, default=str)  # a caller may send bytes that are no text; this escapes them
 
 
-def _text(at: datetime, level: str, sentence: str, facts: Mapping[str, object]) -> str:
+def _text(time: str, level: str, sentence: str, facts: Mapping[str, object]) -> str:
     told = "".join(f" {key}={value!r}" for key, value in facts.items() if key != "traceback")
     trace = f"\n{facts['traceback']}" if "traceback" in facts else ""
-    return f"{_time(at)} {level:<7} {sentence}{told}{trace}"
+    return f"{time} {level:<7} {sentence}{told}{trace}"
 
 
 def _time(at: datetime) -> str:
-    return f"{_second(at.replace(microsecond=0))}.{at.microsecond // 1000:03}Z"
-
-
-@lru_cache(maxsize=16)
-def _second(at: datetime) -> str:
-    return at.isoformat()[:19]
+    return f"{at.isoformat(timespec='milliseconds')[:23]}Z"
 
 
 _STYLES = {"json": _json, "text": _text}

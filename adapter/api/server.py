@@ -4,34 +4,24 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ssl import SSLContext
-from typing import NamedTuple
 
 from aiohttp import web
 
-from adapter import errors
 from adapter.api import status
-from adapter.api.access_log import AccessLog
+from adapter.api.access_log import Answered
 from adapter.api.connection import Listener
 from adapter.api.debug import Debug
 from adapter.api.exchange import Exchange, Exchanges
 from adapter.api.external_metrics import ExternalMetrics
 from adapter.api.health import OPEN, Check, Health, Lifecycle
+from adapter.api.journal import Journal
 from adapter.api.limits import Deadlines, Turnstile, time_for
 from adapter.api.routes import Routes
-from adapter.auth.caller import ANONYMOUS
+from adapter.api.values import COMMON, Values
 from adapter.auth.gate import Authenticator, Authorizer
 from adapter.config import Limits
-from adapter.telemetry import Telemetry
 
 _MASTERS = "system:masters"
-_REFUSALS: dict[type[object], str] = {errors.Forbidden: "refused", errors.ReviewUnavailable: "failed"}
-
-
-class Journal(NamedTuple):
-    """Where the server keeps account of itself: figures, and a line for each request."""
-
-    telemetry: Telemetry
-    log: AccessLog
 
 
 class Server:
@@ -55,12 +45,12 @@ class Server:
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._limits = limits
-        self._telemetry, self._log = journal.telemetry, journal.log
+        self._journal = journal
         self._deadlines, self._exchanges = Deadlines(), Exchanges()
-        self._turnstile = Turnstile(limits.concurrent_requests, self._telemetry.in_flight)
+        self._turnstile = Turnstile(limits.concurrent_requests, journal.telemetry.in_flight)
         health = Health(live={}, ready={**(ready or {}), "shutdown": self.lifecycle.is_staying})
         self._page = None if debug is None else debug.page
-        self._routes = Routes(metrics, health, self._telemetry, debug)
+        self._routes = Routes(metrics, health, journal.telemetry, debug)
 
     # --- the walk ----------------------------------------------------------------------------------------------------
 
@@ -69,16 +59,18 @@ class Server:
         loop = asyncio.get_running_loop()
         started = loop.time()
         exchange = self._exchanges.begin(request)
+        response: web.StreamResponse
         error: Exception | None = None
         try:
             response = await self._admit(exchange)
         except Exception as raised:  # noqa: BLE001  (a Status for everything; the unforeseen is logged there)
             error = raised
             response = status.answer(raised, pretty=exchange.pretty())
-        self._finish(exchange, response, error, loop.time() - started)
+        self._finish(exchange, response)
+        self._journal.add(Answered(exchange, response.status, loop.time() - started, error))
         return response
 
-    async def _admit(self, exchange: Exchange) -> web.Response:
+    async def _admit(self, exchange: Exchange) -> web.StreamResponse:
         """Who is it, may they, is it there, is there room; in this order, so that a stranger learns nothing."""
         with self._deadlines.within(time_for(exchange, self._limits.request_timeout)):
             if exchange.path not in OPEN:
@@ -91,34 +83,23 @@ class Server:
             with self._turnstile:
                 return await route.handler(exchange)
 
-    def _finish(self, exchange: Exchange, response: web.Response, error: Exception | None, seconds: float) -> None:
-        """Add what every answer carries, and count it."""
-        response.headers["Audit-Id"] = exchange.audit_id
-        response.headers["Server"] = "steadyscale"  # not the names and versions of what we are made of
-        response.headers.setdefault("Cache-Control", "no-cache, private")
+    def _finish(self, exchange: Exchange, response: web.StreamResponse) -> None:
+        """Add what every answer carries."""
+        if isinstance(response, Values):
+            response.audit_id = exchange.audit_id
+        else:
+            response.headers["Audit-Id"] = exchange.audit_id
+            for name, value in COMMON.items():
+                response.headers.setdefault(name, value)
         if self.lifecycle.stopping:
             response.force_close()  # so that the API server's pool goes to another replica
-        self._telemetry.requests.add(exchange.endpoint, str(response.status))
-        self._telemetry.latency.add(exchange.endpoint, seconds)
-        self._count_access(exchange, error)
-        if isinstance(error, errors.AdapterError) and error.failure is not None:
-            self._telemetry.failures.add(error.failure.value)
-        self._log.add(exchange, response, seconds, error)
-
-    def _count_access(self, exchange: Exchange, error: Exception | None) -> None:
-        """Count how the two steps at the door ended, as far as they were taken."""
-        if exchange.caller is not None:
-            self._telemetry.authentications.add("anonymous" if exchange.caller is ANONYMOUS else "passed")
-            self._telemetry.authorizations.add(_REFUSALS.get(type(error), "passed"))
-        elif isinstance(error, errors.Unauthenticated):
-            self._telemetry.authentications.add("refused")
 
     # --- its life ----------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def serving(self, address: str, port: int, tls: SSLContext | None) -> AsyncIterator[int]:
         """Listen while the block runs, and yield the port; on leaving, stop as gracefully as the limits allow."""
-        listener = Listener(self.answer, self._limits, self._telemetry)
+        listener = Listener(self.answer, self._limits, self._journal.telemetry)
         handshake = None if tls is None else self._limits.header_timeout.total_seconds()
         listening = await asyncio.get_running_loop().create_server(
             listener, address, port, ssl=tls, ssl_handshake_timeout=handshake, backlog=1024

@@ -12,7 +12,8 @@ from aiohttp import ClientSession
 from adapter.api.access_log import AccessLog
 from adapter.api.debug import Debug
 from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.server import Journal, Server
+from adapter.api.journal import Journal
+from adapter.api.server import Server
 from adapter.app import clock
 from adapter.backends.opening import opened
 from adapter.backends.upstream.values import samples

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from adapter.api.access_log import AccessLog
 from adapter.api.debug import Debug
 from adapter.api.external_metrics import ExternalMetrics
+from adapter.api.journal import Journal
 from adapter.api.page import Exhibits, Page
-from adapter.api.server import Journal, Server
+from adapter.api.server import Server
 from adapter.backends.static import StaticBackend
 from adapter.config import Limits, decode
 from adapter.debug.shelf import Shelf

@@ -9,7 +9,8 @@ from aiohttp import web
 
 from adapter.api.access_log import AccessLog
 from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.server import Journal, Server
+from adapter.api.journal import Journal
+from adapter.api.server import Server
 from adapter.app import clock
 from adapter.auth.attributes import Attributes
 from adapter.auth.caller import Caller

@@ -10,7 +10,8 @@ from aiohttp import ClientSession, web
 
 from adapter.api.access_log import AccessLog
 from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.server import Journal, Server
+from adapter.api.journal import Journal
+from adapter.api.server import Server
 from adapter.auth.attributes import Attributes
 from adapter.auth.caller import Caller
 from adapter.config import Limits
@@ -79,7 +80,7 @@ def assembled(limits: Limits | None = None) -> Assembled:
     backend, telemetry, lines = Gated(), Telemetry(), []
     sources = Sources.of(Fetcher({"static": backend}, lambda: NOW))
     reader = RuleReader(RuleBook([Rule("m", (Series(1.0),))]), sources, lambda: NOW)
-    log = AccessLog(lambda _at, says, facts: lines.append({"msg": says, **facts}), lambda: NOW)
+    log = AccessLog(lambda _at, says, told: lines.extend({"msg": says, **facts} for facts in told), lambda: NOW)
     server = Server(
         metrics=ExternalMetrics(reader, lambda: NOW),
         authenticator=Anyone(),

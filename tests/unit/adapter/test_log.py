@@ -43,7 +43,7 @@ def test_a_traceback_comes_with_it(style: log.Style):
 
 
 def test_the_short_way_looks_the_same(capsys: pytest.CaptureFixture[str]):
-    log.writer("json")(AT, "request", {"status": 200})
+    log.writer("json")(AT, "request", [{"status": 200}])
 
     assert json.loads(capsys.readouterr().err) == {
         "time": "2026-01-02T03:04:05.678Z",
@@ -51,3 +51,9 @@ def test_the_short_way_looks_the_same(capsys: pytest.CaptureFixture[str]):
         "msg": "request",
         "status": 200,
     }
+
+
+def test_what_is_no_text_is_written_all_the_same_beside_what_is(capsys: pytest.CaptureFixture[str]):
+    log.writer("json")(AT, "request", [{"caller": "al\udcff"}, {"caller": "alice"}])
+
+    assert [json.loads(line)["caller"] for line in capsys.readouterr().err.splitlines()] == ["al\udcff", "alice"]
