@@ -5,8 +5,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
-
-from aiohttp import web
+from typing import TypeAlias
 
 from adapter import errors
 from adapter.api import encode, protobuf
@@ -15,9 +14,11 @@ from adapter.api.exchange import Exchange
 from adapter.api.group import GROUP
 from adapter.api.negotiate import JSON, PROTOBUF, YAML, Offer
 from adapter.api.table import table
+from adapter.api.values import Values
 from adapter.auth.attributes import ResourceAttributes
 from adapter.reader import MetricReader
 from adapter.rules.rule import INDEX
+from adapter.sample import Sample
 from autoscaler import selector
 from autoscaler.selector import Selector, SelectorError
 
@@ -31,6 +32,10 @@ _KNOWN_FIELDS = ("metadata.name", "metadata.namespace")
 _INCLUDES = frozenset({"None", "Metadata", "Object"})
 _LONGEST_REMEMBERED = 1024
 _INDEX_PATIENCE = 1.0
+_MOST_WRITTEN, _LONGEST_WRITTEN = 4096, 4096
+_Form: TypeAlias = tuple[ResourceAttributes, Selector, Offer, bool]
+"""What makes two answers with the same samples the same bytes: what was asked, in what form, and pretty or not."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -40,24 +45,25 @@ class ExternalMetrics:
     def __init__(self, reader: MetricReader, clock: Callable[[], datetime]) -> None:
         self._reader = reader
         self._clock = clock
+        self._written: dict[_Form, tuple[tuple[Sample, ...], bytes]] = {}
 
-    async def read(self, exchange: Exchange) -> web.Response:
+    async def read(self, exchange: Exchange) -> Values:
         """Answer with the metric's values now, or say why there are none."""
         asked = exchange.attributes
         if not isinstance(asked, ResourceAttributes):
             raise errors.PathNotFound
         offer = exchange.wants(_OFFERS)
         wanted = _wanted(exchange, asked)
-        try:
-            if asked.resource == INDEX:
-                values = await self._index(asked.namespace, wanted)
-            else:
+        if asked.resource == INDEX:
+            body = self._body(exchange, offer, await self._index(asked.namespace, wanted), asked.namespace)
+        else:
+            try:
                 samples = await self._reader.read(asked.namespace, asked.resource, wanted)
-                values = encode.in_order(asked.resource, samples)
-        except errors.AdapterError as error:
-            error.group, error.resource = GROUP, asked.resource
-            raise
-        return self._answer(exchange, offer, values, asked.namespace)
+            except errors.AdapterError as error:
+                error.group, error.resource = GROUP, asked.resource
+                raise
+            body = self._same_body(exchange, offer, samples, (asked, wanted, offer, exchange.pretty()))
+        return Values(body, offer.media)
 
     async def _index(self, namespace: str, wanted: Selector) -> list[Named]:
         """Read every metric of the namespace; one that fails or is slow is left out, and never in another's way."""
@@ -80,9 +86,22 @@ class ExternalMetrics:
             _log.exception("a metric failed in a way nobody foresaw", extra={"namespace": namespace, "metric": metric})
             return []
 
-    def _answer(self, exchange: Exchange, offer: Offer, values: list[Named], namespace: str) -> web.Response:
+    def _same_body(self, exchange: Exchange, offer: Offer, samples: tuple[Sample, ...], form: _Form) -> bytes:
+        """Write samples; the very same ones in the same form were written already, as a reader who asks again gets."""
+        before = self._written.get(form)
+        if before is not None and before[0] is samples:
+            return before[1]
+        asked = form[0]
+        body = self._body(exchange, offer, encode.in_order(asked.resource, samples), asked.namespace)
+        if len(body) <= _LONGEST_WRITTEN and not offer.kind:  # a table tells the age of each value
+            if len(self._written) >= _MOST_WRITTEN:
+                self._written.clear()
+            self._written[form] = samples, body
+        return body
+
+    def _body(self, exchange: Exchange, offer: Offer, values: list[Named], namespace: str) -> bytes:
         if offer == PROTOBUF:
-            return web.Response(body=protobuf.encode_list(values), content_type=offer.media)
+            return protobuf.encode_list(values)
         if offer.kind:
             include = exchange.query.get("includeObject") or "Metadata"
             if include not in _INCLUDES:
@@ -91,8 +110,7 @@ class ExternalMetrics:
             content: object = table(values, namespace=namespace, version=offer.version, include=include, now=now)
         else:
             content = encode.document(values)
-        body = encode.to_bytes(content, offer.media, pretty=exchange.pretty())
-        return web.Response(body=body, content_type=offer.media)
+        return encode.to_bytes(content, offer.media, pretty=exchange.pretty())
 
 
 def _wanted(exchange: Exchange, asked: ResourceAttributes) -> Selector:

@@ -8,7 +8,7 @@ from autoscaler.types.record import Record
 _LONGEST_ACCEPT = 4096  # no client writes more, and what is longer is not worth remembering
 
 
-class Offer(Record, frozen=True):
+class Offer(Record, frozen=True, cache_hash=True):
     """One form we can send: a media type, perhaps of another kind of object than the plain one."""
 
     media: str

@@ -16,7 +16,7 @@ from adapter.api.page import AUTOSCALERS, PAGE
 from adapter.auth.attributes import ResourceAttributes
 from adapter.telemetry import Telemetry
 
-Handler = Callable[[Exchange], Awaitable[web.Response]]
+Handler = Callable[[Exchange], Awaitable[web.StreamResponse]]
 _METRIC_SEGMENTS = 6  # apis, group, version, namespaces, the namespace, the metric
 _READ = "the server does not allow this method on the requested resource"
 
