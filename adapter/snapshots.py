@@ -41,6 +41,7 @@ class Kept:
         "deadline",
         "failures",
         "interval",
+        "loop",
         "news",
         "outcome",
         "query",
@@ -58,7 +59,8 @@ class Kept:
         self.deadline = deadline
         self.outcome: Outcome | None = None
         self.failures = 0
-        self.read_at = self.renewed_at = 0.0
+        self.loop = asyncio.get_running_loop()  # asked once: to ask for each read would be dearer than the read
+        self.read_at, self.renewed_at = self.loop.time(), 0.0
         self.news, self.sooner = asyncio.Event(), asyncio.Event()
         self.task: asyncio.Task[None] | None = None
 
@@ -98,17 +100,16 @@ class Snapshots:
 
     async def get(self, query: Query, interval: timedelta, deadline: timedelta) -> Outcome:
         """Say what the query finds now; wait only if that is not known."""
-        now = asyncio.get_running_loop().time()
         kept = self._kept.get(query.key)
         if kept is None:
-            kept = self._keep(query, interval, deadline, now)
-        kept.read_at = now
+            kept = self._keep(query, interval, deadline)
+        now = kept.read_at = kept.loop.time()
         kept.suit(interval, deadline)
         outcome = kept.outcome
         self.watch(outcome is not None and kept.is_current(now))
         while outcome is None or not kept.is_current(now):
             await kept.news.wait()
-            outcome, now = kept.outcome, asyncio.get_running_loop().time()
+            outcome, now = kept.outcome, kept.loop.time()
         return outcome
 
     def peek(self, query: Query) -> Outcome | None:
@@ -134,9 +135,8 @@ class Snapshots:
             self._dismiss(each)
         await asyncio.gather(*(each.task for each in kept if each.task), return_exceptions=True)
 
-    def _keep(self, query: Query, interval: timedelta, deadline: timedelta, now: float) -> Kept:
+    def _keep(self, query: Query, interval: timedelta, deadline: timedelta) -> Kept:
         kept = self._kept[query.key] = Kept(query, interval, deadline)
-        kept.read_at = now
         kept.task = asyncio.create_task(self._renew_for_ever(kept), name=f"snapshot {query.backend}")
         return kept
 

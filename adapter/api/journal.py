@@ -23,10 +23,10 @@ class Journal:
         self._access_log = log
         self._answered: list[Answered] = []
 
-    def add(self, answered: Answered) -> None:
+    def add(self, answered: Answered, loop: asyncio.AbstractEventLoop) -> None:
         """Take account of one more answer, before the loop comes to what arrives after it."""
         if not self._answered:
-            asyncio.get_running_loop().call_soon(self._write)
+            loop.call_soon(self._write)
         self._answered.append(answered)
 
     def _write(self) -> None:

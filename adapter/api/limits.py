@@ -36,9 +36,9 @@ class Deadlines:
         self._open: dict[Deadline, None] = {}
         self._looking = False
 
-    def within(self, limit: timedelta) -> "Deadline":
+    def within(self, limit: timedelta, loop: asyncio.AbstractEventLoop) -> "Deadline":
         """Make a deadline for the block that is entered with it."""
-        return Deadline(self, limit.total_seconds())
+        return Deadline(self, limit.total_seconds(), loop)
 
     def add(self, deadline: "Deadline", loop: asyncio.AbstractEventLoop) -> None:
         """Keep one more."""
@@ -64,19 +64,18 @@ class Deadlines:
 class Deadline:
     """Cuts off what is inside when its time is up, or a moment later, and says so."""
 
-    __slots__ = ("_deadlines", "_late", "_limit", "_task", "until")
+    __slots__ = ("_deadlines", "_late", "_limit", "_loop", "_task", "until")
 
-    def __init__(self, deadlines: Deadlines, limit: float) -> None:
-        self._deadlines, self._limit = deadlines, limit
+    def __init__(self, deadlines: Deadlines, limit: float, loop: asyncio.AbstractEventLoop) -> None:
+        self._deadlines, self._limit, self._loop = deadlines, limit, loop
         self._late = False
 
     def __enter__(self) -> None:
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._loop)
         if task is None:
             raise RuntimeError("a deadline is for a task")
-        loop = task.get_loop()
-        self._task, self.until = task, loop.time() + self._limit
-        self._deadlines.add(self, loop)
+        self._task, self.until = task, self._loop.time() + self._limit
+        self._deadlines.add(self, self._loop)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._deadlines.remove(self)

@@ -56,23 +56,25 @@ class Server:
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request. Whatever goes wrong below becomes a Status here, so this never raises."""
-        loop = asyncio.get_running_loop()
+        loop = (
+            request.task.get_loop()
+        )  # to ask which loop is running is to ask the system, and it is asked often enough
         started = loop.time()
         exchange = self._exchanges.begin(request)
         response: web.StreamResponse
         error: Exception | None = None
         try:
-            response = await self._admit(exchange)
+            response = await self._admit(exchange, loop)
         except Exception as raised:  # noqa: BLE001  (a Status for everything; the unforeseen is logged there)
             error = raised
             response = status.answer(raised, pretty=exchange.pretty())
         self._finish(exchange, response)
-        self._journal.add(Answered(exchange, response.status, loop.time() - started, error))
+        self._journal.add(Answered(exchange, response.status, loop.time() - started, error), loop)
         return response
 
-    async def _admit(self, exchange: Exchange) -> web.StreamResponse:
+    async def _admit(self, exchange: Exchange, loop: asyncio.AbstractEventLoop) -> web.StreamResponse:
         """Who is it, may they, is it there, is there room; in this order, so that a stranger learns nothing."""
-        with self._deadlines.within(time_for(exchange, self._limits.request_timeout)):
+        with self._deadlines.within(time_for(exchange, self._limits.request_timeout), loop):
             if exchange.path not in OPEN:
                 exchange.caller = await self._authenticator.authenticate(exchange.request)
                 await self._authorizer.authorize(exchange.caller, exchange.attributes)
