@@ -1,41 +1,25 @@
 """All series of one query at one time, and an index over their labels: any selector is answered without a query.
 
 The index of a label is made when a selector first names it, and made at once in the next snapshot of the same query:
-who reads never waits for it again. What a reader was told is kept here as well: the next who asks the same is told the
-same, until a number is too old or another snapshot takes this one's place.
+who reads never waits for it again.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
-from adapter.rules.rule import Rule
-from adapter.sample import RawSample, Sample
+from adapter.sample import RawSample
 from autoscaler.requirement import EXISTS, Requirement
 from autoscaler.selector import Selector
 
 _Rows: TypeAlias = list[RawSample]
 _EXACT: Final = frozenset({"=", "==", "in"})
-_REMEMBERED: Final = 1024  # anyone can make up selectors
-
-FEW: Final = 64
-"""So many series of one reader's are worth remembering; of more, the same again would soon fill the memory."""
-
-
-class Finding(NamedTuple):
-    """What one rule makes of a snapshot for one reader."""
-
-    rule: Rule
-    matched: Sequence[RawSample]
-    samples: tuple[Sample, ...]
-    until: datetime
-    """When the first of the numbers is too old."""
 
 
 class Snapshot:
-    """What one query found. Immutable, but for what it makes on the way: indexes, and findings to tell again."""
+    """What one query found. Immutable, but for the indexes that it makes on the way."""
 
-    __slots__ = ("_findings", "_indexes", "at", "rows", "took")
+    __slots__ = ("_indexes", "at", "rows", "took")
 
     def __init__(
         self, rows: Iterable[RawSample], at: datetime, took: timedelta = timedelta(), indexed: Collection[str] = ()
@@ -48,7 +32,6 @@ class Snapshot:
         """How long the backend took over it."""
 
         self._indexes: dict[str, dict[str, _Rows]] = {key: _index(self.rows, key) for key in indexed}
-        self._findings: dict[Hashable, Finding] = {}
 
     @property
     def indexed(self) -> tuple[str, ...]:
@@ -63,17 +46,6 @@ class Snapshot:
         if label:
             return [row for row in candidates if row.labels.get(label) == value and selector.matches(row.labels)]
         return [row for row in candidates if selector.matches(row.labels)]
-
-    def known(self, asked: Hashable, rule: Rule, now: datetime) -> Finding | None:
-        """Say what a reader who asked the same was told, if the same rule would still say it."""
-        found = self._findings.get(asked)
-        return found if found is not None and found.rule is rule and now <= found.until else None
-
-    def remember(self, asked: Hashable, finding: Finding) -> None:
-        """Keep what a reader is told, for the next who asks the same."""
-        if len(self._findings) >= _REMEMBERED:
-            self._findings.clear()
-        self._findings[asked] = finding
 
     def _fewest(self, requirements: Iterable[Requirement], label: str, value: str) -> Sequence[RawSample]:
         """Find the shortest list that surely holds all that match."""

@@ -4,9 +4,10 @@ Whoever is in system:masters may do anything, without asking; Kubernetes' own se
 server's probes alive when reviews are not. In every other case no answer means no.
 """
 
+import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -26,10 +27,11 @@ DENIED_FOR: Final = timedelta(seconds=10)
 """How long a new permission may take to be noticed."""
 
 _REMEMBERED: Final = 8192
-_TOO_LONG: Final = 10_000
-"""A question of this size is asked each time: whoever sends such names must not fill the memory with them."""
+_LONG: Final = 1000
+"""Of a longer question only a digest is kept: whoever sends such names must not fill the memory with them."""
 
 Review = Callable[[Subject, dict[str, Any]], Awaitable[Verdict]]
+_Question: TypeAlias = tuple[Caller, Attributes] | bytes
 
 
 class Access:
@@ -39,7 +41,7 @@ class Access:
         self, review: Review, *, allowed_for: timedelta = ALLOWED_FOR, denied_for: timedelta = DENIED_FOR
     ) -> None:
         self._review = review
-        self._memory: Memory[tuple[Caller, Attributes], Verdict] = Memory(
+        self._memory: Memory[_Question, Verdict] = Memory(
             _REMEMBERED, lambda verdict: allowed_for if verdict.allowed else denied_for
         )
 
@@ -55,8 +57,7 @@ class Access:
             raise refused(caller, attributes)
 
     async def _verdict(self, caller: Caller, attributes: Attributes) -> Verdict:
-        question = caller, attributes
-        known = self._memory.known(question)
+        known = self._memory.known((caller, attributes))
         if known is not None:
             return known
 
@@ -64,16 +65,17 @@ class Access:
             subject = Subject(caller.name, caller.uid, caller.groups, dict(caller.extra))
             return await self._review(subject, _wanted(attributes))
 
-        return await (ask() if _length(question) >= _TOO_LONG else self._memory.recall(question, ask))
+        return await self._memory.recall(_key(caller, attributes), ask)
 
 
-def _length(question: tuple[Caller, Attributes]) -> int:
+def _key(caller: Caller, attributes: Attributes) -> _Question:
     try:
-        return len(msgspec.json.encode(question))
+        text = msgspec.json.encode((caller, attributes))
     except UnicodeEncodeError:
         raise Forbidden(
             "forbidden: the caller's name, groups or extra are not UTF-8, so nobody can review them"
         ) from None
+    return hashlib.sha256(text).digest() if len(text) > _LONG else (caller, attributes)
 
 
 def refused(caller: Caller, attributes: Attributes) -> Forbidden:

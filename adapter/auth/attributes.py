@@ -5,7 +5,6 @@ what was authorized, so that the two can never disagree.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TypeAlias
 
 from autoscaler.types.record import Record
@@ -42,7 +41,6 @@ def attributes_of(method: str, path: str, query: Mapping[str, str]) -> Attribute
     return _attributes(method, path, query.get("watch"), query.get("fieldSelector", ""))
 
 
-@lru_cache(maxsize=4096)  # an HPA asks the same every fifteen seconds
 def _attributes(method: str, path: str, watch: str | None, field: str) -> Attributes:
     parts = path.strip("/").split("/")
     if parts[0] != "apis" or len(parts) < 4:

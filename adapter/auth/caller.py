@@ -10,7 +10,7 @@ class Caller(Record, frozen=True, cache_hash=True):
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """More about it, as pairs of a name and its values."""
+    """More about it, as pairs of a name and its values, in the names' order."""
 
 
 ANONYMOUS = Caller(name="system:anonymous", groups=("system:unauthenticated",))

@@ -63,4 +63,4 @@ def _extra(trust: Trust, headers: CIMultiDictProxy[str]) -> tuple[tuple[str, tup
             key = unquote(lowered[len(prefix) :])
             if key not in extra:
                 extra[key] = tuple(headers.getall(name))
-    return tuple(extra.items())
+    return tuple(sorted(extra.items()))

@@ -53,7 +53,9 @@ class Tokens:
             raise Unauthenticated(f"the token could not be reviewed: {error}") from error
         if subject is None or not subject.name:
             raise Unauthenticated("the token is not known")
-        return Caller(name=subject.name, uid=subject.uid, groups=subject.groups, extra=tuple(subject.extra.items()))
+        return Caller(
+            name=subject.name, uid=subject.uid, groups=subject.groups, extra=tuple(sorted(subject.extra.items()))
+        )
 
 
 def bearer_token(header: str) -> str:

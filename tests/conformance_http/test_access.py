@@ -151,6 +151,16 @@ def test_extra_and_uid_are_passed_on(ours: Loopback):
     assert (dict(subject.extra), subject.uid) == ({"acme.io/foo": ("v1", "v1")}, "u1")
 
 
+def test_in_which_order_more_is_told_makes_no_other_caller(ours: Loopback):
+    one, other = ("X-Remote-Extra-One", "1"), ("X-Remote-Extra-Other", "2")
+    target = as_holder_of(ours, "fp")
+    target.ask("/version", (USER, "frank"), one, other)
+    before = len(ours.reviews.wishes)
+    target.ask("/version", (USER, "frank"), other, one)
+
+    assert len(ours.reviews.wishes) == before
+
+
 def test_a_yes_is_remembered(ours: Loopback):
     target = as_holder_of(ours, "fp")
     target.ask(METRIC, (USER, "alice"), (GROUP, "remembered"))
