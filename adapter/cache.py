@@ -15,6 +15,9 @@ from adapter.fetch import Failed, Fetcher, Outcome
 from adapter.rules.fill import Query
 
 _MOST: Final = 10_000
+_LONGEST: Final = 8192
+"""Characters of a query whose answer is remembered: none that people write is longer."""
+
 _FAILED_FOR: Final = 1.0
 """A failure is believed briefly: long enough that a crowd asks once, short enough that it is over when it is over."""
 
@@ -59,7 +62,8 @@ class QueryCache:
     async def _ask(self, query: Query, interval: timedelta, deadline: timedelta) -> Outcome:
         outcome = await self._fetcher.fetch(query, deadline)
         lifetime = interval.total_seconds()
-        self._outcomes[query.key] = outcome, min(lifetime, _FAILED_FOR) if isinstance(outcome, Failed) else lifetime
+        if len(query.text) <= _LONGEST:
+            self._outcomes[query.key] = outcome, min(lifetime, _FAILED_FOR) if isinstance(outcome, Failed) else lifetime
         return outcome
 
 

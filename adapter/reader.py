@@ -12,18 +12,16 @@ from adapter.cache import QueryCache
 from adapter.fetch import Failed, Fetcher, Outcome
 from adapter.reads import Asked, Reads
 from adapter.rules.book import RuleBook
-from adapter.rules.evaluate import evaluate, unchanged_until
+from adapter.rules.evaluate import evaluate
 from adapter.rules.fill import Query, filled, whole
 from adapter.rules.passing import PassedOn, PassOn, passed_on
 from adapter.rules.rule import STATIC, Rule
-from adapter.rules.rule_set import RuleSet
 from adapter.sample import RawSample, Sample
-from adapter.snapshot import FEW, Finding
 from adapter.snapshots import Snapshots
+from adapter.ways import Way, Ways
 from autoscaler.selector import Selector
 
 _STRAYS: Final = 1000
-_KNOWN: Final = 16_384
 
 
 class MetricReader(Protocol):
@@ -48,6 +46,9 @@ class Look:
     samples: tuple[Sample, ...] = ()
     error: errors.AdapterError | None = None
     """Why there are no samples."""
+
+    way: Way | None = None
+    """The way that a rule of ours leads; None for what none has a name for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,7 @@ class RuleReader:
     heard: Callable[[Look], None] = lambda _: None
     """Told of each read that a rule answered, or should have."""
 
-    _known_rules: RuleSet | None = None
-    _known: dict[tuple[str, str, Selector], tuple[Asked, Rule, Query]] = field(default_factory=dict)
-    """By what was asked, where these rules lead: to find it anew each time would cost more than the rest of a read."""
+    _ways: Ways = field(default_factory=Ways)
 
     def __post_init__(self) -> None:
         self.book.tell(self._forget)
@@ -143,13 +142,11 @@ class RuleReader:
         return look
 
     def _begin(self, namespace: str, metric: str, selector: Selector) -> Look:
-        """Find the rule and its query; where there is none, the look ends here. The same few are looked for always."""
+        """Find the rule and its query; where there is none, the look ends here."""
         rules = self.book.rules
-        if rules is not self._known_rules:
-            self._known_rules, self._known = rules, {}
-        known = self._known.get((namespace, metric, selector))
-        if known is not None:
-            return Look(*known)
+        way = self._ways.known(rules, namespace, metric, selector)
+        if way is not None:
+            return Look(way.asked, way.rule, way.query, way=way)
         rule = rules.find(namespace, metric)
         if rule is None:
             return self._begin_elsewhere(namespace, metric, selector)
@@ -160,13 +157,8 @@ class RuleReader:
         except errors.AdapterError as error:
             look.error = self._in_its_name(error, rule)
         else:
-            self._know((namespace, metric, selector), (look.asked, rule, look.query))
+            look.way = self._ways.remember(Way(look.asked, rule, look.query), metric)
         return look
-
-    def _know(self, asked: tuple[str, str, Selector], way: tuple[Asked, Rule, Query]) -> None:
-        if len(self._known) >= _KNOWN:
-            self._known.clear()
-        self._known[asked] = way
 
     def _begin_elsewhere(self, namespace: str, metric: str, selector: Selector) -> Look:
         """Pass on what no rule has a name for, if there is somebody to pass it on to."""
@@ -181,9 +173,9 @@ class RuleReader:
         if isinstance(outcome, Failed):
             look.error = self._in_its_name(outcome.error, rule)
             return
-        known = outcome.known(look.asked, rule, now)
-        if known is not None:
-            look.matched, look.samples = known.matched, known.samples
+        again = None if look.way is None else look.way.again(outcome, now)
+        if again is not None:
+            look.matched, look.samples = again.matched, again.samples
             return
         namespace, _, selector = look.asked
         look.matched = outcome.rows
@@ -195,9 +187,8 @@ class RuleReader:
         except errors.AdapterError as error:
             look.error = self._in_its_name(error, rule)
         else:
-            until = unchanged_until(rule, look.matched, look.samples, now) if len(look.matched) <= FEW else None
-            if until is not None:
-                outcome.remember(look.asked, Finding(rule, look.matched, look.samples, until))
+            if look.way is not None:
+                look.way.found(outcome, look.matched, look.samples, now)
 
     def _in_its_name(self, error: errors.AdapterError, rule: Rule) -> errors.AdapterError:
         """Make an error of this reader's own: the one remembered is told to many, and none must add to it."""

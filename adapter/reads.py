@@ -16,6 +16,8 @@ from autoscaler.selector import Selector
 from autoscaler.types.observation import FailureClass
 
 _MOST: Final = 20_000
+HEAVIEST: Final = 4096
+"""Of a selector that is remembered: as a score of labels. People write lighter ones, and anyone can make them up."""
 
 
 class Asked(NamedTuple):
@@ -89,7 +91,9 @@ class Reads:
         self._reads: LRUCache[Asked, Read] = LRUCache(size)
 
     def of(self, asked: Asked) -> Read:
-        """Find what is remembered of a metric, or begin to remember it."""
+        """Find what is remembered of a metric, or begin to remember it, unless that would take too much."""
+        if asked.selector.weight > HEAVIEST:
+            return Read()
         try:
             return self._reads[asked]
         except KeyError:

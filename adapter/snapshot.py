@@ -19,7 +19,7 @@ _EXACT: Final = frozenset({"=", "==", "in"})
 class Snapshot:
     """What one query found. Immutable, but for the indexes that it makes on the way."""
 
-    __slots__ = ("_indexes", "at", "rows", "took")
+    __slots__ = ("__weakref__", "_indexes", "at", "rows", "took")
 
     def __init__(
         self, rows: Iterable[RawSample], at: datetime, took: timedelta = timedelta(), indexed: Collection[str] = ()

@@ -68,10 +68,12 @@ class Kept:
         """Fetch it at least so often and for as long as that from now on: another rule may ask the same."""
         if interval is self.shortest and deadline is self.deadline:
             return  # as nearly always: most queries are one rule's
-        self.deadline = max(self.deadline, deadline)
-        if interval < self.shortest:
+        self.deadline = max(deadline, self.deadline)  # of two that are alike the newer one
+        if interval <= self.shortest:
+            is_sooner = interval < self.shortest
             self.shortest, self.interval = interval, interval.total_seconds()
-            self.sooner.set()
+            if is_sooner:
+                self.sooner.set()
 
     @property
     def pause(self) -> float:

@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _OBJECT_OPERATORS: Final = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": DOES_NOT_EXIST}
+_WORD: Final = 64
 
 if TYPE_CHECKING:
     _T = TypeVar("_T")
@@ -74,7 +75,7 @@ class LabelSelector(Struct, frozen=True, rename="camel", omit_defaults=True):
 class Selector:
     """A selector that makes sense: immutable, comparable, and quick to ask about the labels of many pods."""
 
-    __slots__ = ("_exact", "_hash", "_tests", "requirements", "selectable")
+    __slots__ = ("_exact", "_hash", "_tests", "requirements", "selectable", "weight")
 
     def __init__(self, requirements: Iterable[Requirement] = (), *, selectable: bool = True) -> None:
         self.requirements: Final = tuple(sorted(requirements, key=_key))
@@ -83,6 +84,9 @@ class Selector:
         self._exact: Final = tuple((requirement.key, value) for requirement, value in exact if value is not None)
         self._tests: Final = tuple(requirement.test() for requirement, value in exact if value is None)
         self._hash: Final = hash((self.requirements, self.selectable))  # it is the key of much that is remembered
+        words = [word for requirement in self.requirements for word in (requirement.key, *requirement.values)]
+        self.weight: Final = sum(map(len, words)) + _WORD * len(words)
+        """About how many bytes it takes to keep it."""
 
     @property
     def is_empty(self) -> bool:

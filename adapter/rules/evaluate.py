@@ -28,16 +28,6 @@ def evaluate(rule: Rule, matched: Sequence[RawSample], now: datetime, nothing: C
     return _AGGREGATED[rule.aggregation](usable)
 
 
-def unchanged_until(
-    rule: Rule, matched: Sequence[RawSample], samples: tuple[Sample, ...], now: datetime
-) -> datetime | None:
-    """Say how long these series come to these samples, if they are not read anew; None: no longer than now."""
-    if samples[0].at is now:
-        return None  # the zero of a rule that has nothing: it is of the moment at which it is read
-    oldest = now - rule.max_sample_age
-    return min(raw.at for raw in matched if raw.at >= oldest) + rule.max_sample_age
-
-
 def _usable(rule: Rule, matched: Sequence[RawSample], now: datetime) -> tuple[Sample, ...]:
     oldest = now - rule.max_sample_age
     usable = []

@@ -78,3 +78,13 @@ async def test_closing_ends_what_is_under_way():
     await answers.aclose()
     with pytest.raises(asyncio.CancelledError):
         await asking
+
+
+async def test_a_query_longer_than_people_write_is_answered_and_not_remembered():
+    long = Query("b", "q" * 10_000)
+    backend = ScriptedBackend(rows={long.text: (raw(1),)})
+    answers = cache(backend)
+    for _ in range(2):
+        assert not isinstance(await answers.get(long, INTERVAL, DEADLINE), Failed)
+
+    assert (backend.asked[long.text], answers.peek(long)) == (2, None)

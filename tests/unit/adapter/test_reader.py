@@ -3,6 +3,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from weakref import ref
 
 import msgspec
 import pytest
@@ -13,9 +14,9 @@ from adapter.fetch import Fetcher
 from adapter.reader import RuleReader, Sources
 from adapter.reads import Asked
 from adapter.rules.book import RuleBook
-from adapter.rules.rule import Namespacing, OnEmpty, OnUnusable, Rule, Series
+from adapter.rules.rule import Namespacing, OnEmpty, OnOld, OnUnusable, Rule, Series
 from adapter.sample import Sample
-from adapter.snapshot import FEW, Snapshot
+from adapter.ways import _FEW as FEW
 from autoscaler.selector import parse
 from autoscaler.types.observation import FailureClass
 from tests.fakes.backend import BEGINNING, ScriptedBackend, loop_clock, raw
@@ -315,15 +316,60 @@ async def test_rules_that_were_read_anew_and_are_the_same_are_found_as_the_new_o
 
 
 async def test_made_up_selectors_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("adapter.reader._KNOWN", 3)
-    monkeypatch.setattr("adapter.snapshot._REMEMBERED", 3)
-    backend = ScriptedBackend(rows={"q": (raw(1, a="x", **HERE),)})
-    it = RuleReader(
-        RuleBook([Rule("m", backend="b", query="q")]), Sources.of(Fetcher({"b": backend}, lambda: NOW)), lambda: NOW
-    )
-    it.clock = lambda: BEGINNING + timedelta(seconds=1)
+    monkeypatch.setattr("adapter.ways._MOST", 3)
+    it = reader(Rule("m", (series(1, a="x"),)))
     for number in range(10):
-        look = await it.look("ns", "m", parse(f"a,made!=up{number}"))
-        assert isinstance(look.outcome, Snapshot)
-        assert max(len(it._known), len(look.outcome._findings)) <= 3
-    await it.sources.aclose()
+        await it.read("ns", "m", parse(f"a,made!=up{number}"))
+        assert 0 < len(it._ways._ways) <= 3
+
+
+async def test_a_selector_longer_than_people_write_is_answered_and_not_remembered():
+    it = reader(Rule("m", (series(1, a="x1"),)))
+    for _ in range(2):
+        (sample,) = await it.read("ns", "m", parse(f"a in ({','.join(f'x{number}' for number in range(1000))})"))
+        assert sample.milli == 1000
+
+    assert len(it._ways._ways) == len(list(it.reads)) == 0
+
+
+@pytest.mark.looptime
+async def test_what_was_read_long_ago_is_not_held_by_who_read_it():
+    backend = ScriptedBackend(rows={"q": (raw(1, **HERE),)})
+    async with reading(backend, Rule("m", backend="b", query="q")) as it:
+        snapshot = ref((await it.look("ns", "m", EVERYTHING)).outcome)
+        await asyncio.sleep(600)
+
+        assert snapshot() is None
+
+
+@pytest.mark.looptime
+async def test_who_is_told_the_same_again_is_counted_as_before():
+    backend = ScriptedBackend(rows={"q": (raw(1, **HERE), raw(2, namespace="other"), raw(3, namespace="other"))})
+    async with reading(backend, Rule("m", backend="b", query="q")) as it:
+        looks = [await it.look("ns", "m", EVERYTHING) for _ in range(3)]
+        read = it.reads.peek(Asked("ns", "m", EVERYTHING))
+
+    assert [list(look.matched) for look in looks] == [[raw(1, **HERE)]] * 3
+    assert read is not None
+    assert (read.reads, read.seen, read.chosen, read.good_milli) == (3, 3, 1, 1000)
+
+
+@pytest.mark.looptime
+async def test_a_number_from_the_end_of_time_is_served_as_any_other():
+    end = datetime.max.replace(tzinfo=UTC)
+    backend = ScriptedBackend(rows={"q": (raw(1, end, **HERE),)})
+    async with reading(backend, Rule("m", backend="b", query="q")) as it:
+        told = [await it.read("ns", "m", EVERYTHING) for _ in range(2)]
+
+    assert [sample.at for (sample,) in told] == [end, end]
+
+
+@pytest.mark.looptime
+async def test_a_series_that_is_left_out_for_its_age_is_no_reason_to_look_again():
+    old = BEGINNING - timedelta(hours=1)
+    backend = ScriptedBackend(rows={"q": (raw(1, **HERE), raw(2, old, **HERE))})
+    async with reading(backend, Rule("m", backend="b", query="q", on_too_old=OnOld.SKIP)) as it:
+        first, again = [await it.read("ns", "m", EVERYTHING) for _ in range(2)]
+
+    assert again is first
+    assert [sample.milli for sample in first] == [1000]

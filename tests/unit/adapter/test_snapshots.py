@@ -57,6 +57,17 @@ async def test_of_two_rules_that_ask_the_same_the_more_patient_decides_how_long_
         assert values(await snapshots.get(QUERY, INTERVAL, DEADLINE)) == [1]
 
 
+async def test_of_several_rules_that_ask_the_same_the_hastiest_decides_how_often():
+    backend = ScriptedBackend(rows={"q": (raw(1),)})
+    async with kept(backend) as snapshots:
+        for seconds in (30, 5, 10, 5):
+            await snapshots.get(QUERY, timedelta(seconds=seconds), DEADLINE)
+        backend.asked.clear()
+        await asyncio.sleep(51)
+
+    assert backend.asked["q"] == 10
+
+
 async def test_it_is_counted_whether_an_answer_was_at_hand():
     telemetry = Telemetry()
     async with kept(ScriptedBackend(rows={"q": (raw(1),)}, takes=2)) as snapshots:
