@@ -9,6 +9,7 @@ from aiohttp.streams import StreamReader
 from aiohttp.typedefs import Handler
 
 from adapter.api import status
+from adapter.api.values import COMMON
 from adapter.config import Limits
 from adapter.errors import BadRequest
 from adapter.telemetry import Telemetry
@@ -87,6 +88,7 @@ class Listener(web.Server):
     def _last_words(self, error: Exception, endpoint: str) -> web.Response:
         answer = status.answer(error)
         answer.force_close()
+        answer.headers.update(COMMON)
         self._telemetry.requests.add(endpoint, str(answer.status))
         return answer
 

@@ -56,9 +56,8 @@ class Server:
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request. Whatever goes wrong below becomes a Status here, so this never raises."""
-        loop = (
-            request.task.get_loop()
-        )  # to ask which loop is running is to ask the system, and it is asked often enough
+        # Not the one that is running, though it is the same: to find that out is to ask the system.
+        loop = request.task.get_loop()
         started = loop.time()
         exchange = self._exchanges.begin(request)
         response: web.StreamResponse

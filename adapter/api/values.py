@@ -53,7 +53,9 @@ class Values(web.StreamResponse):
         if self._usual is not None:
             await self._usual.write_eof(data)
             return
-        transport = None if self._request is None else self._request.transport
+        if self._request is None:
+            raise RuntimeError("an answer is prepared before it is written")
+        transport = self._request.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError("nobody is there to be told")
         head = (
@@ -61,3 +63,4 @@ class Values(web.StreamResponse):
             f"Content-Length: {len(self.content)}\r\nDate: {rfc822_formatted_time()}\r\n\r\n"
         )
         transport.write(head.encode("ascii") + self.content)
+        await self._request.writer.drain()  # who does not read it gets no other, and is waited for on a stop

@@ -79,7 +79,7 @@ class Served(Assembled):
 def assembled(limits: Limits | None = None) -> Assembled:
     backend, telemetry, lines = Gated(), Telemetry(), []
     sources = Sources.of(Fetcher({"static": backend}, lambda: NOW))
-    reader = RuleReader(RuleBook([Rule("m", (Series(1.0),))]), sources, lambda: NOW)
+    reader = RuleReader(RuleBook([Rule("m", (Series(1.0),))]), sources, lambda: NOW + timedelta(seconds=1))
     log = AccessLog(lambda _at, says, told: lines.extend({"msg": says, **facts} for facts in told), lambda: NOW)
     server = Server(
         metrics=ExternalMetrics(reader, lambda: NOW),

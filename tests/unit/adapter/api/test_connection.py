@@ -100,6 +100,7 @@ async def test_what_is_not_http_gets_a_status_and_is_hung_up_on():
 
         assert said.startswith(b"HTTP/1.0 400 ")
         assert b'"reason":"BadRequest"' in said
+        assert b"\r\nServer: steadyscale\r\n" in said
         assert b"Traceback" not in said
         assert it.figure("steadyscale_requests_total", endpoint="unparsed", code="400") == 1
 

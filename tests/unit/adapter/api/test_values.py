@@ -1,12 +1,14 @@
 """A metric's values, written in one piece or by the library: the same answer either way."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from adapter.api.exchange import Exchanges
 from adapter.api.external_metrics import ExternalMetrics
+from adapter.config import Limits
 from adapter.sample import Sample
 from autoscaler.selector import Selector
 from tests.unit.adapter.served import METRIC, NOW, Served, served
@@ -85,6 +87,72 @@ async def test_who_has_hung_up_is_not_written_to(caplog: pytest.LogCaptureFixtur
         assert caplog.text == ""
 
 
+class Reader:
+    """Has one sample, which the test replaces."""
+
+    samples = (Sample(1000, NOW),)
+
+    async def read(self, namespace: str, metric: str, selector: Selector) -> tuple[Sample, ...]:  # noqa: ARG002
+        return self.samples
+
+    def names(self, namespace: str) -> tuple[str, ...]:  # noqa: ARG002
+        return ("m",)
+
+
+LARGE = b"x" * 4_000_000
+
+
+class Large(Reader):
+    """Has a sample that takes megabytes to tell."""
+
+    samples = (Sample(1000, NOW, {"label": LARGE.decode()}),)
+
+
+def answer_at_length(it: Served) -> None:
+    """Let the server have a large answer."""
+    it.server._routes._metric = it.server._routes._metric._replace(handler=ExternalMetrics(Large(), lambda: NOW).read)
+
+
+async def test_who_does_not_read_an_answer_gets_no_other():
+    async with served() as it:
+        answer_at_length(it)
+        reader, writer = await asyncio.open_connection("127.0.0.1", it.port, limit=1)
+        writer.write(f"{ASKED}\r\n".encode() * 20)
+        await asyncio.sleep(0.3)
+
+        assert it.figure("steadyscale_requests_total", endpoint="metric", code="200") < 10
+        reader.feed_eof()
+        writer.transport.abort()
+
+
+async def test_who_is_still_reading_an_answer_is_waited_for_on_a_stop():
+    async with served(Limits(drain=timedelta(seconds=5))) as it:
+        answer_at_length(it)
+        reader, writer = await asyncio.open_connection("127.0.0.1", it.port, limit=1)
+        writer.write(f"{ASKED}\r\n".encode())
+        assert await reader.readexactly(1) == b"H"
+        has_stopped = asyncio.Event()
+
+        async def reading() -> tuple[bytes, bool]:
+            await asyncio.sleep(0.2)
+            was_left_alone = has_stopped.is_set()
+            return await reader.read(), was_left_alone
+
+        rest = asyncio.create_task(reading())
+    has_stopped.set()
+    got, was_left_alone = await rest
+    writer.close()
+
+    assert (len(got) > len(LARGE), was_left_alone) == (True, False)
+
+
+async def test_large_bodies_are_not_kept():
+    metrics = ExternalMetrics(Large(), lambda: NOW)
+    await metrics.read(Exchanges().begin(make_mocked_request("GET", METRIC)))
+
+    assert metrics._written == {}
+
+
 async def test_a_server_that_leaves_says_so_with_the_values():
     async with served() as it:
         it.backend.may_answer.set()
@@ -115,18 +183,6 @@ async def test_the_same_values_are_told_under_the_name_and_in_the_form_that_was_
         ("application/vnd.kubernetes.protobuf", b"k8s\0"),
         ("application/json", b"{\n  "),
     ]
-
-
-class Reader:
-    """Has one sample, which the test replaces."""
-
-    samples = (Sample(1000, NOW),)
-
-    async def read(self, namespace: str, metric: str, selector: Selector) -> tuple[Sample, ...]:  # noqa: ARG002
-        return self.samples
-
-    def names(self, namespace: str) -> tuple[str, ...]:  # noqa: ARG002
-        return ("m",)
 
 
 async def test_new_values_are_written_anew_and_the_same_ones_are_not():
