@@ -202,6 +202,9 @@ class BackendError(MetricUnavailable):
     is_everyones: ClassVar[bool] = False
     """Whether whoever asks anything else would hear the same: nobody answers, or nobody is to ask."""
 
+    was_asked: bool = True
+    """Whether it is news; else nobody was asked this time, and this is what came of asking before."""
+
 
 class BackendRefused(BackendError):
     """It answered, with a refusal."""

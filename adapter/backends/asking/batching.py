@@ -17,7 +17,7 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 _HEAD_START: Final = 0.98
-"""Who asks gives up a little before whoever waits for it does, and so knows why."""
+"""Who asks gives up a little before whoever waits for it does, and so knows why; a call before who asks."""
 
 
 @dataclass(eq=False, slots=True)
@@ -75,6 +75,8 @@ class Batcher(Generic[Q, A]):
                 return await asked.answer
         except TimeoutError:
             raise BackendTimedOut(f"no answer within {deadline.total_seconds():g}s") from None
+        except BackendTimedOut as error:  # who was first to notice, and of how much time, is chance
+            raise BackendTimedOut(f"no answer within {deadline.total_seconds():g}s", detail=error.detail) from None
         finally:
             asked.answer.cancel()  # whoever left is not waited for
             if asked in self._waiting:
@@ -124,7 +126,7 @@ class Batcher(Generic[Q, A]):
     async def _call(self, batch: list[_Asked[Q, A]]) -> None:
         """Send one call, for as long as anyone waits for it, and hand out what came of it."""
         loop = asyncio.get_running_loop()
-        left = max(asked.ends for asked in batch) - loop.time()
+        left = (max(asked.ends for asked in batch) - loop.time()) * _HEAD_START
         sending = asyncio.ensure_future(self._send([asked.question for asked in batch], timedelta(seconds=left)))
         everyone = asyncio.gather(*(asked.answer for asked in batch), return_exceptions=True)
         try:

@@ -52,7 +52,7 @@ class Guard:
 
     async def _asked(self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
         if not self._breaker.admits(self._clock()):
-            raise type(self._failure)(self._failure.message, detail=f"not asked again yet: {self._failure.detail}")
+            raise self._as_before()
         try:
             answer = await self._in_time(deadline, ask)
         except BackendError as error:
@@ -67,6 +67,11 @@ class Guard:
             raise
         self._breaker.succeeded()
         return answer
+
+    def _as_before(self) -> BackendError:
+        told = type(self._failure)(self._failure.message, detail=f"not asked again yet: {self._failure.detail}")
+        told.was_asked = False
+        return told
 
     async def _in_time(self, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
         if self._is_closed:

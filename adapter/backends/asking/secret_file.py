@@ -1,7 +1,7 @@
 """Secrets are files, read when they are used: who rotates one only writes it. None is ever shown to anyone else."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -13,6 +13,7 @@ _SHORTEST: Final = 4
 _HIDDEN: Final = "***"
 _REMEMBERED: Final = 16  # an answer may come that was asked with the secret before
 
+A = TypeVar("A")
 E = TypeVar("E", bound=BackendError)
 
 
@@ -85,4 +86,11 @@ def without_secrets(error: E, secrets: Iterable[Hidden]) -> E:
     message, detail = error.message, error.detail
     for secret in secrets:
         message, detail = secret.scrubbed(message), secret.scrubbed(detail)
-    return type(error)(message, detail=detail)
+    made = type(error)(message, detail=detail)
+    made.was_asked = error.was_asked
+    return made
+
+
+def all_without_secrets(found: Iterable[A | BackendError], secrets: Collection[Hidden]) -> list[A | BackendError]:
+    """Make the same answers, without any of these in the errors among them."""
+    return [without_secrets(each, secrets) if isinstance(each, BackendError) else each for each in found]

@@ -9,7 +9,6 @@ from adapter.backends.asking.question import parameters
 from adapter.backends.asking.setting_apart import SettingApart
 from adapter.backends.datadog.client import Client
 from adapter.backends.datadog.settings import Datadog, DatadogParameters
-from adapter.errors import BackendTimedOut
 from adapter.rules.fill import Query
 from adapter.sample import RawSample
 
@@ -34,17 +33,12 @@ class DatadogBackend:
         apart: SettingApart[Question, tuple[RawSample, ...]] = SettingApart(
             self._call, text=lambda question: question.text, together=lambda question: question.asked.window
         )
-        self._batcher = Batcher(
-            apart.send, most=settings.questions_per_call, together=lambda question: question.asked.window
-        )
+        self._batcher = Batcher(apart.send, most=settings.questions_per_call, together=apart.together)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return the newest point of each series."""
         question = Question(query.text, parameters(query, DatadogParameters))
-        try:
-            return await self._batcher.ask(question, deadline)
-        except BackendTimedOut as error:  # who was first to notice, and of how much time, is chance
-            raise BackendTimedOut(f"no answer within {deadline.total_seconds():g}s", detail=error.detail) from None
+        return await self._batcher.ask(question, deadline)
 
     async def ping(self) -> None:
         """See whether the API key is one."""

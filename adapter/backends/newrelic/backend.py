@@ -11,12 +11,12 @@ from adapter.backends.asking.batching import Batcher
 from adapter.backends.asking.http import Answer, HttpClient
 from adapter.backends.asking.pacing import Pace
 from adapter.backends.asking.question import parameters
-from adapter.backends.asking.secret_file import SecretFile, without_secrets
+from adapter.backends.asking.secret_file import SecretFile, all_without_secrets
 from adapter.backends.asking.setting_apart import SettingApart
 from adapter.backends.newrelic.answer import Samples, answers
 from adapter.backends.newrelic.request import PING, request
 from adapter.backends.newrelic.settings import NewRelic, NewRelicParameters
-from adapter.errors import BackendError, BackendTimedOut
+from adapter.errors import BackendError
 from adapter.rules.fill import Query
 from adapter.sample import RawSample
 
@@ -42,16 +42,13 @@ class NewRelicBackend:
         self._key = SecretFile(settings.api_key_file, "apiKeyFile")
         self._client = HttpClient(settings.http, clock, (self._key,))
         apart: SettingApart[Question, Samples] = SettingApart(self._call, text=lambda question: question.text)
-        self._batcher = Batcher(apart.send, most=settings.questions_per_call)
+        self._batcher = Batcher(apart.send, most=settings.questions_per_call, together=apart.together)
         self._pace = Pace.apart(settings.pace, at_once=settings.http.connections)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return a series for each row that the query finds."""
         question = Question(query.text, parameters(query, NewRelicParameters))
-        try:
-            return await self._batcher.ask(question, deadline)
-        except BackendTimedOut as error:  # who was first to notice, and of how much time, is chance
-            raise BackendTimedOut(f"no answer within {deadline.total_seconds():g}s", detail=error.detail) from None
+        return await self._batcher.ask(question, deadline)
 
     async def ping(self) -> None:
         """Ask who we are."""
@@ -79,8 +76,7 @@ class NewRelicBackend:
             return await asyncio.to_thread(answers, answer.body, asked, now)
 
         found = await self._client.through(repr(asked), timedelta(seconds=left), call)
-        hidden = (self._key,)
-        return [without_secrets(each, hidden) if isinstance(each, BackendError) else each for each in found]
+        return all_without_secrets(found, (self._key,))
 
     async def _send(self, document: dict[str, Any]) -> Answer:
         headers = {"API-Key": await self._key.read(), "Content-Type": "application/json"}

@@ -115,6 +115,17 @@ async def test_each_waits_by_its_own_deadline_and_the_call_goes_on_for_who_has_m
     assert system.given[0] > timedelta(seconds=9)
 
 
+async def test_a_call_that_takes_all_its_time_can_still_tell_why():
+    async def send(_: Sequence[int], left: timedelta) -> list[int]:
+        await asyncio.sleep(left.total_seconds())
+        raise BackendTimedOut("no answer in 4.7s", detail="why")
+
+    batcher: Batcher[int, int] = Batcher(send, most=10)
+    with pytest.raises(BackendTimedOut, match=r"^no answer within 5s$") as caught:
+        await batcher.ask(1, DEADLINE)
+    assert caught.value.detail == "why"
+
+
 async def test_who_is_cancelled_takes_nobody_along_and_the_last_one_ends_the_call():
     system = System(takes=3)
     tasks = [asyncio.create_task(system.ask(number)) for number in range(3)]
