@@ -34,6 +34,7 @@ class Hop:
         self._kind = "pass"
         self._delay = 0.0
         self._answer = b""
+        self._word = b""
         self._loop = asyncio.new_event_loop()
         self._server: asyncio.Server | None = None
         self._changed = asyncio.Event()
@@ -63,6 +64,10 @@ class Hop:
     def stall(self) -> None:
         """Take everything and answer nothing."""
         self._tell("stall")
+
+    def stall_for(self, word: bytes) -> None:
+        """Answer nothing that has this word in it, and pass on everything else."""
+        self._tell("pass", word=word)
 
     def drip(self, beginning: bytes) -> None:
         """Begin to answer, and send a byte now and then."""
@@ -114,11 +119,11 @@ class Hop:
     def finish(self) -> None:
         self._loop.close()
 
-    def _tell(self, kind: str, *, delay: float = 0.0, answer: bytes = b"") -> None:
-        self.call(self._become(kind, delay, answer))
+    def _tell(self, kind: str, *, delay: float = 0.0, answer: bytes = b"", word: bytes = b"") -> None:
+        self.call(self._become(kind, delay, answer, word))
 
-    async def _become(self, kind: str, delay: float, answer: bytes) -> None:
-        before, self._kind, self._delay, self._answer = self._kind, kind, delay, answer
+    async def _become(self, kind: str, delay: float, answer: bytes, word: bytes) -> None:
+        before, self._kind, self._delay, self._answer, self._word = self._kind, kind, delay, answer, word
         if kind == "refuse":
             await self.close()
         elif self._server is None:
@@ -148,6 +153,9 @@ class Hop:
         try:
             while asked := await self._first(reader) if is_new else await self._next(reader, eager=there is None):
                 is_new = False
+                if self._word and self._word in asked:
+                    await _swallow(reader)
+                    return
                 if self._kind != "pass":
                     await self._trouble(reader, writer)
                     if self._kind != "answer":
@@ -180,8 +188,7 @@ class Hop:
     async def _trouble(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         match self._kind:
             case "stall":
-                while await reader.read(65536):
-                    pass
+                await _swallow(reader)
             case "drip":
                 writer.write(self._answer)
                 while True:
@@ -207,6 +214,11 @@ class Hop:
 
 
 _SERVER_SPEAKS_FIRST: Final = b"\0"
+
+
+async def _swallow(reader: asyncio.StreamReader) -> None:
+    while await reader.read(65536):
+        pass
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from adapter.backends.asking.batching import Batcher
 from adapter.backends.asking.guard import Guard
 from adapter.backends.asking.pacing import Pace
 from adapter.backends.asking.question import parameters
+from adapter.backends.asking.secret_file import all_without_secrets
 from adapter.backends.azure.answer import answers, decoded
 from adapter.backends.azure.client import AzureClient
 from adapter.backends.azure.combining import Combiner, Found
@@ -35,22 +36,16 @@ class AzureBackend:
         self._guard = Guard(settings.breaker, clock, self._client.secrets)
         pace = Pace(at_once=settings.connections, per_second=settings.calls_per_second)
         combiner = Combiner(self._call, pace)
-        self._batcher: Batcher[Question, Found] = Batcher(
-            combiner.send, most=_GATHERED, together=lambda question: question.call
-        )
+        self._batcher: Batcher[Question, Found] = Batcher(combiner.send, most=_GATHERED, together=combiner.together)
 
     async def fetch(self, query: Query, deadline: timedelta) -> Found:
         """Return the newest number of each series of the rule's resources."""
         asked = questions(parameters(query, AzureParameters))
-
-        async def ask() -> Found:
-            found = await asyncio.gather(*(self._batcher.ask(each, deadline) for each in asked), return_exceptions=True)
-            for each in found:
-                if isinstance(each, BaseException):
-                    raise each  # a part of what a rule asks for is no answer
-            return tuple(sample for each in found if isinstance(each, tuple) for sample in each)
-
-        return await self._guard.ask(query.text, deadline, ask)
+        found = await asyncio.gather(*(self._batcher.ask(each, deadline) for each in asked), return_exceptions=True)
+        for each in found:
+            if isinstance(each, BaseException):
+                raise each  # a part of what a rule asks for is no answer
+        return tuple(sample for each in found if isinstance(each, tuple) for sample in each)
 
     async def ping(self) -> None:
         """Ask for a token, and for any answer."""
@@ -62,8 +57,13 @@ class AzureBackend:
         await self._batcher.aclose()
         await self._client.aclose()
 
-    async def _call(self, call: Call, group: list[Question]) -> list[Found | BackendError]:
+    async def _call(self, call: Call, group: list[Question], ends: float) -> list[Found | BackendError]:
+        """Call once; a call that fails is one failure to the breaker, however many rules are in it."""
         now = self._clock()
-        ids = [question.resource for question in group]
-        body = await self._client.post(call.target(now), {"resourceids": ids})
-        return await asyncio.to_thread(lambda: answers(decoded(body), group, now))
+
+        async def ask() -> list[Found | BackendError]:
+            body = await self._client.post(call.target(now), {"resourceids": [question.resource for question in group]})
+            return await asyncio.to_thread(lambda: answers(decoded(body), group, now))
+
+        left = timedelta(seconds=max(0.0, ends - asyncio.get_running_loop().time()))
+        return all_without_secrets(await self._guard.ask(repr(group), left, ask), self._client.secrets)

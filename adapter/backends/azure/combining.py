@@ -1,7 +1,7 @@
 """The questions of many rules in as few calls as Azure allows: fifty resources that are asked the same are one."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple, TypeAlias
 
@@ -15,8 +15,8 @@ _MOST: Final = 50
 """Resources in one call, by Azure's limit."""
 
 Found: TypeAlias = tuple[RawSample, ...]
-Ask: TypeAlias = Callable[[Call, list[Question]], Awaitable[list[Found | BackendError]]]
-"""Makes one call, for resources that are asked the same."""
+Ask: TypeAlias = Callable[[Call, list[Question], float], Awaitable[list[Found | BackendError]]]
+"""Makes one call that ends at this time of the loop, for resources that are asked the same."""
 
 
 class _Placed(NamedTuple):
@@ -37,6 +37,10 @@ class Combiner:
             together=lambda placed: (placed.question.call, placed.fifty),
         )
 
+    def together(self, question: Question) -> Hashable:
+        """Say which questions to send at a time: those that are asked the same, and none with suspects."""
+        return self._apart.together(_Placed(question, 0))
+
     async def send(self, questions: Sequence[Question], left: timedelta) -> list[Found | BackendError]:
         """Answer each, in their order; the same question twice is asked once."""
         once = list(_placed(dict.fromkeys(questions)))
@@ -44,9 +48,9 @@ class Combiner:
         answers = {placed.question: answer for placed, answer in zip(once, found, strict=True)}
         return [answers[question] for question in questions]
 
-    async def _call(self, placed: Sequence[_Placed], _: float) -> list[Found | BackendError]:
+    async def _call(self, placed: Sequence[_Placed], ends: float) -> list[Found | BackendError]:
         async with self._pace.turn():
-            return await self._ask(placed[0].question.call, [each.question for each in placed])
+            return await self._ask(placed[0].question.call, [each.question for each in placed], ends)
 
 
 def _placed(questions: Iterable[Question]) -> Iterator[_Placed]:

@@ -34,9 +34,7 @@ class CloudWatchBackend:
     async def fetch(self, query: Query, deadline: timedelta) -> Found:
         """Return the newest value of each series that the rule asks for."""
         wanted = parameters(query, CloudWatchParameters)
-        region = self._region(wanted.region)
-        question = Question(query.text, wanted)
-        return await self._client.through(query.text, deadline, lambda: region.ask(question, deadline))
+        return await self._region(wanted.region).ask(Question(query.text, wanted), deadline)
 
     async def ping(self) -> None:
         """Ask for a metric that nobody has."""

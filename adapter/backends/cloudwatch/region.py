@@ -1,5 +1,6 @@
 """CloudWatch in one region: the questions of many rules in one call; one that is no good spoils no other."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
@@ -7,6 +8,7 @@ from typing import Any, Final, TypeAlias
 from adapter.backends.asking.aws.client import AwsClient
 from adapter.backends.asking.batching import Batcher
 from adapter.backends.asking.pacing import Pace
+from adapter.backends.asking.secret_file import all_without_secrets
 from adapter.backends.asking.setting_apart import SettingApart
 from adapter.backends.cloudwatch import answer
 from adapter.backends.cloudwatch.question import MOST, Asked, Question, asked_now, blamed, calls, queries, together
@@ -28,9 +30,9 @@ class Region:
         self._pace = pace
         self._clock = clock
         apart: SettingApart[Question, Found] = SettingApart(
-            self.call, text=lambda question: question.text, together=together, blamed=blamed
+            self._guarded, text=lambda question: question.text, together=together, blamed=blamed
         )
-        self._batcher = Batcher(apart.send, most=MOST, together=together)
+        self._batcher = Batcher(apart.send, most=MOST, together=apart.together)
 
     async def ask(self, question: Question, deadline: timedelta) -> Found:
         """Ask this with whatever else is asked now."""
@@ -40,13 +42,20 @@ class Region:
         """End what is under way."""
         await self._batcher.aclose()
 
-    async def call(self, questions: Sequence[Question], _: float = 0) -> Sequence[Outcome]:
+    async def call(self, questions: Sequence[Question]) -> Sequence[Outcome]:
         """Ask what may go together; raise ``BadQuery`` if any of it is bad: CloudWatch refuses all for one."""
         asked = asked_now(questions, self._clock())
         outcomes: list[Outcome] = []
         for call in calls(asked):
             outcomes += answer.outcomes(call, await self._pages(call))
         return outcomes
+
+    async def _guarded(self, questions: Sequence[Question], ends: float) -> Sequence[Outcome]:
+        """Call once; a call that fails is one failure to the breaker, however many rules are in it."""
+        left = timedelta(seconds=max(0.0, ends - asyncio.get_running_loop().time()))
+        about = repr([question.text for question in questions])
+        found = await self._client.through(about, left, lambda: self.call(questions))
+        return all_without_secrets(found, self._client.secrets)
 
     async def _pages(self, call: list[Asked]) -> list[dict[str, Any]]:
         request: dict[str, Any] = {

@@ -34,7 +34,10 @@ class AwsClient:
         self._aside = Aside()
         self._config = _config(settings)
         self._credentials = Credentials(settings, self._config, self._aside)
-        self._guard = Guard(settings.breaker, clock, (self._credentials.hidden,))
+        self.secrets = (self._credentials.hidden,)
+        """What must not be told."""
+
+        self._guard = Guard(settings.breaker, clock, self.secrets)
         self._session: Any = None  # aiobotocore tells no types
         self._turn = asyncio.Lock()
         self._clients: dict[str, asyncio.Task[Any]] = {}
