@@ -16,8 +16,8 @@ from autoscaler.selector import Selector
 from autoscaler.types.observation import FailureClass
 
 _MOST: Final = 20_000
-HEAVIEST: Final = 4096
-"""Of a selector that is remembered: as a score of labels. People write lighter ones, and anyone can make them up."""
+_HEAVIEST: Final = 4096
+"""Of a question that is remembered: a score of labels. People write lighter ones, and anyone can make them up."""
 
 
 class Asked(NamedTuple):
@@ -26,6 +26,11 @@ class Asked(NamedTuple):
     namespace: str
     metric: str
     selector: Selector
+
+    @property
+    def is_light(self) -> bool:
+        """Say whether it is worth remembering."""
+        return self.selector.weight + len(self.namespace) + len(self.metric) <= _HEAVIEST
 
 
 @dataclass(slots=True)
@@ -92,7 +97,7 @@ class Reads:
 
     def of(self, asked: Asked) -> Read:
         """Find what is remembered of a metric, or begin to remember it, unless that would take too much."""
-        if asked.selector.weight > HEAVIEST:
+        if not asked.is_light:
             return Read()
         try:
             return self._reads[asked]

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from weakref import ReferenceType, ref
 
-from adapter.reads import HEAVIEST, Asked
+from adapter.reads import Asked
 from adapter.rules.fill import Query
 from adapter.rules.rule import Rule
 from adapter.rules.rule_set import RuleSet
@@ -79,9 +79,8 @@ class Ways:
 
     def remember(self, way: Way, metric: str) -> Way:
         """Keep a way, by the name that was asked for."""
-        namespace, _, selector = way.asked
-        if selector.weight <= HEAVIEST:
+        if way.asked.is_light:
             if len(self._ways) >= _MOST:
                 self._ways.clear()
-            self._ways[namespace, metric, selector] = way
+            self._ways[way.asked.namespace, metric, way.asked.selector] = way
         return way

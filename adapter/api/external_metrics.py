@@ -17,6 +17,7 @@ from adapter.api.table import table
 from adapter.api.values import Values
 from adapter.auth.attributes import ResourceAttributes
 from adapter.reader import MetricReader
+from adapter.reads import Asked
 from adapter.rules.rule import INDEX
 from adapter.sample import Sample
 from autoscaler import selector
@@ -62,7 +63,7 @@ class ExternalMetrics:
             except errors.AdapterError as error:
                 error.group, error.resource = GROUP, asked.resource
                 raise
-            body = self._same_body(exchange, offer, samples, (asked, wanted, offer, exchange.pretty()))
+            body = self._same_body(exchange, samples, (asked, wanted, offer, exchange.pretty()))
         return Values(body, offer.media)
 
     async def _index(self, namespace: str, wanted: Selector) -> list[Named]:
@@ -86,14 +87,15 @@ class ExternalMetrics:
             _log.exception("a metric failed in a way nobody foresaw", extra={"namespace": namespace, "metric": metric})
             return []
 
-    def _same_body(self, exchange: Exchange, offer: Offer, samples: tuple[Sample, ...], form: _Form) -> bytes:
-        """Write samples; the very same ones in the same form were written already, as a reader who asks again gets."""
+    def _same_body(self, exchange: Exchange, samples: tuple[Sample, ...], form: _Form) -> bytes:
+        """Write samples, unless the very same ones were written so before: who asks again is told the same."""
         before = self._written.get(form)
         if before is not None and before[0] is samples:
             return before[1]
-        asked = form[0]
+        asked, wanted, offer, _ = form
         body = self._body(exchange, offer, encode.in_order(asked.resource, samples), asked.namespace)
-        if len(body) <= _LONGEST_WRITTEN and not offer.kind:  # a table tells the age of each value
+        is_light = Asked(asked.namespace, asked.resource, wanted).is_light and len(body) <= _LONGEST_WRITTEN
+        if is_light and not offer.kind:  # a table tells the age of each value
             if len(self._written) >= _MOST_WRITTEN:
                 self._written.clear()
             self._written[form] = samples, body

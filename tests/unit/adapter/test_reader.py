@@ -323,10 +323,17 @@ async def test_made_up_selectors_do_not_fill_the_memory(monkeypatch: pytest.Monk
         assert 0 < len(it._ways._ways) <= 3
 
 
-async def test_a_selector_longer_than_people_write_is_answered_and_not_remembered():
+@pytest.mark.parametrize(
+    ("namespace", "selector"),
+    [
+        pytest.param("ns", f"a in ({','.join(f'x{number}' for number in range(1000))})", id="selector"),
+        pytest.param("n" * 60_000, "a=x1", id="namespace"),
+    ],
+)
+async def test_what_is_longer_than_people_write_is_answered_and_not_remembered(namespace: str, selector: str):
     it = reader(Rule("m", (series(1, a="x1"),)))
     for _ in range(2):
-        (sample,) = await it.read("ns", "m", parse(f"a in ({','.join(f'x{number}' for number in range(1000))})"))
+        (sample,) = await it.read(namespace, "m", parse(selector))
         assert sample.milli == 1000
 
     assert len(it._ways._ways) == len(list(it.reads)) == 0

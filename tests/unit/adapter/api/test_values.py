@@ -146,10 +146,21 @@ async def test_who_is_still_reading_an_answer_is_waited_for_on_a_stop():
     assert (len(got) > len(LARGE), was_left_alone) == (True, False)
 
 
-async def test_large_bodies_are_not_kept():
-    metrics = ExternalMetrics(Large(), lambda: NOW)
-    await metrics.read(Exchanges().begin(make_mocked_request("GET", METRIC)))
+@pytest.mark.parametrize(
+    ("reader", "path"),
+    [
+        pytest.param(Large(), METRIC, id="a large answer"),
+        pytest.param(Reader(), METRIC.replace("default", "x" * 60_000), id="a made-up namespace"),
+        pytest.param(
+            Reader(), f"{METRIC}?labelSelector=a+in+({','.join(map(str, range(1000)))})", id="a made-up selector"
+        ),
+    ],
+)
+async def test_what_takes_much_memory_is_told_and_not_kept(reader: Reader, path: str):
+    metrics = ExternalMetrics(reader, lambda: NOW)
+    told = await metrics.read(Exchanges().begin(make_mocked_request("GET", path)))
 
+    assert b'"value":"1"' in told.content
     assert metrics._written == {}
 
 
