@@ -88,7 +88,9 @@ class SettingApart(Generic[Q, A]):
         return answers
 
     async def _in_time(self, questions: Sequence[Q], part: Part | None, ends: float) -> Sequence[A | BackendError]:
-        late = BackendTimedOut("no answer in time", detail="not asked this time: it is slow, and others are")
+        late = BackendTimedOut(
+            "no answer in time", detail="not asked this time: others that may be slow were asked first"
+        )
         late.was_asked = False
         if part is not None and self._suspects.rests(part, asyncio.get_running_loop().time()):
             raise late

@@ -6,7 +6,7 @@ looks the same at first; so if nobody at all is answered, what was parted meanwh
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 _MOST: Final = 1000
@@ -14,6 +14,9 @@ _MOST: Final = 1000
 
 _MOST_IN_VAIN: Final = 32
 """Late calls in a row after which it is the system that is slow, and no question: one, two, four, eight and sixteen."""
+
+_LATE_TOGETHER: Final = 8
+"""Late calls in a row after which an answer is taken as a sign that the system was slow, and is so no longer."""
 
 _MOST_PARTS: Final = 32
 """Parts of late calls at most: who is slow now and then must not come to be asked each question by itself."""
@@ -80,6 +83,8 @@ class Suspects:
         if part is not None and (is_quick or not part.is_proven):
             for question in questions:
                 self._parts.pop(question, None)
+        elif part is not None:
+            part.late_at = _NEVER  # it is in time: it stays by itself, and need not wait for a turn
 
     def late(self, questions: Sequence[str], began: float, now: float) -> None:
         """Note a call that was made in vain, and have its questions go by two the next time."""
@@ -88,6 +93,7 @@ class Suspects:
         texts = list(dict.fromkeys(questions))
         part = self._parts.get(texts[0]) or Part()
         if len(texts) == 1:
+            part = replace(part)  # the others that it went with are under no more suspicion than before
             self._set_apart(texts, part)
             self._prove(part, began)
         part.late_at = now
@@ -103,7 +109,9 @@ class Suspects:
             part.rest = min(max(part.rest * 4, _FIRST_REST), _LONGEST_REST)
 
     def _heard(self, now: float) -> None:
-        """Note that the system answers, if only to refuse."""
+        """Note that the system answers, if only to refuse; if hardly anyone was answered before, all may be well."""
+        if self._late_in_a_row >= _LATE_TOGETHER:
+            self._unite(now)
         self._heard_at, self._late_in_a_row = now, 0
 
     def _look_closer(self, questions: Sequence[str], now: float) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final
 
 from adapter.backends.asking.batching import Batcher
 from adapter.backends.asking.guard import Guard
@@ -18,7 +18,6 @@ from adapter.backends.azure.settings import Azure, AzureParameters
 from adapter.errors import BackendError
 from adapter.rules.fill import Query
 
-T = TypeVar("T")
 _PING: Final = timedelta(seconds=5)
 _GATHERED: Final = 1000
 """Questions that are sorted into calls at a time."""

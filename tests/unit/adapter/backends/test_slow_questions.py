@@ -187,7 +187,7 @@ async def test_many_slow_ones_leave_connections_to_the_others_and_each_has_its_t
     slow = set(range(0, 100, 12))
     system = System(*slow)
     system.pace = Pace(at_once=4, per_second=math.inf)
-    assert await system.until_others_are_answered(slow) <= 30
+    assert await system.until_others_are_answered(slow) <= 45
     for _ in range(60):
         await system.interval()
     asked: set[int] = set()
@@ -254,3 +254,31 @@ async def test_what_a_breaker_tells_of_earlier_says_nothing_of_a_question():
         await apart.send(HUNDRED, DEADLINE)
     assert sent == [100, *[50, 50] * 9]
     assert system.sizes() == [100]
+
+
+async def test_slow_ones_that_come_to_be_just_in_time_are_all_answered():
+    slow = {1, 50, 80}
+    system = System(*slow)
+    await system.until_others_are_answered(slow)
+    system.takes = dict.fromkeys(slow, DEADLINE.total_seconds() * 0.6)
+    for _ in range(math.ceil(LONGEST_REST / INTERVAL) + 3):
+        found = await system.interval()
+    for _ in range(5):
+        assert found == expected(())
+        found = await system.interval()
+
+
+@pytest.mark.parametrize("usually", [0.2, 2.5, 4.0])
+@pytest.mark.parametrize("intervals", [3, 8, 16])
+async def test_a_system_that_was_slow_as_a_whole_and_is_not_any_more_answers_everyone_soon(
+    usually: float, intervals: int
+):
+    system = System(*HUNDRED)
+    for _ in range(intervals):
+        await system.interval()
+    system.takes.clear()
+    system.usually = usually
+    for _ in range(2):
+        await system.interval()
+
+    assert await system.interval() == expected(())

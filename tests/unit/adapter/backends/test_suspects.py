@@ -29,10 +29,13 @@ def test_parts_that_nobody_asks_for_any_more_do_not_count():
 def test_a_question_that_is_asked_twice_in_a_call_is_one():
     suspects = Suspects()
     suspects.late(["a", "a"], 0, 5)
+    suspects.late(["a", "a"], 10, 15)
+    assert len(suspects) == 1
+    suspects.answered(["b"], 16, 17, 21)
+    suspects.late(["a", "a"], 20, 25)
     part = suspects.part("a")
     assert part is not None
-    suspects.late(["a", "a"], 10, 15)
-    assert suspects.part("a") is part
+    assert part.is_proven
 
 
 def test_one_that_was_late_by_itself_while_nobody_was_answered_goes_with_the_others_once_it_is_in_time():
@@ -46,12 +49,24 @@ def test_one_that_is_late_by_itself_again_is_slow_if_another_was_answered_in_bet
     suspects = Suspects()
     suspects.late(["a"], 0, 5)
     suspects.late(["a"], 10, 15)
-    part = suspects.part("a")
-    assert part is not None
-    assert not part.is_proven
+    before = suspects.part("a")
     suspects.answered(["another"], 16, 17, 21)
     suspects.late(["a"], 20, 25)
-    assert part.is_proven
+    after = suspects.part("a")
+    assert before is not None
+    assert after is not None
+    assert (before.is_proven, after.is_proven) == (False, True)
+
+
+def test_one_that_is_slow_by_itself_says_nothing_of_those_it_went_with():
+    suspects = Suspects()
+    suspects.late(["a", "b", "c", "d"], 0, 5)
+    suspects.answered(["another"], 6, 7, 11)
+    suspects.late(["a"], 10, 15)
+    one, other = suspects.part("a"), suspects.part("b")
+    assert one is not None
+    assert other is not None
+    assert (one.is_proven, other.is_proven) == (True, False)
 
 
 def test_what_was_under_way_when_the_system_was_found_slow_parts_nothing():
