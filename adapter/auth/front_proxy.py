@@ -1,6 +1,7 @@
 """The API server's word for who is calling: X-Remote-* headers, believed from its own certificate and nobody else's."""
 
 from functools import lru_cache
+from typing import TypeAlias
 from urllib.parse import unquote
 
 from aiohttp import web
@@ -11,6 +12,9 @@ from adapter.auth.peer import Peers
 from adapter.auth.trust import Trust, Trusted
 from adapter.errors import Unauthenticated
 
+_Said: TypeAlias = tuple[tuple[bytes, bytes], ...]
+_REMEMBERED, _LONGEST_REMEMBERED = 1024, 4096
+
 
 class FrontProxy:
     """Believes headers that a verified front proxy sends."""
@@ -18,6 +22,7 @@ class FrontProxy:
     def __init__(self, trusted: Trusted, peers: Peers) -> None:
         self._trusted = trusted
         self._peers = peers
+        self._spoken_for = _SpokenFor(trusted.current)
 
     async def authenticate(self, request: web.BaseRequest) -> Caller | None:
         """Name the user that the front proxy speaks for; None if it names nobody, or there is no certificate."""
@@ -28,7 +33,31 @@ class FrontProxy:
             raise Unauthenticated(f"not a front proxy: {peer.not_a_proxy}")
         if trust.allowed_names and peer.common_name not in trust.allowed_names:
             raise Unauthenticated(f"not a front proxy: the name {peer.common_name!r} is not allowed")
-        return _caller(trust, request.headers)
+        if trust is not self._spoken_for.trust:
+            self._spoken_for = _SpokenFor(trust)
+        return self._spoken_for.named(request)
+
+
+class _SpokenFor:
+    """Whom the headers named so far: the same words name the same caller, for as long as the trust is the same."""
+
+    def __init__(self, trust: Trust) -> None:
+        self.trust = trust
+        headers = (*trust.user_headers, *trust.uid_headers, *trust.group_headers, *trust.extra_prefixes)
+        self._beginnings = tuple(name.lower().encode() for name in headers)
+        self._callers: dict[_Said, Caller | None] = {}
+
+    def named(self, request: web.BaseRequest) -> Caller | None:
+        """Name the caller; None if nobody is named."""
+        said = tuple([each for each in request.raw_headers if each[0].lower().startswith(self._beginnings)])
+        if said not in self._callers:
+            caller = _caller(self.trust, request.headers)
+            if sum(len(name) + len(value) for name, value in said) > _LONGEST_REMEMBERED:
+                return caller
+            if len(self._callers) >= _REMEMBERED:
+                self._callers.clear()
+            self._callers[said] = caller
+        return self._callers[said]
 
 
 def _caller(trust: Trust, headers: CIMultiDictProxy[str]) -> Caller | None:
