@@ -9,7 +9,6 @@ from aiohttp import web
 from adapter.api import encode
 from adapter.api.exchange import Exchange
 from adapter.api.negotiate import JSON, YAML
-from adapter.telemetry import Telemetry
 
 _DISTRIBUTION = "steadyscale"
 
@@ -43,11 +42,11 @@ async def version(exchange: Exchange) -> web.Response:
     return web.Response(body=encode.to_bytes(_VERSION, media, pretty=exchange.pretty()), content_type=media)
 
 
-def metrics(telemetry: Telemetry) -> Callable[[Exchange], Awaitable[web.Response]]:
+def metrics(figures: Callable[[], tuple[bytes, str]]) -> Callable[[Exchange], Awaitable[web.Response]]:
     """Make the handler of ``/metrics``."""
 
     async def answer(_: Exchange) -> web.Response:
-        body, content_type = telemetry.render()
+        body, content_type = figures()
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     return answer

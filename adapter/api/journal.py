@@ -1,7 +1,8 @@
 """Account of what was answered: figures, and a line for each request.
 
-It is kept after the answers, for all that were given in one turn of the loop together. To count and to write are small
-things that touch much code: done for each answer by itself they would cost as much as finding the answer.
+It is kept a moment after the answers, for several together. To count and to write are small things that touch much
+code: done for each answer by itself they would cost as much as finding the answer. Only few together, though, because
+whoever is answered next waits meanwhile.
 """
 
 import asyncio
@@ -13,6 +14,9 @@ from adapter.auth.caller import ANONYMOUS
 from adapter.telemetry import Telemetry
 
 _REFUSALS: Final[dict[type[object], str]] = {errors.Forbidden: "refused", errors.ReviewUnavailable: "failed"}
+_TOGETHER: Final = 16
+_LINGER: Final = 0.02
+"""Seconds for which an answer waits for others to be written with it."""
 
 
 class Journal:
@@ -22,14 +26,28 @@ class Journal:
         self.telemetry = telemetry
         self._access_log = log
         self._answered: list[Answered] = []
+        self._is_awaited = False
 
     def add(self, answered: Answered, loop: asyncio.AbstractEventLoop) -> None:
-        """Take account of one more answer, before the loop comes to what arrives after it."""
-        if not self._answered:
-            loop.call_soon(self._write)
+        """Take account of one more answer."""
         self._answered.append(answered)
+        if len(self._answered) >= _TOGETHER:
+            self.write()
+        elif not self._is_awaited:
+            self._is_awaited = True
+            loop.call_later(_LINGER, self._write_later)
 
-    def _write(self) -> None:
+    def figures(self) -> tuple[bytes, str]:
+        """Write all figures in the text format; return them with their content type."""
+        self.write()
+        return self.telemetry.render()
+
+    def _write_later(self) -> None:
+        self._is_awaited = False
+        self.write()
+
+    def write(self) -> None:
+        """Write what was not written yet."""
         answered, self._answered = self._answered, []
         for each in answered:
             self._count(each)

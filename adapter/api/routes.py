@@ -14,7 +14,6 @@ from adapter.api.group import GROUP, ROOT, VERSION
 from adapter.api.health import Health
 from adapter.api.page import AUTOSCALERS, PAGE
 from adapter.auth.attributes import ResourceAttributes
-from adapter.telemetry import Telemetry
 
 Handler = Callable[[Exchange], Awaitable[web.StreamResponse]]
 _METRIC_SEGMENTS = 6  # apis, group, version, namespaces, the namespace, the metric
@@ -36,7 +35,7 @@ class Routes:
         self,
         metrics: ExternalMetrics,
         health: Health,
-        telemetry: Telemetry,
+        figures: Callable[[], tuple[bytes, str]],
         debug: Debug | None = None,
     ) -> None:
         table = {
@@ -47,7 +46,7 @@ class Routes:
             "/openapi/v3": Route(openapi.v3_index, "openapi_v3"),
             openapi.V3_PATH: Route(openapi.v3, "openapi_v3_document"),
             "/version": Route(about.version, "version"),
-            "/metrics": Route(about.metrics(telemetry), "metrics"),
+            "/metrics": Route(about.metrics(figures), "metrics"),
             "/healthz": Route(health.handler("healthz"), "healthz", limited=False),
             "/livez": Route(health.handler("livez"), "livez", limited=False),
             "/readyz": Route(health.handler("readyz"), "readyz", limited=False),

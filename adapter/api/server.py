@@ -50,7 +50,7 @@ class Server:
         self._turnstile = Turnstile(limits.concurrent_requests, journal.telemetry.in_flight)
         health = Health(live={}, ready={**(ready or {}), "shutdown": self.lifecycle.is_staying})
         self._page = None if debug is None else debug.page
-        self._routes = Routes(metrics, health, journal.telemetry, debug)
+        self._routes = Routes(metrics, health, journal.figures, debug)
 
     # --- the walk ----------------------------------------------------------------------------------------------------
 
@@ -116,6 +116,7 @@ class Server:
             await asyncio.sleep(0)  # let requests that have arrived already begin
             listener.pre_shutdown()
             await listener.shutdown(self._limits.drain.total_seconds())
+            self._journal.write()
 
     async def leave(self) -> None:
         """Say that we are going, and go on answering until nobody comes any more."""

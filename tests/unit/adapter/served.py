@@ -62,9 +62,15 @@ class Assembled:
     server: Server
     backend: Gated
     telemetry: Telemetry
-    lines: list[dict[str, object]]
+    written: list[dict[str, object]]
+
+    @property
+    def lines(self) -> list[dict[str, object]]:
+        self.server._journal.write()
+        return self.written
 
     def figure(self, name: str, **labels: str) -> float:
+        self.server._journal.write()
         return self.telemetry.registry.get_sample_value(name, labels) or 0.0
 
 
@@ -95,4 +101,4 @@ def assembled(limits: Limits | None = None) -> Assembled:
 async def served(limits: Limits | None = None) -> AsyncIterator[Served]:
     it = assembled(limits)
     async with it.server.serving("127.0.0.1", 0, None) as port, ClientSession(f"http://127.0.0.1:{port}") as session:
-        yield Served(it.server, it.backend, it.telemetry, it.lines, session, port)
+        yield Served(it.server, it.backend, it.telemetry, it.written, session, port)

@@ -107,7 +107,7 @@ async def test_what_is_not_http_gets_a_status_and_is_hung_up_on():
 
 async def test_even_a_failure_outside_the_walk_is_a_status(caplog: pytest.LogCaptureFixture):
     async with served() as it:
-        it.server._journal = None  # as if the account could not be kept
+        it.server._journal.add = None  # as if the account could not be kept
         answer = await it.session.get("/readyz")
 
         assert (answer.status, (await answer.json())["reason"]) == (500, "InternalError")
