@@ -1,7 +1,8 @@
 """Which questions go by a call of their own, because of what became of calls before; pure, time is an argument.
 
 A call that was late becomes two, by halves, until the slow question is by itself. A system that is slow as a whole
-looks the same at first; so if nobody at all is answered, what was parted meanwhile becomes one call again.
+looks the same at first; so if nobody at all is answered, or somebody at last after many were late, what was parted
+meanwhile becomes one call again.
 """
 
 import math
@@ -36,7 +37,7 @@ class Part:
     """Questions that are asked together, and apart from all others."""
 
     late_at: float = _NEVER
-    """When they were last asked in vain; never, if they are apart for being refused."""
+    """When they were last asked in vain; never, if they are apart for being refused, or were in time since."""
 
     is_proven: bool = False
     """Whether it is one that was late by itself while others were answered: it is slow, and not the system."""
