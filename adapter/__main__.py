@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from adapter.commands.lessons import ALL, LESSONS, Lesson
+from adapter.commands.help_texts import ALL, LESSONS, Lesson
 from autoscaler.settings import FLAGS
 
 _FORMS = ("text", "json")

@@ -11,23 +11,23 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from adapter import log
-from adapter.api.access_log import AccessLog
-from adapter.api.debug import Debug
-from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.journal import Journal
-from adapter.api.page import Exhibits, Page
-from adapter.api.server import Server
-from adapter.auth.guard import Guard, Memories, guard
-from adapter.backends.opening import opened
-from adapter.config import Config, SelfManagedTls
-from adapter.debug.shelf import Shelf
-from adapter.door import InProcessMetrics
+from adapter.auth.delegated_auth import Guard, Memories, guard
+from adapter.backends.loader import opened
+from adapter.config.loading import ConfigFile, Loaded
+from adapter.config.model import Config, SelfManagedTls
+from adapter.custom_resources.status_writer import StatusKeeper
+from adapter.custom_resources.watcher import ExternalMetricObjects
+from adapter.debug.decision_log import Shelf
 from adapter.errors import ConfigInvalid
-from adapter.imports import Imports
-from adapter.loading import ConfigFile, Loaded
-from adapter.objects.follow import ExternalMetricObjects
-from adapter.objects.status import StatusKeeper
-from adapter.supply import MetricSupply
+from adapter.metrics.imported_rules import Imports
+from adapter.metrics.in_process import InProcessMetrics
+from adapter.metrics.pipeline import MetricSupply
+from adapter.server.access_log import AccessLog
+from adapter.server.accounting import Journal
+from adapter.server.debug_endpoints import Debug
+from adapter.server.debug_page import Exhibits, Page
+from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from adapter.tls.api_service import ApiService
 from adapter.tls.authority import Lifetimes

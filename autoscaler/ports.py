@@ -8,11 +8,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
-from autoscaler.selector import Selector
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 from autoscaler.types.observation import ExternalReading, Unreadable
 from autoscaler.types.record import Record
+from autoscaler.values.selector import Selector
 
 Clock: TypeAlias = Callable[[], datetime]
 """Tells the time, in UTC. A pass looks once."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from autoscaler.arithmetic import wrap64
 from autoscaler.types.observation import (
     ExternalReading,
     FailureClass,
@@ -17,6 +16,7 @@ from autoscaler.types.observation import (
     Unreadable,
 )
 from autoscaler.types.record import Record
+from autoscaler.values.arithmetic import wrap64
 
 
 class MetricsApi(StrEnum):

@@ -21,7 +21,7 @@ from aiohttp import web
 
 from adapter import log
 from adapter.app import settle
-from adapter.config import Limits
+from adapter.config.model import Limits
 from tests.loopback import assemble
 
 _PATH = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/my-metric?labelSelector=foo%3Dbar"

@@ -19,16 +19,16 @@ from datetime import timedelta
 from pathlib import Path
 
 from adapter.app import clock
-from adapter.backends.asking.aws.client import AwsClient
 from adapter.backends.cloudwatch.backend import CloudWatchBackend
 from adapter.backends.cloudwatch.parameters import CloudWatchParameters
-from adapter.backends.cloudwatch.question import Question, asked_now, queries
+from adapter.backends.cloudwatch.query import Question, asked_now, queries
 from adapter.backends.cloudwatch.settings import CloudWatch
-from adapter.fetch import Fetcher
-from adapter.rules.fill import whole
+from adapter.backends.connection.aws.client import AwsClient
+from adapter.metrics.fetcher import Fetcher
+from adapter.metrics.snapshot import Snapshot
+from adapter.metrics.snapshots import Snapshots
+from adapter.rules.query_builder import whole
 from adapter.rules.rule import Rule
-from adapter.snapshot import Snapshot
-from adapter.snapshots import Snapshots
 from tests.backends.moto_server import REGION, MotoServer
 
 _RULES = 500

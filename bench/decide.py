@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from autoscaler.algorithm.decide import decide
 from autoscaler.algorithm.explain import explain
 from autoscaler.defaults import with_defaults
-from autoscaler.quantity import Quantity
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
@@ -33,6 +32,7 @@ from autoscaler.types.observation import (
     Reading,
     ScaleTarget,
 )
+from autoscaler.values.quantity import Quantity
 from autoscaler.wire import decode_autoscaler, encode_spec, encode_status
 
 NOW = datetime(2026, 3, 1, 14, 0, tzinfo=UTC)

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.figures import cpu, figures, memory, quantile
-from bench.fleet_stage import NATIVE, OURS, Published, create_autoscalers, prepare
+from bench.fleet_cluster import NATIVE, OURS, Published, create_autoscalers, prepare
+from bench.process_stats import cpu, figures, memory, quantile
 from tests.control_plane import programs
 from tests.control_plane.cluster import ControlPlane, _manager_flags, control_plane, free_port
 from tests.control_plane.process import Program

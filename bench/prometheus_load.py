@@ -20,17 +20,17 @@ from datetime import timedelta
 from pathlib import Path
 
 from adapter.app import clock, settle
-from adapter.backends.asking.settings import BreakerSettings
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.backends.prometheus.settings import Prometheus
+from adapter.backends.settings import BreakerSettings
 from adapter.errors import AdapterError
-from adapter.fetch import Fetcher
-from adapter.reader import RuleReader, Sources
-from adapter.rules.book import RuleBook
-from adapter.rules.fill import Query
+from adapter.metrics.fetcher import Fetcher
+from adapter.metrics.reader import RuleReader, Sources
+from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule
-from autoscaler.selector import Selector, parse
-from tests.prometheus.fixed import MANY, NOW, SAMPLES
+from adapter.rules.rule_registry import RuleBook
+from autoscaler.values.selector import Selector, parse
+from tests.prometheus.fixed_responses import MANY, NOW, SAMPLES
 from tests.prometheus.server import Server, prometheus
 
 _READERS = (1, 100, 1_000, 10_000)

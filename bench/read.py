@@ -12,13 +12,13 @@ import statistics
 import time
 from datetime import UTC, datetime, timedelta
 
-from adapter.fetch import Fetcher
-from adapter.reader import RuleReader, Sources
-from adapter.rules.book import RuleBook
-from adapter.rules.fill import Query
+from adapter.metrics.fetcher import Fetcher
+from adapter.metrics.reader import RuleReader, Sources
+from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule
+from adapter.rules.rule_registry import RuleBook
 from adapter.sample import RawSample
-from autoscaler.selector import Selector, parse
+from autoscaler.values.selector import Selector, parse
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SERIES = 10_000

@@ -16,30 +16,30 @@ from pathlib import Path
 from typing import Any
 
 from adapter import log
-from adapter.api.access_log import AccessLog
-from adapter.api.debug import Debug
-from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.journal import Journal
-from adapter.api.page import Exhibits, Page
-from adapter.api.server import Server
 from adapter.app import clock
-from adapter.auth.access import Access
 from adapter.auth.authentication import Authentication
+from adapter.auth.authorizer import Access
 from adapter.auth.certificates import Authorities
 from adapter.auth.client_certificates import ClientCertificates
 from adapter.auth.front_proxy import FrontProxy
-from adapter.auth.peer import Peers
+from adapter.auth.peer_certificate import Peers
 from adapter.auth.tokens import Tokens
-from adapter.auth.trust import Trust, Trusted
+from adapter.auth.trust_store import Trust, Trusted
 from adapter.backends.static import StaticBackend
-from adapter.config import Limits, decode
-from adapter.debug.shelf import Shelf
+from adapter.config.model import Limits, decode
+from adapter.debug.decision_log import Shelf
 from adapter.errors import BackendRefused
-from adapter.fetch import Fetcher
-from adapter.reader import RuleReader, Sources
-from adapter.rules.book import RuleBook
-from adapter.rules.fill import Query
+from adapter.metrics.fetcher import Fetcher
+from adapter.metrics.reader import RuleReader, Sources
+from adapter.rules.query_builder import Query
+from adapter.rules.rule_registry import RuleBook
 from adapter.sample import RawSample
+from adapter.server.access_log import AccessLog
+from adapter.server.accounting import Journal
+from adapter.server.debug_endpoints import Debug
+from adapter.server.debug_page import Exhibits, Page
+from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from adapter.tls.context import Pair, ServingContext
 from autoscaler.kube.reviews import Subject, Verdict

@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import NameOID
 
 from adapter.auth.caller import Caller
-from adapter.auth.peer import Peers, names
+from adapter.auth.peer_certificate import Peers, names
 from adapter.errors import Unauthenticated
 
 

@@ -8,8 +8,8 @@ from aiohttp import web
 from multidict import CIMultiDictProxy
 
 from adapter.auth.caller import Caller
-from adapter.auth.peer import Peers
-from adapter.auth.trust import Trust, Trusted
+from adapter.auth.peer_certificate import Peers
+from adapter.auth.trust_store import Trust, Trusted
 from adapter.errors import Unauthenticated
 
 _Said: TypeAlias = tuple[tuple[bytes, bytes], ...]

@@ -10,7 +10,7 @@ from typing import Final
 from aiohttp import web
 
 from adapter.auth.caller import Caller
-from adapter.auth.memory import Memory
+from adapter.auth.ttl_cache import Memory
 from adapter.errors import Unauthenticated
 from autoscaler.kube.errors import KubeError
 from autoscaler.kube.reviews import Subject

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Protocol, runtime_checkable
 
-from adapter.rules.fill import Query
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from adapter.rules.fill import Query
+from adapter.rules.query_builder import Query
 from adapter.rules.rule import STATIC
 from adapter.sample import RawSample
 

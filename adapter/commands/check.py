@@ -13,13 +13,13 @@ from typing import Any, Final, TextIO, TypeAlias
 import msgspec
 import yaml
 
-from adapter import config
-from adapter.backends.entry import BackendEntry, price_per_day
+from adapter.backends.configuration import BackendEntry, price_per_day
 from adapter.commands.documents import Document, Finding, documents
-from adapter.commands.undefined import undefined
+from adapter.commands.undefined_metrics import undefined
+from adapter.config import model
+from adapter.custom_resources.external_metric import rule_of
 from adapter.errors import ConfigInvalid
-from adapter.objects.external_metric import rule_of
-from adapter.rules.prometheus_adapter import importing
+from adapter.rules.prometheus_adapter import conversion
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
@@ -69,7 +69,7 @@ def _backends(read: Sequence[Document]) -> dict[str, BackendEntry]:
     found: dict[str, BackendEntry] = {}
     for content in (each for document in read for each in _configurations(document)):
         try:
-            found |= config.decode(content).backends
+            found |= model.decode(content).backends
         except ConfigInvalid:
             continue  # what is wrong with it is told where it is checked
     return found
@@ -98,10 +98,10 @@ def _findings(document: Document, backends: Backends) -> Iterator[Finding]:
 def _configuration(content: Any, _: Backends) -> Iterator[str]:  # noqa: ANN401 - whatever stands in the file
     if isinstance(content, dict) and ("externalRules" in content or isinstance(content.get("rules"), dict)):
         return _prometheus_adapter(content)
-    return _prices(config.decode(content))
+    return _prices(model.decode(content))
 
 
-def _prices(read: config.Config) -> Iterator[str]:
+def _prices(read: model.Config) -> Iterator[str]:
     """Say what asking costs, where somebody charges for that, and how much all of it."""
     total = 0.0
     for number, rule in enumerate(read.rules):
@@ -118,7 +118,7 @@ def _costs(dollars: float) -> str:
 
 def _prometheus_adapter(content: Mapping[str, Any]) -> Iterator[str]:
     """Check prometheus-adapter's own file for someone who moves over."""
-    found = importing.read(yaml.safe_dump(dict(content))).findings
+    found = conversion.read(yaml.safe_dump(dict(content))).findings
     yield from (f"{each.path}: {each.text}" for each in found if each.level != "error")
     if wrong := [f"{each.path}: {each.text}" for each in found if each.level == "error"]:
         raise ConfigInvalid(wrong)

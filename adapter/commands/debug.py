@@ -6,8 +6,8 @@ import signal
 import sys
 from typing import TextIO
 
-from adapter.commands.service import UNREACHABLE, AskFailed, Service
-from adapter.demo.page_door import page_door
+from adapter.commands.service_client import UNREACHABLE, AskFailed, Service
+from adapter.demo.page_proxy import page_door
 
 
 def run(options: argparse.Namespace) -> int:

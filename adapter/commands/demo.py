@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Final
 
-from adapter.demo.prometheus import NoPrometheus, free_port
+from adapter.demo.real_prometheus import NoPrometheus, free_port
 from adapter.demo.run import Wishes, play
 
 USUAL_PORT: Final = 8443

@@ -8,8 +8,8 @@ import sys
 from typing import TextIO
 from urllib.parse import quote
 
-from adapter.commands.service import UNREACHABLE, AskFailed, Service
-from adapter.debug.tell import COLOURS, PLAIN, told
+from adapter.commands.service_client import UNREACHABLE, AskFailed, Service
+from adapter.debug.render import COLOURS, PLAIN, told
 
 
 def run(options: argparse.Namespace) -> int:

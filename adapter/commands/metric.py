@@ -7,8 +7,8 @@ import sys
 from typing import Final, TextIO
 from urllib.parse import quote
 
-from adapter.commands.service import UNREACHABLE, AskFailed, Service
-from adapter.debug.text import lines
+from adapter.commands.service_client import UNREACHABLE, AskFailed, Service
+from adapter.debug.trace_text import lines
 
 UNREADABLE: Final = 1
 

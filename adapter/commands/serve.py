@@ -6,8 +6,8 @@ import sys
 from typing import Final
 
 from adapter import app, log
+from adapter.config.loading import ConfigFile
 from adapter.errors import ConfigInvalid
-from adapter.loading import ConfigFile
 from autoscaler.kube.errors import KubeError
 from autoscaler.settings import FLAGS, FlagsInvalid, operation
 

@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
 from autoscaler.types.decision import Decision
-from autoscaler.types.working import MetricAnswered, MetricFailed, MetricFellBack
+from autoscaler.types.steps import MetricAnswered, MetricFailed, MetricFellBack
 
 Json: TypeAlias = dict[str, Any]
 MetricStep: TypeAlias = MetricAnswered | MetricFailed | MetricFellBack

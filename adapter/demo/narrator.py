@@ -8,14 +8,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from adapter.demo.workload import Queue
+from adapter.demo.order_queue import Queue
 from autoscaler.algorithm.explain import sentence
-from autoscaler.algorithm.words import clock, count, number
+from autoscaler.algorithm.formatting import clock, count, number
 from autoscaler.types.autoscaler import Autoscaler
-from autoscaler.types.bound import Bound
 from autoscaler.types.decision import Decision
+from autoscaler.types.limiting_factor import Bound
 from autoscaler.types.record import Record
-from autoscaler.types.working import MetricAnswered, MetricFailed, MetricFellBack
+from autoscaler.types.steps import MetricAnswered, MetricFailed, MetricFellBack
 
 _Metric: TypeAlias = MetricAnswered | MetricFailed | MetricFellBack
 _MARGIN = " " * 10

@@ -17,17 +17,17 @@ from typing import TextIO
 from aiohttp import web
 
 from adapter import app, log
-from adapter.demo.cluster import Cluster
-from adapter.demo.director import Backend, Director
-from adapter.demo.metrics_backend import MetricsBackend
+from adapter.demo.accelerated_loop import DemoClock, PacedLoop, morning
+from adapter.demo.environment import CONSUMERS, LOOPBACK, configuration, furnish, welcome
+from adapter.demo.fake_prometheus import MetricsBackend
+from adapter.demo.instructions import opening, where_to_look
 from adapter.demo.narrator import Narrator, table
-from adapter.demo.notice import opening, where_to_look
-from adapter.demo.pace import DemoClock, PacedLoop, morning
-from adapter.demo.prometheus import RealPrometheus
+from adapter.demo.order_queue import Shop
+from adapter.demo.playback import Backend, Director
+from adapter.demo.real_prometheus import RealPrometheus
 from adapter.demo.service import Service, Visit
-from adapter.demo.setting import CONSUMERS, LOOPBACK, configuration, furnish, welcome
 from adapter.demo.story import ENDS
-from adapter.demo.workload import Shop
+from adapter.fakecluster.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 import aiohttp
 
 from adapter import app
-from adapter.demo.kinds import Json
-from adapter.demo.kubeconfig import kubeconfig
+from adapter.config.loading import ConfigFile
+from adapter.demo.environment import REGISTRATION
+from adapter.demo.instructions import Places
 from adapter.demo.narrator import Narrator
-from adapter.demo.notice import Places
-from adapter.demo.page_door import page_door
-from adapter.demo.setting import REGISTRATION
-from adapter.loading import ConfigFile
+from adapter.demo.page_proxy import page_door
+from adapter.fakecluster.kinds import Json
+from adapter.fakecluster.kubeconfig import kubeconfig
 from autoscaler.kube.client import KubeClient
 from autoscaler.ports import Clock
 from autoscaler.settings import Operation

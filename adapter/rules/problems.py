@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import timedelta
 
 from adapter.rules.go_template.nodes import TemplateError
+from adapter.rules.query_template import filled, parsed
 from adapter.rules.rule import INDEX, Rule
-from adapter.rules.template import filled, parsed
-from autoscaler.names import label_key_problems, path_segment_problems
+from autoscaler.values.names import label_key_problems, path_segment_problems
 
 _SUBRESOURCE = "the API server authorizes a request for it as one for the namespace's own {name!r} subresource"
 _TAKEN = {

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from autoscaler.algorithm.pods import count_serving
-from autoscaler.arithmetic import MAX_INT32, MAX_INT64, ceiling32, ceiling64, quotient, ratio, wrap32, wrap64
+from autoscaler.types.metric_result import Calculation, Incalculable, PodGroups, Rule, Tolerance
 from autoscaler.types.observation import Pod, PodSample
 from autoscaler.types.record import Record
-from autoscaler.types.verdict import Calculation, Incalculable, PodGroups, Rule, Tolerance
+from autoscaler.values.arithmetic import MAX_INT32, MAX_INT64, ceiling32, ceiling64, quotient, ratio, wrap32, wrap64
 
 NO_PODS = Incalculable("no pods returned by selector while calculating replica count")
 NO_METRICS = Incalculable("did not receive metrics for targeted pods (pods might be unready)")

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from autoscaler.types.verdict import Unavailable, Verdict
-from autoscaler.types.working import Combined
+from autoscaler.types.metric_result import Unavailable, Verdict
+from autoscaler.types.steps import Combined
 
 
 def combine(verdicts: Sequence[Verdict], current: int) -> Combined:

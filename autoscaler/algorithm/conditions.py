@@ -7,7 +7,7 @@ from typing import Final
 from autoscaler.types.decision import Event
 from autoscaler.types.record import Record
 from autoscaler.types.status import FALSE, TRUE, UNKNOWN
-from autoscaler.types.working import Limit, Stabilized
+from autoscaler.types.steps import Limit, Stabilized
 
 ABLE_TO_SCALE: Final = "AbleToScale"
 SCALING_ACTIVE: Final = "ScalingActive"

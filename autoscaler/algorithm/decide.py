@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from autoscaler.algorithm import conclude
+from autoscaler.algorithm import results
 from autoscaler.algorithm.combine import combine
-from autoscaler.algorithm.draft import Draft
-from autoscaler.algorithm.hear import hear
+from autoscaler.algorithm.decision_builder import Draft
+from autoscaler.algorithm.evaluate_metrics import hear
 from autoscaler.algorithm.limit import limit
-from autoscaler.algorithm.scene import Scene, tolerance_of
+from autoscaler.algorithm.metric_context import Scene, tolerance_of
 from autoscaler.algorithm.selection import refuse_selector
 from autoscaler.algorithm.stabilize import stabilize
 from autoscaler.algorithm.target import find_target
@@ -32,25 +32,25 @@ def decide(
     spec, draft = autoscaler.spec, Draft(autoscaler, seen, past, gates, now)
     target = find_target(draft)
     if isinstance(target, TargetUnreadable):
-        return conclude.without_target(draft, target)
+        return results.without_target(draft, target)
 
     current, bounds = target.replicas, (minimum_of(spec), spec.max_replicas)
     route = choose_route(spec, current, zeroed_by_us=draft.zeroed_by_us)
     if isinstance(route, Off):
-        return conclude.switched_off(draft)
+        return results.switched_off(draft)
     if isinstance(route, ToBound):
-        return conclude.at_bound(draft, route)
+        return results.at_bound(draft, route)
     refusal = refuse_selector(target, seen)
     if refusal is not None:
-        return conclude.without_pods(draft, refusal)
+        return results.without_pods(draft, refusal)
 
     tolerance = tolerance_of(spec.behavior, settings, gates)
     scene = Scene(autoscaler.metadata.namespace, target, seen.pods, tolerance, settings, gates, now)
     verdicts = hear(spec.metrics or (), seen.readings, scene, draft)
     combined = combine(verdicts, current)
     if combined.blocked:
-        return conclude.blocked(draft, verdicts, combined)
+        return results.blocked(draft, verdicts, combined)
 
     steadied = stabilize(combined.replicas, current, draft.past.recommendations, spec.behavior, settings, now)
     limited = limit(steadied.step.replicas, current, bounds, spec.behavior, draft.past, now)
-    return conclude.computed(draft, verdicts, combined, steadied, limited, floor=route.floor)
+    return results.computed(draft, verdicts, combined, steadied, limited, floor=route.floor)

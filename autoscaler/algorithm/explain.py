@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from autoscaler.algorithm.tell_metrics import tell_answer, tell_failure, tell_fallback
-from autoscaler.algorithm.words import clock, count, seconds
-from autoscaler.types import working as steps
-from autoscaler.types.bound import winning_step
+from autoscaler.algorithm.explain_metrics import tell_answer, tell_failure, tell_fallback
+from autoscaler.algorithm.formatting import clock, count, seconds
+from autoscaler.types import steps
 from autoscaler.types.decision import Decision
+from autoscaler.types.limiting_factor import winning_step
 from autoscaler.types.record import Record
 from autoscaler.types.spec import PERCENT_POLICY, Policy
-from autoscaler.types.working import Hold, Limit, Step
+from autoscaler.types.steps import Hold, Limit, Step
 
 
 class ExplainedStep(Record):

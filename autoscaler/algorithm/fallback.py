@@ -12,16 +12,16 @@ from msgspec.structs import replace
 
 from autoscaler.algorithm import conditions
 from autoscaler.algorithm.conditions import Finding
-from autoscaler.algorithm.scene import Scene
+from autoscaler.algorithm.metric_context import Scene
 from autoscaler.defaults import FAILURE_DURATION_SECONDS
-from autoscaler.selector import SelectorError, from_label_selector, go_syntax
 from autoscaler.settings import FeatureGates
 from autoscaler.types.decision import Event
+from autoscaler.types.metric_result import Substitute, Trouble, Unavailable, Verdict
 from autoscaler.types.record import Record
 from autoscaler.types.spec import EXTERNAL, STATIC, USE_MAX, USE_MIN, ExternalSource, Fallback, MetricIdentifier, Spec
 from autoscaler.types.status import FALLBACK, NORMAL, ExternalMetricStatus, MetricStatus, MetricValue, Status
-from autoscaler.types.verdict import Substitute, Trouble, Unavailable, Verdict
-from autoscaler.types.working import MetricFailed, MetricFellBack, Step
+from autoscaler.types.steps import MetricFailed, MetricFellBack, Step
+from autoscaler.values.selector import SelectorError, from_label_selector, go_syntax
 
 NOTHING_READ = MetricValue()
 

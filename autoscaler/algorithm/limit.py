@@ -5,7 +5,6 @@ from enum import IntEnum
 
 import msgspec
 
-from autoscaler.arithmetic import MAX_INT32, MIN_INT32, ceiling32, truncated32, wrap32
 from autoscaler.types.history import History, ScaleEvent
 from autoscaler.types.record import Record
 from autoscaler.types.spec import (
@@ -17,7 +16,8 @@ from autoscaler.types.spec import (
     Policy,
     ScalingRules,
 )
-from autoscaler.types.working import Limit, Limited
+from autoscaler.types.steps import Limit, Limited
+from autoscaler.values.arithmetic import MAX_INT32, MIN_INT32, ceiling32, truncated32, wrap32
 
 
 class Direction(IntEnum):

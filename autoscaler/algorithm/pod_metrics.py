@@ -1,10 +1,10 @@
 """Verdicts of the metrics that have a number for each pod: Resource, ContainerResource and Pods."""
 
 from autoscaler.algorithm.calculate import NO_METRICS, NO_PODS, AverageYardstick, UtilizationYardstick, from_pods
+from autoscaler.algorithm.metric_context import Failure, Scene, due_to_pods, taken
 from autoscaler.algorithm.pods import sort_pods
 from autoscaler.algorithm.requests import requests_of
-from autoscaler.algorithm.scene import Failure, Scene, due_to_pods, taken
-from autoscaler.quantity import BINARY_SI, DECIMAL_SI, Quantity
+from autoscaler.types.metric_result import Answer, Calculation, Incalculable, Proposal, Trouble
 from autoscaler.types.observation import PodReading, Reading
 from autoscaler.types.spec import (
     CONTAINER_RESOURCE,
@@ -22,7 +22,7 @@ from autoscaler.types.status import (
     PodsMetricStatus,
     ResourceMetricStatus,
 )
-from autoscaler.types.verdict import Answer, Calculation, Incalculable, Proposal, Trouble
+from autoscaler.values.quantity import BINARY_SI, DECIMAL_SI, Quantity
 
 FAILED_RESOURCE = "FailedGetResourceMetric"
 FAILED_CONTAINER_RESOURCE = "FailedGetContainerResourceMetric"

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from autoscaler.settings import Settings
+from autoscaler.types.metric_result import PodGroups
 from autoscaler.types.observation import Pod, PodSample
 from autoscaler.types.status import FALSE, TRUE
-from autoscaler.types.verdict import PodGroups
 
 
 def sort_pods(

@@ -1,12 +1,12 @@
 """One metric and its reading become a verdict: the replicas it asks for, or why it has no say."""
 
+from autoscaler.algorithm.metric_context import Scene
 from autoscaler.algorithm.pod_metrics import propose_container_resource, propose_pods, propose_resource
-from autoscaler.algorithm.scene import Scene
 from autoscaler.algorithm.workload_metrics import propose_external, propose_object
-from autoscaler.selector import go_syntax
+from autoscaler.types.metric_result import Answer, Trouble, Unavailable
 from autoscaler.types.observation import Reading
 from autoscaler.types.spec import CONTAINER_RESOURCE, EXTERNAL, OBJECT, PODS, RESOURCE, VALUE, Metric, MetricTarget
-from autoscaler.types.verdict import Answer, Trouble, Unavailable
+from autoscaler.values.selector import go_syntax
 
 UNKNOWN_SOURCE = "InvalidMetricSourceType"
 

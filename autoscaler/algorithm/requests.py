@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from autoscaler.arithmetic import wrap64
-from autoscaler.quantity import Quantity
+from autoscaler.types.metric_result import Incalculable
 from autoscaler.types.observation import Pod
-from autoscaler.types.verdict import Incalculable
+from autoscaler.values.arithmetic import wrap64
+from autoscaler.values.quantity import Quantity
 
 _SIDECAR = "Always"
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from autoscaler.algorithm.conditions import NO_SELECTOR, Finding, selector_refused, warning
-from autoscaler.selector import Selector
 from autoscaler.types.decision import Event
 from autoscaler.types.observation import Observation, Pod, ScaleTarget
 from autoscaler.types.record import Record
+from autoscaler.values.selector import Selector
 
 
 class Refusal(Record):

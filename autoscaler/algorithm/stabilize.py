@@ -13,7 +13,7 @@ from autoscaler.settings import Settings
 from autoscaler.types.history import Recommendation
 from autoscaler.types.record import Record
 from autoscaler.types.spec import Behavior
-from autoscaler.types.working import Stabilized
+from autoscaler.types.steps import Stabilized
 
 
 class Steadied(Record):

@@ -1,10 +1,10 @@
 """Finds the target's scale in what was seen."""
 
 from autoscaler.algorithm import conditions
-from autoscaler.algorithm.draft import Draft
+from autoscaler.algorithm.decision_builder import Draft
 from autoscaler.algorithm.zero import minimum_of
 from autoscaler.types.observation import Hop, ScaleTarget, TargetUnreadable
-from autoscaler.types.working import TargetSeen
+from autoscaler.types.steps import TargetSeen
 
 
 def find_target(draft: Draft) -> ScaleTarget | TargetUnreadable:

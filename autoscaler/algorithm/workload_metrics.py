@@ -1,13 +1,13 @@
 """Verdicts of the metrics that have one number for the whole workload: Object and External."""
 
 from autoscaler.algorithm import calculate
-from autoscaler.algorithm.scene import Failure, Scene, due_to_pods, taken
-from autoscaler.quantity import Quantity
-from autoscaler.selector import go_syntax
+from autoscaler.algorithm.metric_context import Failure, Scene, due_to_pods, taken
+from autoscaler.types.metric_result import Answer, Calculation, Incalculable, Proposal, Trouble
 from autoscaler.types.observation import BadSelector, ExternalReading, ObjectReading, Reading
 from autoscaler.types.spec import AVERAGE_VALUE, EXTERNAL, OBJECT, VALUE, ExternalSource, MetricTarget, ObjectSource
 from autoscaler.types.status import ExternalMetricStatus, MetricStatus, MetricValue, ObjectMetricStatus
-from autoscaler.types.verdict import Answer, Calculation, Incalculable, Proposal, Trouble
+from autoscaler.values.quantity import Quantity
+from autoscaler.values.selector import go_syntax
 
 FAILED_OBJECT = "FailedGetObjectMetric"
 FAILED_EXTERNAL = "FailedGetExternalMetric"

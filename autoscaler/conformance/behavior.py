@@ -10,13 +10,13 @@ from autoscaler.algorithm import conditions
 from autoscaler.algorithm.conditions import Finding
 from autoscaler.algorithm.limit import legacy_rate, limit, remember_rescale
 from autoscaler.algorithm.stabilize import stabilize, windows
-from autoscaler.conformance.given import EPOCH, Json
+from autoscaler.conformance.inputs import EPOCH, Json
 from autoscaler.conformance.result import Case, Difference, Document, compare
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import Settings
 from autoscaler.types.history import History, Recommendation, ScaleEvent
 from autoscaler.types.spec import Spec
-from autoscaler.types.working import Limited, Stabilized
+from autoscaler.types.steps import Limited, Stabilized
 from autoscaler.wire import decode_spec, encode_spec
 
 Outputs = dict[str, object]

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from autoscaler.conformance.result import Case, Difference, Document, compare
-from autoscaler.quantity import BINARY_SI, DECIMAL_SI, Quantity, QuantityError
+from autoscaler.values.quantity import BINARY_SI, DECIMAL_SI, Quantity, QuantityError
 
 _INPUTS: Final = {"parse": ("s",), "arithmetic": ("a", "b"), "format": ("v",)}
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
 
-from autoscaler.conformance.given import EPOCH, Json
+from autoscaler.conformance.inputs import EPOCH, Json
 from autoscaler.conformance.result import Case, Difference, Document, compare
 from autoscaler.controller.queue import WorkQueue
 

@@ -7,18 +7,18 @@ from functools import partial
 from msgspec.structs import replace
 
 from autoscaler.algorithm.decide import decide
-from autoscaler.algorithm.outcome import after_failed_rescale, after_failed_status_write
 from autoscaler.algorithm.selection import who_selects
-from autoscaler.conformance import given
-from autoscaler.conformance.given import Json
+from autoscaler.algorithm.write_failures import after_failed_rescale, after_failed_status_write
+from autoscaler.conformance import inputs
+from autoscaler.conformance.inputs import Json
 from autoscaler.conformance.result import Case, Difference, Document, compare
-from autoscaler.selector import Selector, SelectorError, parse
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision, Event
 from autoscaler.types.history import History, Recommendation, ScaleEvent
 from autoscaler.types.observation import Hop, Observation, Pod, ScaleTarget, TargetUnreadable
 from autoscaler.types.status import Status
+from autoscaler.values.selector import Selector, SelectorError, parse
 from autoscaler.wire import decode_autoscaler, decode_spec, encode_status
 
 MOST_SCALE_WRITES = 5
@@ -85,17 +85,17 @@ class Replay:
         )
         self._autoscaler: Autoscaler | None = decode_autoscaler(trace["hpa"])
         self._pods: dict[str, Pod] = {}
-        self._now = given.EPOCH
+        self._now = inputs.EPOCH
         self._past = History(
             tuple(
-                Recommendation(one["replicas"], given.moment(-one["age"]))
+                Recommendation(one["replicas"], inputs.moment(-one["age"]))
                 for one in trace.get("initialRecommendations") or ()
             )
         )
 
     def step(self, step: Json) -> Json:
         """Take one step, and say what the controller did."""
-        self._now = given.moment(step["t"])
+        self._now = inputs.moment(step["t"])
         self._change_world(step)
         if self._autoscaler is None:
             self._past = History()
@@ -128,7 +128,7 @@ class Replay:
             self._autoscaler = replace(self._autoscaler, spec=decode_spec(step["hpaSpec"]), metadata=metadata)
         for one in step.get("podsSet") or ():
             template = self._trace["podTemplates"].get(one.get("tmpl"), {})
-            self._pods[one["name"]] = given.pod({**template, **one})
+            self._pods[one["name"]] = inputs.pod({**template, **one})
         for name in step.get("podsDelete") or ():
             self._pods.pop(name, None)
 
@@ -173,7 +173,7 @@ class Replay:
         return Observation(
             target,
             pods,
-            tuple(given.reading_of(metric, step["metrics"]) for metric in autoscaler.spec.metrics or ()),
+            tuple(inputs.reading_of(metric, step["metrics"]) for metric in autoscaler.spec.metrics or ()),
             who_selects(pods, self._selectors(autoscaler, selector)),
         )
 
@@ -224,7 +224,7 @@ def _printed(status: Status) -> Json:
     return {
         "currentReplicas": status.current_replicas,
         "desiredReplicas": status.desired_replicas,
-        "lastScaleTime": given.seconds_of(status.last_scale_time),
+        "lastScaleTime": inputs.seconds_of(status.last_scale_time),
         "observedGeneration": status.observed_generation,
         "currentMetrics": sent["currentMetrics"],
         "conditions": [
@@ -233,7 +233,7 @@ def _printed(status: Status) -> Json:
                 "status": one.status,
                 "reason": one.reason,
                 "message": one.message,
-                "lastTransitionTime": given.seconds_of(one.last_transition_time),
+                "lastTransitionTime": inputs.seconds_of(one.last_transition_time),
             }
             for one in status.conditions
         ],

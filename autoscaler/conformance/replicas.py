@@ -6,18 +6,18 @@ from functools import partial
 
 from msgspec import convert
 
+from autoscaler.algorithm.metric_context import Scene
 from autoscaler.algorithm.pods import sort_pods
 from autoscaler.algorithm.propose import propose
-from autoscaler.algorithm.scene import Scene
-from autoscaler.conformance import given
-from autoscaler.conformance.given import EPOCH, Json
+from autoscaler.conformance import inputs
+from autoscaler.conformance.inputs import EPOCH, Json
 from autoscaler.conformance.result import Case, Difference, Document, compare
-from autoscaler.quantity import Quantity
-from autoscaler.selector import LabelSelector, from_label_selector, parse
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types import spec
+from autoscaler.types.metric_result import Proposal, Tolerance, Unavailable, Verdict
 from autoscaler.types.observation import Pod, PodReading, Reading, ScaleTarget
-from autoscaler.types.verdict import Proposal, Tolerance, Unavailable, Verdict
+from autoscaler.values.quantity import Quantity
+from autoscaler.values.selector import LabelSelector, from_label_selector, parse
 
 _TIMELESS = ("objectValue", "externalValue")
 """Upstream drops the timestamp of these."""
@@ -38,7 +38,7 @@ def cases(document: Document) -> Iterator[Case]:
 
 def _differences(case: Json, namespace: str) -> Iterator[Difference]:
     metric = _metric(case)
-    reading = given.reading_of(metric, case["metrics"])
+    reading = inputs.reading_of(metric, case["metrics"])
     scene = _scene(case, namespace)
     verdict = propose(metric, reading, scene)
     expected = {key: value for key, value in case["expect"].items() if key != "platformDependent"}
@@ -56,7 +56,7 @@ def _outputs(case: Json, verdict: Verdict, reading: Reading, scene: Scene) -> di
             "replicas": verdict.replicas,
             "usage": verdict.calculation.usage,
             "utilization": verdict.calculation.utilization,
-            "timestamp": None if case["method"] in _TIMELESS else given.seconds_of(getattr(reading, "at", None)),
+            "timestamp": None if case["method"] in _TIMELESS else inputs.seconds_of(getattr(reading, "at", None)),
         }
     if isinstance(reading, PodReading):
         groups = sort_pods(scene.pods, reading.samples, case.get("resource", ""), scene.settings, scene.now)
@@ -122,7 +122,7 @@ def _scene(case: Json, namespace: str) -> Scene:
 
 def _selected(case: Json) -> tuple[Pod, ...]:
     selector = parse(case["selector"])
-    pods = (given.pod(one) for one in case["pods"])
+    pods = (inputs.pod(one) for one in case["pods"])
     return tuple(pod for pod in pods if selector.matches(pod.labels))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import convert
 
 from autoscaler.conformance.result import Case, Difference, Document, compare
-from autoscaler.selector import (
+from autoscaler.values.selector import (
     LabelSelector,
     Selector,
     SelectorError,

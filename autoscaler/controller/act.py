@@ -11,13 +11,13 @@ process can end between any two writes.
 from msgspec.structs import replace
 
 from autoscaler.algorithm.conditions import SCALED_TO_ZERO
-from autoscaler.algorithm.outcome import after_failed_rescale, after_failed_status_write
+from autoscaler.algorithm.write_failures import after_failed_rescale, after_failed_status_write
 from autoscaler.controller import persistence
-from autoscaler.controller.memory import Entry
-from autoscaler.controller.world import World
+from autoscaler.controller.dependencies import World
+from autoscaler.controller.state import Entry
+from autoscaler.kube.client_go_messages import in_words
 from autoscaler.kube.errors import KubeError
 from autoscaler.kube.scale import NotRescaled
-from autoscaler.kube.words import in_words
 from autoscaler.settings import Settings
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision

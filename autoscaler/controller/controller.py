@@ -15,14 +15,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from autoscaler.controller.act import Deposed
-from autoscaler.controller.lanes import Lanes
-from autoscaler.controller.load import Load
+from autoscaler.controller.dependencies import World
 from autoscaler.controller.observe import Observer
+from autoscaler.controller.overload import Load
 from autoscaler.controller.owners import NATIVE, POD_AUTOSCALER
 from autoscaler.controller.queue import WorkQueue
 from autoscaler.controller.reconcile import Reconciler
-from autoscaler.controller.report import Reporter
-from autoscaler.controller.world import World
+from autoscaler.controller.reporting import Reporter
+from autoscaler.controller.worker_pool import Lanes
 from autoscaler.kube.targets import TargetKey
 from autoscaler.ports import Audience, MetricChange
 from autoscaler.settings import FeatureGates, Settings

@@ -13,14 +13,13 @@ from msgspec.structs import replace
 from autoscaler import readings
 from autoscaler.algorithm.conditions import SCALED_TO_ZERO
 from autoscaler.algorithm.zero import Ask, choose_route
+from autoscaler.controller.dependencies import World
 from autoscaler.controller.owners import Owners
-from autoscaler.controller.plan import ClusterRead, ExternalRead, Plan, Read
+from autoscaler.controller.reconcile_plan import ClusterRead, ExternalRead, Plan, Read
 from autoscaler.controller.selectors import Selectors, parsed
-from autoscaler.controller.world import World
+from autoscaler.kube.client_go_messages import in_words
 from autoscaler.kube.errors import KubeError
-from autoscaler.kube.words import in_words
 from autoscaler.readings import MetricsApi
-from autoscaler.selector import Selector, SelectorError
 from autoscaler.settings import FeatureGates
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.observation import (
@@ -33,6 +32,7 @@ from autoscaler.types.observation import (
 )
 from autoscaler.types.spec import EXTERNAL
 from autoscaler.types.status import TRUE
+from autoscaler.values.selector import Selector, SelectorError
 
 DEADLINE: Final = timedelta(seconds=10)
 """For all facts of a pass together; the next one comes after fifteen seconds."""

@@ -11,20 +11,20 @@ from msgspec.structs import replace
 
 from autoscaler.algorithm.conditions import SCALED_TO_ZERO
 from autoscaler.algorithm.decide import decide
-from autoscaler.algorithm.refuse import refuse
+from autoscaler.algorithm.invalid_spec import refuse
 from autoscaler.controller import persistence
 from autoscaler.controller.act import act, say, with_unsaid
-from autoscaler.controller.memory import Entry, Memory
+from autoscaler.controller.dependencies import World
 from autoscaler.controller.observe import Observer
 from autoscaler.controller.owners import POD_AUTOSCALER
-from autoscaler.controller.plan import Plan, Plans
-from autoscaler.controller.report import Reporter
-from autoscaler.controller.world import World
+from autoscaler.controller.reconcile_plan import Plan, Plans
+from autoscaler.controller.reporting import Reporter
+from autoscaler.controller.state import Entry, Memory
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 from autoscaler.types.status import TRUE
-from autoscaler.types.working import Held, MetricFailed
+from autoscaler.types.steps import Held, MetricFailed
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from datetime import timedelta
 from typing import Final
 
 from autoscaler.controller.controller import Controller
-from autoscaler.controller.report import state_of
-from autoscaler.controller.world import World
+from autoscaler.controller.dependencies import World
+from autoscaler.controller.reporting import state_of
 from autoscaler.kube.autoscalers import StatusWriter, watch_native, watch_podautoscalers
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import Connection

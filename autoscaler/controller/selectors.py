@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from autoscaler.algorithm.selection import who_selects
-from autoscaler.selector import Selector, parse
 from autoscaler.types.observation import Pod
+from autoscaler.values.selector import Selector, parse
 
 Pair: TypeAlias = tuple[str, str]
 """A label that a selector insists on: its key and its value."""

@@ -10,8 +10,8 @@ from datetime import timedelta
 from typing import Final
 
 from autoscaler.kube.client import Json, KubeClient
+from autoscaler.kube.client_go_messages import in_words
 from autoscaler.kube.errors import KubeError, NotFound
-from autoscaler.kube.words import in_words
 from autoscaler.types.record import Record
 
 _LOOK_AGAIN: Final = timedelta(seconds=10)

@@ -7,8 +7,8 @@ from typing import Final
 
 from autoscaler.kube.client import Json
 from autoscaler.kube.pod import moment
-from autoscaler.quantity import Quantity
 from autoscaler.readings import PodUsage, PodValue
+from autoscaler.values.quantity import Quantity
 
 _LONG_AGO: Final = datetime(1, 1, 1, tzinfo=UTC)
 """What a time that was left out stands for in Kubernetes."""

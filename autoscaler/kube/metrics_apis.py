@@ -9,16 +9,16 @@ from urllib.parse import quote
 
 from autoscaler import readings
 from autoscaler.kube.client import Json, KubeClient
+from autoscaler.kube.client_go_messages import group_resource, in_words
 from autoscaler.kube.custom_metrics import GROUP, CustomMetricsVersion, NoCustomMetrics
 from autoscaler.kube.discovery import Discovery, NoMatch, split_api_version
 from autoscaler.kube.errors import Forbidden, KubeError, NotFound, Unauthorized
 from autoscaler.kube.metric_items import decode_pod_value, decode_usage, items_of, milli, moment_of
-from autoscaler.kube.words import group_resource, in_words
-from autoscaler.quantity import QuantityError
 from autoscaler.readings import MetricsApi
-from autoscaler.selector import LabelSelector, Selector, SelectorError, from_label_selector
 from autoscaler.types.observation import BadSelector, FailureClass, Reading, Unreadable
 from autoscaler.types.spec import Metric, MetricIdentifier, ObjectSource
+from autoscaler.values.quantity import QuantityError
+from autoscaler.values.selector import LabelSelector, Selector, SelectorError, from_label_selector
 
 _RESOURCE: Final = "/apis/metrics.k8s.io/v1beta1"
 _EXTERNAL: Final = "/apis/external.metrics.k8s.io/v1beta1"

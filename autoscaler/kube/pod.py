@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from autoscaler.kube.client import Json
-from autoscaler.quantity import Quantity
 from autoscaler.types.observation import Container, Pod
+from autoscaler.values.quantity import Quantity
 
 
 def decode_pod(content: Json) -> Pod:

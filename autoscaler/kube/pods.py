@@ -16,8 +16,8 @@ from autoscaler.kube.errors import Unavailable
 from autoscaler.kube.pod import decode_pod
 from autoscaler.kube.store import Store
 from autoscaler.kube.watch import Watched
-from autoscaler.selector import Selector
 from autoscaler.types.observation import Pod
+from autoscaler.values.selector import Selector
 
 _PATIENCE: Final = timedelta(seconds=5)
 _MOST_WATCHES: Final = 16

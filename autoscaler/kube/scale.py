@@ -12,11 +12,11 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from autoscaler.kube.client import Json, KubeClient
+from autoscaler.kube.client_go_messages import NO_RESOURCE, group_resource, in_words, not_found
 from autoscaler.kube.discovery import Discovery, NoMatch, Resource
 from autoscaler.kube.errors import Conflict, KubeError, NotFound
 from autoscaler.kube.scale_paths import SeenScale, decode_scale
 from autoscaler.kube.targets import Targets, target_of
-from autoscaler.kube.words import NO_RESOURCE, group_resource, in_words, not_found
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.observation import Hop, ScaleTarget, TargetUnreadable
 from autoscaler.types.record import Record

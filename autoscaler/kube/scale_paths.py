@@ -9,10 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from autoscaler.kube.client import Json
-from autoscaler.requirement import DOUBLE_EQUALS, EQUALS, GREATER_THAN, LESS_THAN, NOT_EQUALS, NOT_IN
-from autoscaler.selector import LabelSelector, Requirement, Selector, SelectorError, from_label_selector, parse
 from autoscaler.types.observation import ScaleTarget, TargetUnreadable
 from autoscaler.types.record import Record
+from autoscaler.values.requirement import DOUBLE_EQUALS, EQUALS, GREATER_THAN, LESS_THAN, NOT_EQUALS, NOT_IN
+from autoscaler.values.selector import LabelSelector, Requirement, Selector, SelectorError, from_label_selector, parse
 
 _PLAIN: Final = {DOUBLE_EQUALS: EQUALS, NOT_EQUALS: NOT_IN}
 """Two operators are written another way by a client that reads a selector and prints it again."""

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from autoscaler.types.bound import Bound, bound_by, next_change
 from autoscaler.types.history import History
+from autoscaler.types.limiting_factor import Bound, bound_by, next_change
 from autoscaler.types.record import Record
 from autoscaler.types.status import Status
-from autoscaler.types.working import Step
+from autoscaler.types.steps import Step
 
 
 class Event(Record):

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias
 
-from autoscaler.quantity import Quantity
 from autoscaler.types.record import Record
+from autoscaler.values.quantity import Quantity
 
 
 class Container(Record):

@@ -9,9 +9,9 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta
 
-from autoscaler.quantity import Quantity
-from autoscaler.selector import LabelSelector
 from autoscaler.types.record import Record
+from autoscaler.values.quantity import Quantity
+from autoscaler.values.selector import LabelSelector
 
 Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 """A whole number as wide as the API's; a wider one does not decode."""

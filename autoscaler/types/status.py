@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Final
 
-from autoscaler.quantity import Quantity
 from autoscaler.types.record import Record
 from autoscaler.types.spec import MetricIdentifier, ObjectReference
+from autoscaler.values.quantity import Quantity
 
 TRUE: Final = "True"
 FALSE: Final = "False"

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from autoscaler.defaults import with_defaults
-from autoscaler.selector import SelectorError, from_label_selector
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.record import Record
 from autoscaler.types.spec import (
@@ -19,6 +18,7 @@ from autoscaler.types.spec import (
     MetricTarget,
     Spec,
 )
+from autoscaler.values.selector import SelectorError, from_label_selector
 
 
 class Advice(Record):

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from autoscaler.names import (
+from autoscaler.types.autoscaler import Metadata
+from autoscaler.validation.problem import Problem, Word, invalid, required, too_long
+from autoscaler.values.names import (
     annotation_key_problems,
     dns_label_problems,
     dns_subdomain_problems,
@@ -13,8 +15,6 @@ from autoscaler.names import (
     path_segment_prefix_problems,
     path_segment_problems,
 )
-from autoscaler.types.autoscaler import Metadata
-from autoscaler.validation.problem import Problem, Word, invalid, required, too_long
 
 MOST_ANNOTATION_BYTES: Final = 256 * 1024
 

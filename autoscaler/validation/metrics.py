@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-from autoscaler.names import path_segment_problems
 from autoscaler.types.record import Record
 from autoscaler.types.spec import (
     CONTAINER_RESOURCE,
@@ -22,6 +21,7 @@ from autoscaler.validation.problem import Problem, forbidden, invalid, not_suppo
 from autoscaler.validation.reference import ApiVersionRule, reference_problems
 from autoscaler.validation.resource import container_resource_problems, resource_problems
 from autoscaler.validation.target import target_problems
+from autoscaler.values.names import path_segment_problems
 
 _FIELD_OF: Final = {
     OBJECT: "object",

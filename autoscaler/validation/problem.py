@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Final, TypeAlias
 
-from autoscaler.names import quoted
-from autoscaler.quantity import Quantity
 from autoscaler.types.record import Record
+from autoscaler.values.names import quoted
+from autoscaler.values.quantity import Quantity
 
 
 class Kind(Enum):

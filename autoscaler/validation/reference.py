@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from autoscaler.names import path_segment_problems
 from autoscaler.types.record import Record
 from autoscaler.types.spec import ObjectReference
 from autoscaler.validation.problem import Problem, invalid, required
+from autoscaler.values.names import path_segment_problems
 
 
 class ApiVersionRule(Record):

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from autoscaler.names import container_resource_problems as container_resource_name_problems
-from autoscaler.names import dns_label_problems
 from autoscaler.types.spec import ContainerResourceSource, MetricTarget, ResourceSource
 from autoscaler.validation.problem import Problem, Word, forbidden, invalid, required
 from autoscaler.validation.target import target_problems
+from autoscaler.values.names import container_resource_problems as container_resource_name_problems
+from autoscaler.values.names import dns_label_problems
 
 
 def resource_problems(source: ResourceSource, path: str) -> Iterator[Problem]:

@@ -6,7 +6,6 @@ both; ``problems`` gives the first list, ``as_api_server_lists_them`` the final 
 
 from collections.abc import Iterable, Iterator
 
-from autoscaler.names import quoted
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.spec import Spec
@@ -17,6 +16,7 @@ from autoscaler.validation.metadata import (
 )
 from autoscaler.validation.problem import Kind, Problem, invalid, required
 from autoscaler.validation.spec import fewest_replicas, rules_for, spec_problems
+from autoscaler.values.names import quoted
 
 
 def problems(

@@ -4,12 +4,12 @@ from typing import Final, Self, TypeVar
 
 import msgspec
 
-from autoscaler.quantity import Quantity
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.spec import Spec
 from autoscaler.types.status import Status
+from autoscaler.values.quantity import Quantity
+from autoscaler.wire.decode_error import DecodeError, Fault, in_words, refused, unknown
 from autoscaler.wire.document import as_kubernetes_reads_it, unknown_keys
-from autoscaler.wire.fault import DecodeError, Fault, in_words, refused, unknown
 
 T = TypeVar("T")
 

@@ -8,11 +8,11 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from autoscaler.quantity import Quantity
-from autoscaler.selector import LabelSelectorRequirement
 from autoscaler.types import spec, status
 from autoscaler.types.spec import Spec
 from autoscaler.types.status import Status
+from autoscaler.values.quantity import Quantity
+from autoscaler.values.selector import LabelSelectorRequirement
 
 Json: TypeAlias = dict[str, Any]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.types.working import Hold, Limit
+from autoscaler.types.steps import Hold, Limit
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "autoscaler" / "algorithm").glob("*.py"))

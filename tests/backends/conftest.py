@@ -12,12 +12,12 @@ from blockbuster import BlockBuster, blockbuster_ctx
 
 from adapter.app import clock
 from adapter.backends.backend import Backend
-from adapter.backends.opening import opened
-from adapter.config import Config, decode
-from adapter.rules.fill import Query, whole
+from adapter.backends.loader import opened
+from adapter.config.model import Config, decode
+from adapter.rules.query_builder import Query, whole
 from adapter.sample import RawSample
 from tests.backends.contract import ContractPeer, Json, every_peer
-from tests.backends.hop import hop
+from tests.backends.faulty_proxy import hop
 
 NAME = "it"
 

@@ -17,7 +17,7 @@ import pytest
 
 from autoscaler.types.observation import FailureClass
 from tests.backends import peers
-from tests.backends.hop import Hop
+from tests.backends.faulty_proxy import Hop
 
 Json = dict[str, Any]
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import boto3
 
 from tests.backends.contract import HttpPeer, Json
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.control_plane.cluster import free_port
 from tests.control_plane.process import Program
 

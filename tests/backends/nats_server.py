@@ -15,7 +15,7 @@ import nats
 from nats.js import JetStreamContext
 
 from tests.backends.contract import require
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.control_plane.cluster import free_port
 from tests.control_plane.process import Program
 

@@ -9,7 +9,7 @@ from typing import Any
 import redis
 
 from tests.backends.contract import require
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.control_plane.cluster import free_port
 from tests.control_plane.process import Program
 

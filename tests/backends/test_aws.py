@@ -19,7 +19,7 @@ from adapter.errors import BackendError, BackendTimedOut, BackendUnauthorized, B
 from autoscaler.types.observation import FailureClass
 from tests.backends.conftest import Opened, backend_of, configured
 from tests.backends.contract import Json
-from tests.backends.hop import hop
+from tests.backends.faulty_proxy import hop
 from tests.backends.moto_server import ACCOUNT, Key
 from tests.backends.peers.sqs import Peer
 from tests.control_plane.certificates import Authority
@@ -420,7 +420,7 @@ async def test_nobody_is_followed_elsewhere(peer: Peer, status: int) -> None:
 async def test_an_answer_that_is_too_large_is_refused_before_it_fills_the_memory(
     peer: Peer, monkeypatch: pytest.MonkeyPatch, *, told: bool
 ) -> None:
-    monkeypatch.setattr("adapter.backends.asking.aws.session.LARGEST", 1000)
+    monkeypatch.setattr("adapter.backends.connection.aws.session.LARGEST", 1000)
     if told:
         peer.hop.answer_http(200, b"x" * 5000)
     else:

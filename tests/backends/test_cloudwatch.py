@@ -11,8 +11,8 @@ import pytest
 
 from adapter.app import clock
 from adapter.backends.backend import Aligned
-from adapter.backends.entry import price_per_day
-from adapter.backends.opening import opened as backend_opened
+from adapter.backends.configuration import price_per_day
+from adapter.backends.loader import opened as backend_opened
 from adapter.errors import BackendError, BackendRefused, BackendUnauthorized, BadQuery, ConfigInvalid
 from adapter.sample import RawSample
 from autoscaler.types.observation import FailureClass

@@ -9,7 +9,7 @@ import pytest
 
 from adapter.app import clock
 from adapter.backends.backend import Aligned
-from adapter.backends.datadog.limits import Limits
+from adapter.backends.datadog.rate_limit_headers import Limits
 from adapter.backends.datadog.request import renamed
 from adapter.errors import BackendError, ConfigInvalid
 from autoscaler.types.observation import FailureClass

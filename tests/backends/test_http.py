@@ -12,13 +12,13 @@ import pytest
 
 from adapter.app import clock
 from adapter.backends.backend import Backend
-from adapter.backends.opening import opened
-from adapter.config import decode
+from adapter.backends.loader import opened
+from adapter.config.model import decode
 from adapter.errors import BackendError, BackendTimedOut
-from adapter.rules.fill import whole
+from adapter.rules.query_builder import whole
 from autoscaler.types.observation import FailureClass
 from tests.control_plane.certificates import Authority
-from tests.prometheus.trouble import Trouble, trouble
+from tests.prometheus.failing_server import Trouble, trouble
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

@@ -14,12 +14,12 @@ from aiokafka.admin import RecordsToDelete
 from cryptography.hazmat.primitives import serialization
 
 from adapter.app import clock
-from adapter.backends.opening import opened
+from adapter.backends.loader import opened
 from adapter.errors import BackendError, ConfigInvalid
 from autoscaler.types.observation import FailureClass
 from tests.backends.conftest import Opened, backend_of, configured, question
 from tests.backends.contract import Json
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.backends.kafka_server import READER, Admin, KafkaServer
 from tests.backends.peers.kafka import Peer
 from tests.control_plane.certificates import Authority, Credentials

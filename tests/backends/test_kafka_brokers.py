@@ -10,7 +10,7 @@ import pytest
 from adapter.errors import BackendError
 from autoscaler.types.observation import FailureClass
 from tests.backends.conftest import Opened, backend_of
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.backends.kafka_server import Admin, KafkaServer
 from tests.backends.peers.kafka import Peer
 

@@ -1,4 +1,4 @@
-"""How lag is counted, of partitions of every kind; and what Kafka may answer."""
+"""How lag is counted, of partitions of every kind; and what Kafka may parse."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from adapter.backends.asking.address import Address
-from adapter.backends.kafka import answer
-from adapter.backends.kafka.answer import Place
+from adapter.backends.connection.address import Address
+from adapter.backends.kafka import parse
 from adapter.backends.kafka.lag import Offsets, Progress, lag, samples, wanted
+from adapter.backends.kafka.parse import Place
 from adapter.backends.kafka.settings import KafkaParameters, ranges
 from adapter.errors import BackendError
 from autoscaler.types.observation import FailureClass
@@ -118,7 +118,7 @@ def test_who_leads_is_read_and_who_is_not_known_is_nobody() -> None:
         (3, "gone", False, []),
         (0, "nobody asked", False, [(0, 0, 1, [1], [1])]),
     )
-    leaders = answer.layout(said, ("orders", "gone")).leaders
+    leaders = parse.layout(said, ("orders", "gone")).leaders
     assert leaders == {Place("orders", 0): Address("a", 9092), Place("orders", 1): None, Place("orders", 2): None}
 
 
@@ -133,27 +133,27 @@ def test_who_leads_is_read_and_who_is_not_known_is_nobody() -> None:
 )
 def test_errors_of_topics_are_told_by_their_class(code: int, kind: FailureClass) -> None:
     with pytest.raises(BackendError) as caught:
-        answer.layout(metadata((code, "orders", False, [])), ("orders",))
+        parse.layout(metadata((code, "orders", False, [])), ("orders",))
     assert caught.value.failure is kind
 
 
 def test_offsets_are_what_was_committed() -> None:
     said = SimpleNamespace(error_code=0, topics=[("orders", [(0, 5, "", 0), (1, -1, "", 0), (2, -1, "", 3)])])
-    assert answer.offsets(said) == {PLACE: 5}
+    assert parse.offsets(said) == {PLACE: 5}
     for code, partition_code in ((30, 0), (0, 88)):
         with pytest.raises(BackendError):
-            answer.offsets(SimpleNamespace(error_code=code, topics=[("orders", [(0, 5, "", partition_code)])]))
+            parse.offsets(SimpleNamespace(error_code=code, topics=[("orders", [(0, 5, "", partition_code)])]))
 
 
 def test_an_end_that_moves_to_another_leader_is_not_known() -> None:
     said = SimpleNamespace(topics=[("orders", [(0, 0, -1, 9, 0), (1, 6, -1, -1, 0), (2, 5, -1, -1, 0)])])
-    assert answer.ends(said) == {PLACE: 9}
+    assert parse.ends(said) == {PLACE: 9}
     for code, offset in ((29, -1), (0, -1)):
         with pytest.raises(BackendError):
-            answer.ends(SimpleNamespace(topics=[("orders", [(0, code, -1, offset, 0)])]))
+            parse.ends(SimpleNamespace(topics=[("orders", [(0, code, -1, offset, 0)])]))
 
 
 def test_a_coordinator_that_is_not_there_is_refused() -> None:
     with pytest.raises(BackendError) as caught:
-        answer.coordinator(SimpleNamespace(error_code=15, host="", port=-1))
+        parse.coordinator(SimpleNamespace(error_code=15, host="", port=-1))
     assert caught.value.message == "the group's coordinator is not available"

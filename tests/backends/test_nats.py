@@ -10,7 +10,7 @@ from adapter.errors import BackendError, ConfigInvalid
 from autoscaler.types.observation import FailureClass
 from tests.backends.conftest import Opened, backend_of, configured
 from tests.backends.contract import Json
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.backends.nats_keys import Key, creds
 from tests.backends.nats_server import RIGHTS, Admin, NatsServer
 from tests.backends.peers.nats import Peer

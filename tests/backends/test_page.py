@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapter.backends.entry import backend_kinds
+from adapter.backends.configuration import backend_kinds
 from tests.backends.contract import every_peer
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapter.app import clock
-from adapter.config import decode
+from adapter.config.model import decode
 from adapter.errors import BackendError, ConfigInvalid
 from adapter.sample import RawSample
 from autoscaler.types.observation import FailureClass

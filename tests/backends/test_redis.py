@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from adapter.config import decode
+from adapter.config.model import decode
 from adapter.errors import BackendError, ConfigInvalid
 from autoscaler.types.observation import FailureClass
 from tests.backends.conftest import Opened, backend_of, configured
 from tests.backends.contract import Json
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.backends.peers.redis import Peer
 from tests.backends.redis_server import RIGHTS, RedisServer
 from tests.control_plane.certificates import Authority

@@ -11,7 +11,7 @@ from redis.crc import key_slot
 from adapter.errors import BackendError
 from autoscaler.types.observation import FailureClass
 from tests.backends.conftest import Opened, backend_of
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.backends.peers.redis import Peer
 from tests.backends.redis_server import RIGHTS, RedisServer
 from tests.control_plane.cluster import free_port

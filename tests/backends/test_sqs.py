@@ -5,12 +5,12 @@ import math
 
 import pytest
 
-from adapter.backends.entry import price_per_day
+from adapter.backends.configuration import price_per_day
 from adapter.errors import BackendError, ConfigInvalid
 from autoscaler.types.observation import FailureClass
 from tests.backends.conftest import Opened, backend_of, configured
 from tests.backends.contract import Json
-from tests.backends.hop import Hop
+from tests.backends.faulty_proxy import Hop
 from tests.backends.moto_server import ACCOUNT
 from tests.backends.peers.sqs import Peer
 

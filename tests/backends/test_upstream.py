@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from adapter.api.access_log import AccessLog
-from adapter.api.debug import Debug
-from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.journal import Journal
-from adapter.api.server import Server
 from adapter.app import clock
-from adapter.backends.opening import opened
-from adapter.backends.upstream.values import samples
-from adapter.comparison import Answered, Verdict, compare
-from adapter.config import Limits, decode
+from adapter.backends.loader import opened
+from adapter.backends.upstream.parse import samples
+from adapter.config.loading import Loaded
+from adapter.config.model import Limits, decode
 from adapter.errors import BackendRefused, ConfigInvalid
-from adapter.loading import Loaded
+from adapter.metrics.comparison import Answered, Verdict, compare
+from adapter.metrics.pipeline import MetricSupply
 from adapter.sample import RawSample
-from adapter.supply import MetricSupply
+from adapter.server.access_log import AccessLog
+from adapter.server.accounting import Journal
+from adapter.server.debug_endpoints import Debug
+from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.server import Server
 from adapter.telemetry import Telemetry
-from autoscaler.selector import parse
+from autoscaler.values.selector import parse
 from tests.loopback import Loopback, loopback
 from tests.unit.adapter.served import Anyone
 

@@ -6,21 +6,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from adapter.api.access_log import AccessLog
-from adapter.api.debug import Debug
-from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.journal import Journal
-from adapter.api.page import Exhibits, Page
-from adapter.api.server import Server
 from adapter.backends.static import StaticBackend
-from adapter.config import Limits, decode
-from adapter.debug.shelf import Shelf
+from adapter.config.model import Limits, decode
+from adapter.debug.decision_log import Shelf
 from adapter.errors import BackendRefused
-from adapter.fetch import Fetcher
-from adapter.reader import RuleReader, Sources
-from adapter.rules.book import RuleBook
+from adapter.metrics.fetcher import Fetcher
+from adapter.metrics.reader import RuleReader, Sources
+from adapter.rules.rule_registry import RuleBook
+from adapter.server.access_log import AccessLog
+from adapter.server.accounting import Journal
+from adapter.server.debug_endpoints import Debug
+from adapter.server.debug_page import Exhibits, Page
+from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.server import Server
 from adapter.telemetry import Telemetry
-from autoscaler.selector import Selector
+from autoscaler.values.selector import Selector
 from tests.browser.story import END, HOSTILE
 from tests.fakes.backend import ScriptedBackend, raw
 from tests.unit.adapter.served import Anyone

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from adapter.debug.shelf import Shelf
+from adapter.debug.decision_log import Shelf
 from autoscaler.types.autoscaler import Autoscaler, Metadata
 from autoscaler.types.decision import Decision
 from autoscaler.types.observation import Observation, Reading, TargetUnreadable, Unreadable
 from autoscaler.types.spec import ObjectReference, Policy, Spec
-from tests.build import (
+from tests.builders import (
     AT_ONCE,
     Step,
     decide_once,

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from playwright.async_api import Page, expect
 
-from autoscaler.types.bound import Bound
+from autoscaler.types.limiting_factor import Bound
 from tests.browser.conftest import Browsing, Scheme
 from tests.browser.serving import ORDERS, Shown
 from tests.browser.story import HOSTILE, passes_on
-from tests.build import queue_of, unreadable
+from tests.builders import queue_of, unreadable
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 

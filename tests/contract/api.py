@@ -2,7 +2,7 @@
 
 import asyncio
 
-from adapter.demo.cluster import Cluster
+from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.client import Json, KubeClient
 from tests.control_plane.cluster import ControlPlane
 

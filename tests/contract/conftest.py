@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapter.demo.cluster import Cluster
+from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import connect
 from tests.contract.api import Api

@@ -12,11 +12,11 @@ from autoscaler.kube.pods import Pods
 from autoscaler.kube.scale import NotRescaled, Rescaled, ScaleClient
 from autoscaler.kube.scale_paths import decode_scale
 from autoscaler.kube.targets import TargetKey, Targets
-from autoscaler.selector import parse
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.observation import Hop, ScaleTarget, TargetUnreadable
+from autoscaler.values.selector import parse
 from tests.contract.api import Api
-from tests.contract.things import (
+from tests.contract.objects import (
     DEPLOYMENTS,
     WIDGETS,
     autoscaler_of,

@@ -13,7 +13,7 @@ from autoscaler.kube.errors import Expired
 from autoscaler.kube.store import Store
 from autoscaler.kube.watch import Progress, Watched
 from tests.contract.api import Api
-from tests.contract.things import beside, eventually, new_name
+from tests.contract.objects import beside, eventually, new_name
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SOON = timedelta(seconds=10)

@@ -4,7 +4,7 @@ import pytest
 
 from autoscaler.kube.errors import BadRequest, Conflict, KubeError, NotFound
 from tests.contract.api import Api
-from tests.contract.things import DEPLOYMENTS, WIDGETS, define, deployment, new_name, widget, widget_definition
+from tests.contract.objects import DEPLOYMENTS, WIDGETS, define, deployment, new_name, widget, widget_definition
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"

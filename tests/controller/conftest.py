@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.control_plane.cluster import ControlPlane
-from tests.controller.real import alone
-from tests.controller.stage import Stage, staging
+from tests.controller.harness import Stage, staging
+from tests.controller.real_cluster import alone
 
 
 @pytest.fixture

@@ -10,16 +10,16 @@ from typing import Any, Self
 
 from prometheus_client import CollectorRegistry
 
-from adapter.demo.cluster import Cluster
-from adapter.demo.kinds import Kind
-from adapter.demo.refusals import Refused
-from autoscaler.conformance import given
+from adapter.fakecluster.api_errors import Refused
+from adapter.fakecluster.cluster import Cluster
+from adapter.fakecluster.kinds import Kind
+from autoscaler.conformance import inputs
 from autoscaler.conformance.reconcile import _CONFLICT, _PLURALS, _printed, _told
+from autoscaler.controller.dependencies import World
 from autoscaler.controller.observe import Observer
-from autoscaler.controller.plan import make_plan
 from autoscaler.controller.reconcile import Reconciler
-from autoscaler.controller.report import Reporter
-from autoscaler.controller.world import World
+from autoscaler.controller.reconcile_plan import make_plan
+from autoscaler.controller.reporting import Reporter
 from autoscaler.kube.autoscalers import StatusWriter, watch_native, watch_podautoscalers
 from autoscaler.kube.discovery import Discovery
 from autoscaler.kube.pods import Pods
@@ -32,7 +32,7 @@ from autoscaler.types.decision import Event
 from autoscaler.types.spec import Metric
 from autoscaler.wire import decode_autoscaler, decode_status, print_time
 from tests.control_plane.cluster import ControlPlane
-from tests.controller.real import RealCluster
+from tests.controller.real_cluster import RealCluster
 
 Json = dict[str, Any]
 
@@ -96,10 +96,10 @@ class TraceMetrics:
         self.now: Json = {}
 
     async def read(self, _namespace: str, metric: Metric, _pods: object) -> Any:
-        return given.reading_of(metric, self.now)
+        return inputs.reading_of(metric, self.now)
 
     async def external(self, _namespace: str, metric: Any) -> Any:
-        return given.external_reading(self.now, metric.name)
+        return inputs.external_reading(self.now, metric.name)
 
 
 class TraceEvents:
@@ -118,7 +118,7 @@ class Replayed:
         self.cluster = cluster
         self.metrics = TraceMetrics()
         self.events = TraceEvents()
-        self.now = given.EPOCH
+        self.now = inputs.EPOCH
         self.refusals: list[tuple[str, str, Refused]] = []
         self.name = trace["hpa"]["metadata"]["name"]
         reference = trace["hpa"]["spec"]["scaleTargetRef"]
@@ -141,7 +141,7 @@ class Replayed:
     @asynccontextmanager
     async def of(cls, trace: Json) -> AsyncIterator[Self]:
         replays: list[Replayed] = []
-        async with Cluster.serving(lambda: replays[0].now if replays else given.EPOCH) as cluster:
+        async with Cluster.serving(lambda: replays[0].now if replays else inputs.EPOCH) as cluster:
             cluster.workloads.switch_off()
             cluster.kinds.add(_AUTOSCALER)
             cluster.kinds.add(_CONTROLLER)
@@ -210,7 +210,7 @@ class Replayed:
 
     async def step(self, step: Json) -> Json:
         """Make one pass, and say what came of it."""
-        self.now = given.moment(step["t"])
+        self.now = inputs.moment(step["t"])
         self.metrics.now, self.events.told = step["metrics"], []
         self._change_world(step)
         self._refuse_what_is_refused(step)
@@ -324,14 +324,14 @@ def pod_json(pod: Json) -> Json:
     """Print a pod of a trace as the API server would."""
     metadata: Json = {"name": pod["name"], "labels": pod.get("labels") or {}}
     if pod.get("deletionTimestamp") is not None:
-        metadata["deletionTimestamp"] = print_time(given.moment(pod["deletionTimestamp"]))
+        metadata["deletionTimestamp"] = print_time(inputs.moment(pod["deletionTimestamp"]))
     status: Json = {"phase": pod.get("phase") or ""}
     if pod.get("startTime") is not None:
-        status["startTime"] = print_time(given.moment(pod["startTime"]))
+        status["startTime"] = print_time(inputs.moment(pod["startTime"]))
     if pod.get("ready") is not None:
         ready = {"type": "Ready", "status": pod["ready"]}
         if pod.get("readyTransition") is not None:
-            ready["lastTransitionTime"] = print_time(given.moment(pod["readyTransition"]))
+            ready["lastTransitionTime"] = print_time(inputs.moment(pod["readyTransition"]))
         status["conditions"] = [ready]
     spec: Json = {
         "containers": _containers(pod.get("containers")),

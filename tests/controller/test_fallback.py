@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 from msgspec.structs import replace
 
-from adapter.demo.refusals import Refused
+from adapter.fakecluster.api_errors import Refused
 from autoscaler.settings import FeatureGates
-from tests.controller.stage import ALONE, Stage, queue, staging, staging_for_real
+from tests.controller.harness import ALONE, Stage, queue, staging, staging_for_real
 
 AT_ONCE = {"scaleDown": {"stabilizationWindowSeconds": 0}}
 DOWN = "connection refused"

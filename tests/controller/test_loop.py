@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from adapter.demo.cluster import loop_clock
-from tests.controller.stage import ALONE, AUTOSCALERS, DEPLOYMENTS, NATIVE, queue, settings
+from adapter.fakecluster.cluster import loop_clock
+from tests.controller.harness import ALONE, AUTOSCALERS, DEPLOYMENTS, NATIVE, queue, settings
 from tests.controller.widgets import WIDGETS
 
 pytestmark = pytest.mark.looptime
@@ -330,7 +330,7 @@ async def test_a_thousand_created_at_once_are_looked_at_at_once(stage):
 
 
 async def test_a_line_of_log_for_each_decision_that_changed_something_and_none_for_the_others(stage, caplog):
-    caplog.set_level(logging.INFO, logger="autoscaler.controller.report")
+    caplog.set_level(logging.INFO, logger="autoscaler.controller.reporting")
     stage.numbers.set("queue", 40)
     stage.deployment(replicas=8)
     stage.autoscaler()

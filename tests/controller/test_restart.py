@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from tests.controller.stage import ALONE, queue
+from tests.controller.harness import ALONE, queue
 
 pytestmark = pytest.mark.looptime
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from adapter.demo.refusals import Refused
+from adapter.fakecluster.api_errors import Refused
 from autoscaler.conformance.result import compare
-from tests.controller.real import RealCluster
+from tests.controller.real_cluster import RealCluster
 from tests.controller.replay import AUTOSCALERS, Replayed, can_be_staged
 
 TRACES = json.loads((Path(__file__).parents[1] / "vectors" / "reconcile.json").read_text())["traces"]

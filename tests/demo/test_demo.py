@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.control_plane.programs import find
-from tests.demo.play import Play, happened, playing
+from tests.demo.runner import Play, happened, playing
 from tests.prometheus import server
 
 FALLBACK = 16

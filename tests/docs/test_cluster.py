@@ -10,7 +10,7 @@ import pytest
 from tests.control_plane import programs
 from tests.control_plane.cluster import control_plane
 from tests.docs.blocks import PAGES, ROOT, Block, blocks
-from tests.docs.played import DOCKER, Node, kubectl, steadyscale
+from tests.docs.replay import DOCKER, Node, kubectl, steadyscale
 from tests.docs.sandbox import Sandbox
 from tests.manifests.rendered import helm
 

@@ -12,7 +12,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from adapter.api.openapi import V3
+from adapter.server.openapi import V3
 from tests.conformance_http.client import Target
 from tests.conformance_http.conftest import masters
 from tests.loopback import RULES, loopback

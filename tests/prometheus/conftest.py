@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
 
-from tests.prometheus.fixed import SAMPLES
+from tests.prometheus.failing_server import Trouble, trouble
+from tests.prometheus.fixed_responses import SAMPLES
 from tests.prometheus.server import Server, prometheus, require
-from tests.prometheus.trouble import Trouble, trouble
 
 
 @pytest.fixture(autouse=True)

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from adapter import errors
-from adapter.backends.asking.http_settings import Basic
-from adapter.backends.asking.settings import Tls
+from adapter.backends.connection.http_settings import Basic
 from adapter.backends.prometheus.backend import PrometheusBackend
-from adapter.rules.fill import Query
+from adapter.backends.settings import Tls
+from adapter.rules.query_builder import Query
 from tests.control_plane.certificates import Authority
-from tests.prometheus.fixed import backend
+from tests.prometheus.failing_server import Trouble, trouble
+from tests.prometheus.fixed_responses import backend
 from tests.prometheus.server import Server
-from tests.prometheus.trouble import Trouble, trouble
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.usefixtures("nothing_is_left")]
 QUERY = Query("prometheus", "vector(1)")

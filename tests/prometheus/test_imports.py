@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from adapter.imports import Imports
+from adapter.metrics.imported_rules import Imports
 from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
-from autoscaler.selector import parse
-from tests.prometheus.fixed import NOW, as_of, backend, reader, until
+from autoscaler.values.selector import parse
+from tests.prometheus.failing_server import Trouble
+from tests.prometheus.fixed_responses import NOW, as_of, backend, reader, until
 from tests.prometheus.server import Server
-from tests.prometheus.trouble import Trouble
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.usefixtures("nothing_is_left")]
 SUM = "sum(<<.Series>>{<<.LabelMatchers>>})"
@@ -84,7 +84,7 @@ async def test_one_rule_that_prometheus_refuses_affects_no_other(fixed: Server, 
 async def test_a_changed_file_is_read_again_and_a_broken_one_is_not(
     fixed: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapter.imports._LOOK_EVERY", 0.05)
+    monkeypatch.setattr("adapter.metrics.imported_rules._LOOK_EVERY", 0.05)
     path = tmp_path / "config.yaml"
     async with importing(fixed.url, path, KNOWN) as (imports, names):
         await until(lambda: names() == ("queue_depth",))

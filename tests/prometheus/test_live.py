@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from adapter.backends.asking.settings import BreakerSettings
-from adapter.reader import RuleReader
-from adapter.reads import Asked
+from adapter.backends.settings import BreakerSettings
+from adapter.metrics.read_history import Asked
+from adapter.metrics.reader import RuleReader
 from adapter.rules.rule import Namespacing
-from autoscaler.selector import parse
 from autoscaler.types.observation import FailureClass
-from tests.prometheus.fixed import backend, reader, rule, until
+from autoscaler.values.selector import parse
+from tests.prometheus.fixed_responses import backend, reader, rule, until
 from tests.prometheus.server import Server, prometheus, require
 from tests.prometheus.target import Target, target
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adapter.rules.fill import Query
-from adapter.rules.query import NotExpressible, matchers
-from adapter.snapshot import Snapshot
-from autoscaler.requirement import Requirement
-from autoscaler.selector import Selector
-from tests.prometheus.fixed import NOW, backend
+from adapter.metrics.snapshot import Snapshot
+from adapter.rules.promql.matchers import NotExpressible, matchers
+from adapter.rules.query_builder import Query
+from autoscaler.values.requirement import Requirement
+from autoscaler.values.selector import Selector
+from tests.prometheus.fixed_responses import NOW, backend
 from tests.prometheus.server import Server
 
 pytestmark = pytest.mark.prometheus

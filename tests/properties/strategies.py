@@ -30,7 +30,7 @@ from autoscaler.types.observation import (
 )
 from autoscaler.types.spec import EXTERNAL, OBJECT, Behavior, Metric, Policy
 from autoscaler.types.status import Condition, MetricStatus, Status
-from tests.build import (
+from tests.builders import (
     NOW,
     ago,
     fallen_back,

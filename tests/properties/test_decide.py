@@ -13,8 +13,8 @@ from autoscaler.algorithm.stabilize import windows
 from autoscaler.algorithm.zero import minimum_of
 from autoscaler.types.history import History
 from autoscaler.types.observation import ObjectReading, TargetUnreadable
-from autoscaler.types.working import Combined, Held, Step, SwitchedOff
-from tests.build import (
+from autoscaler.types.steps import Combined, Held, Step, SwitchedOff
+from tests.builders import (
     at_zero_by_us,
     decide_once,
     make_external_metric,

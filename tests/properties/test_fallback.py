@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from autoscaler.types.observation import TargetUnreadable, Unreadable
-from tests.build import (
+from tests.builders import (
     AT_ONCE,
     Step,
     at_zero_by_us,

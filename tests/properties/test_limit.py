@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from autoscaler.algorithm.limit import Direction, limit, rate, remember_rescale
 from autoscaler.types.history import History
 from autoscaler.types.spec import Policy
-from tests.build import NOW, later, make_behavior, make_rules, rescaled
+from tests.builders import NOW, later, make_behavior, make_rules, rescaled
 from tests.properties.strategies import SIZES, behaviors, histories
 
 quick = hypothesis(max_examples=60, deadline=None)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from autoscaler.algorithm.calculate import AverageYardstick, UtilizationYardstick, from_pods
 from autoscaler.algorithm.propose import propose
-from autoscaler.types.verdict import Calculation, PodGroups, Rule, Tolerance
-from tests.build import (
+from autoscaler.types.metric_result import Calculation, PodGroups, Rule, Tolerance
+from tests.builders import (
     TENTH,
     make_external_metric,
     make_pods,

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autoscaler.quantity import Format, Quantity
+from autoscaler.values.quantity import Format, Quantity
 
 unhurried = settings(deadline=None)  # a slow machine breaks no law
 

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoscaler.requirement import Requirement
-from autoscaler.selector import Selector, parse
+from autoscaler.values.requirement import Requirement
+from autoscaler.values.selector import Selector, parse
 
 unhurried = settings(deadline=None)  # a slow machine breaks no law
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from adapter import errors
-from adapter.cache import QueryCache
-from adapter.fetch import Failed, Fetcher
-from adapter.rules.fill import Query
+from adapter.metrics.fetcher import Failed, Fetcher
+from adapter.metrics.query_cache import QueryCache
+from adapter.metrics.snapshot import Snapshot
+from adapter.metrics.snapshots import Snapshots
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
-from adapter.snapshot import Snapshot
-from adapter.snapshots import Snapshots
-from autoscaler.requirement import Requirement
-from autoscaler.selector import Selector
+from autoscaler.values.requirement import Requirement
+from autoscaler.values.selector import Selector
 from tests.fakes.backend import BEGINNING, ScriptedBackend, loop_clock, raw
 
 KEYS = st.sampled_from(["a", "b", "namespace", "c.d/e"])

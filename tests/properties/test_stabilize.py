@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from autoscaler.algorithm.stabilize import stabilize
 from autoscaler.settings import Settings
 from autoscaler.types.history import Recommendation
-from tests.build import NOW, make_behavior, make_rules
+from tests.builders import NOW, make_behavior, make_rules
 from tests.properties.strategies import SIZES, recommendations
 
 quick = hypothesis(max_examples=60, deadline=None)

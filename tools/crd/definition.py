@@ -6,8 +6,8 @@ import yaml
 
 from autoscaler.types.spec import Spec
 from autoscaler.types.status import Status
+from tools.crd.descriptions import ABOUT, ABOUT_SPEC, ABOUT_STATUS
 from tools.crd.schema import schema_of
-from tools.crd.words import ABOUT, ABOUT_SPEC, ABOUT_STATUS
 
 _HEAD: Final = (
     "# Made by `make manifests` from autoscaler/types and tools/crd; a test holds them together. Do not edit.\n"

@@ -6,8 +6,8 @@ Bounds on lengths are there because the API server reckons beforehand what a rul
 from collections.abc import Mapping
 from typing import Any, Final
 
-from autoscaler.selector import LabelSelector, LabelSelectorRequirement
 from autoscaler.types import spec
+from autoscaler.values.selector import LabelSelector, LabelSelectorRequirement
 
 _MOST_NAME: Final = 253
 _QUANTITY: Final = (

@@ -8,10 +8,10 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import inspect
 
-from autoscaler.quantity import Quantity
 from autoscaler.types.status import Condition
+from autoscaler.values.quantity import Quantity
+from tools.crd.descriptions import WORDS
 from tools.crd.rules import CONSTRAINTS, REQUIRED, RULES
-from tools.crd.words import WORDS
 
 Schema: TypeAlias = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Final, get_args
 
 from msgspec.structs import fields
 
-from adapter.backends.entry import BackendEntry
-from adapter.config import Config
+from adapter.backends.configuration import BackendEntry
+from adapter.config.model import Config
 from autoscaler.settings import FLAGS, FeatureGates, Flag, Operation, Settings
 from autoscaler.types.record import Record
 from tools.reference.fields import duration, plain, settings, texts

@@ -5,18 +5,18 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from adapter.backends.asking.batching import Batcher
-from adapter.backends.asking.guard import Guard
-from adapter.backends.asking.pacing import Pace
-from adapter.backends.asking.question import parameters
-from adapter.backends.asking.secret_file import all_without_secrets
-from adapter.backends.azure.answer import answers, decoded
 from adapter.backends.azure.client import AzureClient
-from adapter.backends.azure.combining import Combiner, Found
-from adapter.backends.azure.question import Call, Question, questions
+from adapter.backends.azure.parse import answers, decoded
+from adapter.backends.azure.query import Call, Question, questions
+from adapter.backends.azure.request_grouping import Combiner, Found
 from adapter.backends.azure.settings import Azure, AzureParameters
+from adapter.backends.connection.secret_file import all_without_secrets
+from adapter.backends.parameters import parameters
+from adapter.backends.resilience.batching import Batcher
+from adapter.backends.resilience.protected_call import Guard
+from adapter.backends.resilience.rate_limit import Pace
 from adapter.errors import BackendError
-from adapter.rules.fill import Query
+from adapter.rules.query_builder import Query
 
 _PING: Final = timedelta(seconds=5)
 _GATHERED: Final = 1000

@@ -12,14 +12,14 @@ from azure.core.pipeline.transport import AioHttpTransport
 from azure.core.rest import AsyncHttpResponse, HttpRequest
 from azure.monitor.querymetrics.aio import MetricsClient
 
-from adapter.backends.asking import http_failures
-from adapter.backends.asking.secret_file import Hidden
-from adapter.backends.asking.settings import Tls
-from adapter.backends.asking.tls import context
-from adapter.backends.azure import failures
-from adapter.backends.azure.answer import refusal
-from adapter.backends.azure.login import Login
+from adapter.backends.azure import errors
+from adapter.backends.azure.credentials import Login
+from adapter.backends.azure.parse import refusal
 from adapter.backends.azure.settings import Azure
+from adapter.backends.connection import http_errors
+from adapter.backends.connection.secret_file import Hidden
+from adapter.backends.connection.tls import context
+from adapter.backends.settings import Tls
 from adapter.errors import BackendRefused, BadQuery
 
 _DOMAINS: Final = {"public": "azure.com", "usGovernment": "azure.us", "china": "azure.cn"}
@@ -60,13 +60,13 @@ class AzureClient:
             return said
         if status == HTTPStatus.NOT_FOUND and (why := refusal(said)):
             raise BadQuery("Azure does not have this resource", detail=why)
-        raise http_failures.of_status(status, said)
+        raise http_errors.of_status(status, said)
 
     async def ping(self) -> None:
         """See that there is a token, and somebody who answers."""
         status, said = await self._send(HttpRequest("GET", "/"))
         if status == HTTPStatus.UNAUTHORIZED or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise http_failures.of_status(status, said)
+            raise http_errors.of_status(status, said)
 
     async def aclose(self) -> None:
         """Let go of connections."""
@@ -85,7 +85,7 @@ class AzureClient:
             finally:
                 await response.close()
         except (AzureError, aiohttp.ClientError, OSError, ValueError) as error:
-            raise failures.of_exception(error) from None
+            raise errors.of_exception(error) from None
         if response.status_code == HTTPStatus.UNAUTHORIZED:
             self._login.forget()
         return response.status_code, body

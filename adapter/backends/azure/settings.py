@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import ClassVar, Final, Literal
 
-from adapter.backends.asking.settings import BackendSettings, BreakerSettings, Parameters, Price, at_least_one
-from adapter.backends.asking.urls import url_problems
-from adapter.backends.azure.login_settings import AzureLogin
-from adapter.backends.azure.resource import resource_problems
+from adapter.backends.azure.credential_settings import AzureLogin
+from adapter.backends.azure.resource_id import resource_problems
+from adapter.backends.connection.urls import url_problems
+from adapter.backends.settings import BackendSettings, BreakerSettings, Parameters, Price, at_least_one
 
 _MINUTE: Final = timedelta(minutes=1)
 _LONGEST: Final = timedelta(days=7)  # what is older is no reason to scale

@@ -5,15 +5,15 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from adapter.backends.asking.aws.client import AwsClient
-from adapter.backends.asking.pacing import Pace
-from adapter.backends.asking.question import parameters
+from adapter.backends.cloudwatch.client import Found, Region
 from adapter.backends.cloudwatch.parameters import CloudWatchParameters
-from adapter.backends.cloudwatch.question import Question
-from adapter.backends.cloudwatch.region import Found, Region
+from adapter.backends.cloudwatch.query import Question
 from adapter.backends.cloudwatch.settings import CloudWatch
+from adapter.backends.connection.aws.client import AwsClient
+from adapter.backends.parameters import parameters
+from adapter.backends.resilience.rate_limit import Pace
 from adapter.errors import BackendError
-from adapter.rules.fill import Query
+from adapter.rules.query_builder import Query
 
 _PING: Final = timedelta(seconds=5)
 _NOBODY: Final = Question("ping", CloudWatchParameters(namespace="Steadyscale", metric="Ping", statistic="SampleCount"))

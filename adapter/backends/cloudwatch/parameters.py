@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Final
 
-from adapter.backends.asking.aws.settings import region_problems
-from adapter.backends.asking.settings import Parameters
 from adapter.backends.cloudwatch import expression as text
+from adapter.backends.connection.aws.settings import region_problems
+from adapter.backends.settings import Parameters
 from autoscaler.types.record import Record
 
 _STATISTIC: Final = re.compile(

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import ClassVar, Final
 
-from adapter.backends.asking.aws.settings import AwsSettings
-from adapter.backends.asking.settings import Parameters, Price, at_least_one
 from adapter.backends.cloudwatch import expression as text
 from adapter.backends.cloudwatch.parameters import CloudWatchParameters
+from adapter.backends.connection.aws.settings import AwsSettings
+from adapter.backends.settings import Parameters, Price, at_least_one
 
 _DAY: Final = timedelta(days=1)
 _PRICE: Final = 0.01 / 1000

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from adapter.backends.asking.batching import Batcher
-from adapter.backends.asking.question import parameters
-from adapter.backends.asking.setting_apart import SettingApart
 from adapter.backends.datadog.client import Client
 from adapter.backends.datadog.settings import Datadog, DatadogParameters
-from adapter.rules.fill import Query
+from adapter.backends.parameters import parameters
+from adapter.backends.resilience.batching import Batcher
+from adapter.backends.resilience.bisect import SettingApart
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _PING: Final = timedelta(seconds=5)

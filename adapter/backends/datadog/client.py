@@ -14,13 +14,13 @@ import msgspec
 from datadog_api_client import AsyncApiClient, Configuration
 from datadog_api_client.v2.api.metrics_api import MetricsApi
 
-from adapter.backends.asking.http import Answer, HttpClient
-from adapter.backends.asking.pacing import Pace
-from adapter.backends.asking.secret_file import SecretFile
-from adapter.backends.datadog.answer import samples
-from adapter.backends.datadog.limits import Limits
+from adapter.backends.connection.http import Answer, HttpClient
+from adapter.backends.connection.secret_file import SecretFile
+from adapter.backends.datadog.parse import samples
+from adapter.backends.datadog.rate_limit_headers import Limits
 from adapter.backends.datadog.request import request
 from adapter.backends.datadog.settings import Datadog, DatadogParameters
+from adapter.backends.resilience.rate_limit import Pace
 from adapter.errors import BackendBusy
 from adapter.sample import RawSample
 

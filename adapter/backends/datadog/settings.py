@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import ClassVar, Final
 
-from adapter.backends.asking.http_settings import HttpSettings
-from adapter.backends.asking.settings import BackendSettings, BreakerSettings, Parameters, Tls, at_least_one
+from adapter.backends.connection.http_settings import HttpSettings
+from adapter.backends.settings import BackendSettings, BreakerSettings, Parameters, Tls, at_least_one
 
 NAMES: Final = re.compile(r"'[^']*'|\"[^\"]*\"|(?<![\w.])(?P<name>[A-Za-z_]\w*)(?P<call>\s*\()?", re.ASCII)
 """What stands in a formula: texts in quotes, and names, of functions where a parenthesis follows."""

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
-from adapter.backends.asking.pacing import Pace
-from adapter.backends.asking.question import parameters
 from adapter.backends.google import promql, time_series
 from adapter.backends.google.client import GoogleClient
 from adapter.backends.google.settings import Google, GoogleParameters
-from adapter.rules.fill import Query
+from adapter.backends.parameters import parameters
+from adapter.backends.resilience.rate_limit import Pace
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 Found: TypeAlias = tuple[RawSample, ...]

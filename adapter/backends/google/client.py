@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from adapter.backends.asking import http_failures
-from adapter.backends.asking.http import HttpClient
-from adapter.backends.asking.http_settings import HttpSettings
-from adapter.backends.google.login import Login
+from adapter.backends.connection import http_errors
+from adapter.backends.connection.http import HttpClient
+from adapter.backends.connection.http_settings import HttpSettings
 from adapter.backends.google.settings import Google
 from adapter.backends.google.time_series import Series, decoded
+from adapter.backends.google.tokens import Login
 from adapter.errors import BackendRefused, BadQuery
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class GoogleClient:
             self._login.forget()
         elif why := _not_found(answer.body):
             raise BadQuery("Google has no such metric", detail=why)
-        raise http_failures.of_status(answer.status, answer.body)
+        raise http_errors.of_status(answer.status, answer.body)
 
     async def series(self, target: str, most: int) -> list[Series]:
         """Read all pages."""

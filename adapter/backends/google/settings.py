@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import ClassVar, Final, Literal
 
-from adapter.backends.asking.settings import (
+from adapter.backends.connection.urls import parsed, url_problems
+from adapter.backends.settings import (
     BackendSettings,
     BreakerSettings,
     Parameters,
@@ -14,7 +15,6 @@ from adapter.backends.asking.settings import (
     at_least_one,
     tls_problems,
 )
-from adapter.backends.asking.urls import parsed, url_problems
 
 _MINUTE: Final = timedelta(minutes=1)
 _LONGEST: Final = timedelta(days=7)  # what is older is no reason to scale

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from adapter.backends.asking.http import HttpClient
-from adapter.backends.asking.question import parameters
-from adapter.backends.http.document import samples
+from adapter.backends.connection.http import HttpClient
+from adapter.backends.http.parse import samples
 from adapter.backends.http.settings import Http, HttpParameters
-from adapter.rules.fill import Query
+from adapter.backends.parameters import parameters
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _PING: Final = timedelta(seconds=5)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 from urllib.parse import unquote
 
-from adapter.backends.asking.http_settings import HttpSettings
-from adapter.backends.asking.settings import Parameters
+from adapter.backends.connection.http_settings import HttpSettings
+from adapter.backends.settings import Parameters
 
 _PATH: Final = re.compile(r"/[!-~]*", re.ASCII)
 
@@ -44,7 +44,7 @@ class Http(HttpSettings, frozen=True):
     library: ClassVar[tuple[str, ...]] = ("jmespath", "regex")
     extra: ClassVar[str] = "http"
     asked_with: ClassVar[type[Parameters] | None] = HttpParameters
-    questions_checked_by: ClassVar[str] = "adapter.backends.http.document:expression_problems"
+    questions_checked_by: ClassVar[str] = "adapter.backends.http.parse:expression_problems"
     rules_write_labels: ClassVar[bool] = True
 
     ping_path: str = ""

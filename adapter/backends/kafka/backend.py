@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from adapter.backends.asking.address import Address, address
-from adapter.backends.asking.guard import Guard
-from adapter.backends.asking.question import parameters
-from adapter.backends.asking.secret_file import SecretFile
-from adapter.backends.asking.tls import TlsFiles
-from adapter.backends.kafka import answer
-from adapter.backends.kafka.answer import BEGINNING, END, Place
+from adapter.backends.connection.address import Address, address
+from adapter.backends.connection.secret_file import SecretFile
+from adapter.backends.connection.tls import TlsFiles
+from adapter.backends.kafka import parse
+from adapter.backends.kafka.client import Shown, Wires
 from adapter.backends.kafka.lag import Offsets, Progress, lag, samples, wanted
+from adapter.backends.kafka.parse import BEGINNING, END, Place
 from adapter.backends.kafka.settings import PORT, Kafka, KafkaParameters
-from adapter.backends.kafka.wire import Shown, Wires
-from adapter.rules.fill import Query
+from adapter.backends.parameters import parameters
+from adapter.backends.resilience.protected_call import Guard
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _PING: Final = timedelta(seconds=5)
@@ -51,7 +51,7 @@ class KafkaBackend:
         """Ask who the brokers are."""
 
         async def ask() -> tuple[RawSample, ...]:
-            await self._wires.ask_any(answer.about_topics(()))
+            await self._wires.ask_any(parse.about_topics(()))
             return ()
 
         await self._guard.ask("ping", _PING, ask)
@@ -63,12 +63,12 @@ class KafkaBackend:
 
     async def _known(self, asked: KafkaParameters) -> dict[Place, Offsets]:
         """Find out what was committed and then where partitions end: in the other order a group could be ahead."""
-        coordinator = answer.coordinator(await self._wires.ask_any(answer.about_coordinator(asked.group)))
-        committed = answer.offsets(await self._wires.ask(coordinator, answer.about_offsets(asked.group)))
+        coordinator = parse.coordinator(await self._wires.ask_any(parse.about_coordinator(asked.group)))
+        committed = parse.offsets(await self._wires.ask(coordinator, parse.about_offsets(asked.group)))
         topics = asked.topics or {place.topic for place in committed}
         if not topics:
             return {}
-        layout = answer.layout(await self._wires.ask_any(answer.about_topics(topics)), topics)
+        layout = parse.layout(await self._wires.ask_any(parse.about_topics(topics)), topics)
         places = wanted(asked, layout.leaders)
         ends = await self._ends(layout.leaders, places, END)
         known = {place: Offsets(committed.get(place), ends.get(place)) for place in places}
@@ -84,12 +84,12 @@ class KafkaBackend:
         for place in places:
             if (leader := leaders[place]) is not None:
                 by_leader[leader].append(place)
-        asking = (self._wires.ask(leader, answer.about_ends(led, which)) for leader, led in by_leader.items())
+        asking = (self._wires.ask(leader, parse.about_ends(led, which)) for leader, led in by_leader.items())
         found: dict[Place, int] = {}
         for said in await asyncio.gather(*asking, return_exceptions=True):  # or some would be left behind
             if isinstance(said, BaseException):
                 raise said
-            found |= answer.ends(said)
+            found |= parse.ends(said)
         return found
 
     def _counted(self, asked: KafkaParameters, place: Place, offsets: Offsets, now: datetime) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from adapter.backends.kafka.answer import Place
+from adapter.backends.kafka.parse import Place
 from adapter.backends.kafka.settings import KafkaParameters, ranges
 from adapter.sample import RawSample
 

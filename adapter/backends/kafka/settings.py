@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import ClassVar, Final, Literal
 
-from adapter.backends.asking.address import address_problems
-from adapter.backends.asking.settings import (
+from adapter.backends.connection.address import address_problems
+from adapter.backends.settings import (
     BackendSettings,
     BreakerSettings,
     Parameters,

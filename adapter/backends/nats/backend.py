@@ -5,19 +5,19 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from adapter.backends.asking.address import address
-from adapter.backends.asking.guard import Guard
-from adapter.backends.asking.question import parameters
-from adapter.backends.asking.secret_file import SecretFile
-from adapter.backends.asking.settings import Tls
-from adapter.backends.asking.tls import TlsFiles
-from adapter.backends.nats.answer import Found, Page, decoded, samples, shape, subject
-from adapter.backends.nats.line import Line, Shown
-from adapter.backends.nats.lines import Lines
+from adapter.backends.connection.address import address
+from adapter.backends.connection.secret_file import SecretFile
+from adapter.backends.connection.tls import TlsFiles
+from adapter.backends.nats.client import Lines
+from adapter.backends.nats.connection import Line, Shown
 from adapter.backends.nats.nkey import credentials, nkey
+from adapter.backends.nats.parse import Found, Page, decoded, samples, shape, subject
 from adapter.backends.nats.settings import PORT, Nats, NatsParameters
+from adapter.backends.parameters import parameters
+from adapter.backends.resilience.protected_call import Guard
+from adapter.backends.settings import Tls
 from adapter.errors import BackendRefused
-from adapter.rules.fill import Query
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _PING: Final = timedelta(seconds=5)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
-from adapter.backends.asking.address import address_problems
-from adapter.backends.asking.settings import (
+from adapter.backends.connection.address import address_problems
+from adapter.backends.settings import (
     BackendSettings,
     BreakerSettings,
     Parameters,

@@ -7,17 +7,17 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from adapter.backends.asking.batching import Batcher
-from adapter.backends.asking.http import Answer, HttpClient
-from adapter.backends.asking.pacing import Pace
-from adapter.backends.asking.question import parameters
-from adapter.backends.asking.secret_file import SecretFile, all_without_secrets
-from adapter.backends.asking.setting_apart import SettingApart
-from adapter.backends.newrelic.answer import Samples, answers
+from adapter.backends.connection.http import Answer, HttpClient
+from adapter.backends.connection.secret_file import SecretFile, all_without_secrets
+from adapter.backends.newrelic.parse import Samples, answers
 from adapter.backends.newrelic.request import PING, request
 from adapter.backends.newrelic.settings import NewRelic, NewRelicParameters
+from adapter.backends.parameters import parameters
+from adapter.backends.resilience.batching import Batcher
+from adapter.backends.resilience.bisect import SettingApart
+from adapter.backends.resilience.rate_limit import Pace
 from adapter.errors import BackendError
-from adapter.rules.fill import Query
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _PING: Final = timedelta(seconds=5)

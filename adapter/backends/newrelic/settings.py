@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import ClassVar, Final, Literal
 
-from adapter.backends.asking.http_settings import HttpSettings
-from adapter.backends.asking.settings import BackendSettings, BreakerSettings, Parameters, Tls, at_least_one
+from adapter.backends.connection.http_settings import HttpSettings
+from adapter.backends.settings import BackendSettings, BreakerSettings, Parameters, Tls, at_least_one
 
 LONGEST: Final = 16384
 """Characters of a query: a bound of our own, so that one call is never larger than a server takes."""

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
-from adapter.backends.asking.guard import Guard
-from adapter.backends.asking.question import parameters
-from adapter.backends.postgresql import failures
-from adapter.backends.postgresql.connections import Connections
-from adapter.backends.postgresql.rows import columns, samples
+from adapter.backends.parameters import parameters
+from adapter.backends.postgresql import errors
+from adapter.backends.postgresql.client import Connections
+from adapter.backends.postgresql.parse import columns, samples
 from adapter.backends.postgresql.settings import PostgreSql, PostgreSqlParameters
+from adapter.backends.resilience.protected_call import Guard
 from adapter.errors import BackendRefused
-from adapter.rules.fill import Query
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 T = TypeVar("T")
@@ -45,8 +45,8 @@ class PostgreSqlBackend:
             try:
                 async with self._connections.reading(ends):
                     pass
-            except failures.LIBRARY as error:
-                raise failures.of_exception(error) from None
+            except errors.LIBRARY as error:
+                raise errors.of_exception(error) from None
 
         await self._guard.ask("ping", _PING, ask)
 
@@ -63,8 +63,8 @@ class PostgreSqlBackend:
                 where = columns([each.name for each in statement.get_attributes()], asked)
                 cursor = await statement.cursor()
                 rows = await cursor.fetch(self._most + 1)
-        except failures.LIBRARY as error:
-            raise failures.of_exception(error) from None
+        except errors.LIBRARY as error:
+            raise errors.of_exception(error) from None
         if len(rows) > self._most:
             raise BackendRefused("the query finds more rows than mostRows")
         return tuple(samples(rows, where, now))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
-from adapter.backends.asking.settings import (
+from adapter.backends.settings import (
     BackendSettings,
     BreakerSettings,
     Parameters,

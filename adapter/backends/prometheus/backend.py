@@ -10,14 +10,14 @@ from typing import TypeAlias, TypeVar
 
 from cachetools import TTLCache
 
-from adapter.backends.asking.breaker import Breaker
-from adapter.backends.prometheus.answer import names, samples, warned
 from adapter.backends.prometheus.client import Client
 from adapter.backends.prometheus.connection import Call
+from adapter.backends.prometheus.parse import names, samples, warned
 from adapter.backends.prometheus.settings import Prometheus
+from adapter.backends.resilience.circuit_breaker import Breaker
 from adapter.errors import BackendError, BackendTimedOut, BackendUnreachable, BadQuery
-from adapter.rules.fill import Query
-from adapter.rules.promql_age import timed
+from adapter.rules.promql.sample_age import timed
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from typing import Any
 
 from prometheus_api_client import PrometheusConnect
 
-from adapter.backends.prometheus.answer import Answer
 from adapter.backends.prometheus.connection import Call
 from adapter.backends.prometheus.credentials import Credentials
+from adapter.backends.prometheus.parse import Answer
 from adapter.backends.prometheus.session import NEVER, Envelope, Session
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.errors import BackendError, BackendTimedOut

@@ -1,4 +1,4 @@
-"""The session that prometheus-api-client is given: ours decides about time, size, redirects, retries and failures."""
+"""The session that prometheus-api-client is given: ours decides about time, size, redirects, retries and errors."""
 
 import threading
 from http.cookiejar import DefaultCookiePolicy
@@ -10,10 +10,10 @@ from requests.adapters import HTTPAdapter
 from urllib3 import PoolManager, ProxyManager, Retry, proxy_from_url
 from urllib3.exceptions import HTTPError
 
-from adapter.backends.asking.tls import context, stamp
-from adapter.backends.prometheus import failures
-from adapter.backends.prometheus.answer import Answer, decode
+from adapter.backends.connection.tls import context, stamp
+from adapter.backends.prometheus import errors
 from adapter.backends.prometheus.connection import PlainPool, TlsPool, current
+from adapter.backends.prometheus.parse import Answer, decode
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.errors import BackendRefused
 
@@ -124,9 +124,9 @@ class Session(requests.Session):
             with super().request(method, url, **options) as response:
                 body = self._body(response)
         except (requests.RequestException, HTTPError, OSError) as error:
-            raise failures.of_exception(error) from None
+            raise errors.of_exception(error) from None
         if response.status_code != _OK:
-            raise failures.of_status(response.status_code, body)
+            raise errors.of_status(response.status_code, body)
         return Envelope(decode(body))
 
     def _body(self, response: requests.Response) -> bytes:

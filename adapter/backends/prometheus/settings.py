@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from adapter.backends.asking.http_settings import HttpSettings
-from adapter.backends.asking.settings import PROMQL
+from adapter.backends.connection.http_settings import HttpSettings
+from adapter.backends.settings import PROMQL
 
 
 class Prometheus(HttpSettings, frozen=True, kw_only=True):

@@ -6,12 +6,12 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from adapter.backends.asking import http_failures
-from adapter.backends.asking.http import HttpClient
-from adapter.backends.asking.question import parameters
-from adapter.backends.rabbitmq.answer import COLUMNS, Page, Queue, decoded, is_refused_for, samples
+from adapter.backends.connection import http_errors
+from adapter.backends.connection.http import HttpClient
+from adapter.backends.parameters import parameters
+from adapter.backends.rabbitmq.parse import COLUMNS, Page, Queue, decoded, is_refused_for, samples
 from adapter.backends.rabbitmq.settings import ANY_VHOST, RabbitMq, RabbitMqParameters
-from adapter.rules.fill import Query
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _PING: Final = timedelta(seconds=5)
@@ -54,7 +54,7 @@ class RabbitMqBackend:
             return [decoded(answer.body, Queue)]
         if is_refused_for(_NO_SUCH_THING, answer.body):
             return []
-        raise http_failures.of_status(answer.status, answer.body)
+        raise http_errors.of_status(answer.status, answer.body)
 
     async def _all(self, asked: RabbitMqParameters) -> list[Queue]:
         where = "" if asked.vhost == ANY_VHOST else f"/{_encoded(asked.vhost)}"
@@ -66,7 +66,7 @@ class RabbitMqBackend:
             if answer.status != HTTPStatus.OK:
                 if is_refused_for(_NO_SUCH_THING, answer.body) or is_refused_for(_BEHIND_THE_LAST, answer.body):
                     break  # there is no such vhost; or there were more queues when the page before was read
-                raise http_failures.of_status(answer.status, answer.body)
+                raise http_errors.of_status(answer.status, answer.body)
             page = decoded(answer.body, Page)
             found += page.items
             number, pages = number + 1, page.page_count

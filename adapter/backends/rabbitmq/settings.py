@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
-from adapter.backends.asking.http_settings import HttpSettings
-from adapter.backends.asking.settings import Parameters, at_least_one
+from adapter.backends.connection.http_settings import HttpSettings
+from adapter.backends.settings import Parameters, at_least_one
 
 ANY_VHOST: Final = "*"
 _MOST_ON_A_PAGE: Final = 500  # RabbitMQ refuses more

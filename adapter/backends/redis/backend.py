@@ -6,18 +6,18 @@ from typing import Final
 
 from redis.exceptions import AskError
 
-from adapter.backends.asking.address import Address, address
-from adapter.backends.asking.guard import Guard
-from adapter.backends.asking.question import parameters
-from adapter.backends.asking.secret_file import SecretFile
-from adapter.backends.asking.tls import TlsFiles
-from adapter.backends.redis.answer import is_no_such_key, is_there, nothing, reading, samples, walked, walking
-from adapter.backends.redis.failures import of_exception
+from adapter.backends.connection.address import Address, address
+from adapter.backends.connection.secret_file import SecretFile
+from adapter.backends.connection.tls import TlsFiles
+from adapter.backends.parameters import parameters
+from adapter.backends.redis.client import Login, Said, Wire
+from adapter.backends.redis.errors import of_exception
 from adapter.backends.redis.nodes import Cluster, Nodes, Sentinels, Single, always
+from adapter.backends.redis.parse import is_no_such_key, is_there, nothing, reading, samples, walked, walking
 from adapter.backends.redis.settings import PORT, SENTINEL_PORT, Redis, RedisParameters, RedisSentinel
-from adapter.backends.redis.wire import Login, Said, Wire
+from adapter.backends.resilience.protected_call import Guard
 from adapter.errors import BadQuery
-from adapter.rules.fill import Query
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _PING: Final = timedelta(seconds=5)

@@ -7,8 +7,8 @@ from typing import Final, Protocol, TypeVar
 from redis.crc import key_slot
 from redis.exceptions import AskError, MovedError
 
-from adapter.backends.asking.address import Address
-from adapter.backends.redis.wire import Command, Login, Said, Wire
+from adapter.backends.connection.address import Address
+from adapter.backends.redis.client import Command, Login, Said, Wire
 from adapter.errors import BackendError, BackendRefused, BackendUnreachable
 
 T = TypeVar("T")

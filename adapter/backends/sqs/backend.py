@@ -5,13 +5,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from adapter.backends.asking.aws import failures
-from adapter.backends.asking.aws.client import AwsClient
-from adapter.backends.asking.question import parameters
-from adapter.backends.sqs import answer
+from adapter.backends.connection.aws import errors
+from adapter.backends.connection.aws.client import AwsClient
+from adapter.backends.parameters import parameters
+from adapter.backends.sqs import parse
 from adapter.backends.sqs.settings import Sqs, SqsParameters
 from adapter.errors import BackendError, BackendRefused, BackendUnauthorized
-from adapter.rules.fill import Query
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _PING: Final = timedelta(seconds=5)
@@ -53,7 +53,7 @@ class SqsBackend:
                 "ping", _PING, lambda: self._client.call("", "list_queues", MaxResults=1, QueueNamePrefix="steadyscale")
             )
         except BackendUnauthorized as error:
-            if failures.is_disbelief(error):
+            if errors.is_disbelief(error):
                 raise
 
     async def aclose(self) -> None:
@@ -62,13 +62,13 @@ class SqsBackend:
 
     async def _told(self, asked: SqsParameters, url: str, now: datetime) -> list[RawSample]:
         """Read one queue; it may be gone since it was listed."""
-        wanted = [answer.ATTRIBUTES[each] for each in asked.reads]
+        wanted = [parse.ATTRIBUTES[each] for each in asked.reads]
         async with self._at_once:
             found = await self._unless_gone(asked, "get_queue_attributes", QueueUrl=url, AttributeNames=wanted)
         if found is None:
             self._urls.pop(_key(asked), None)
             return []
-        return [answer.sample(url, found, asked.reads, now)]
+        return [parse.sample(url, found, asked.reads, now)]
 
     async def _named(self, asked: SqsParameters) -> list[str]:
         if asked.is_url:
@@ -81,7 +81,7 @@ class SqsBackend:
                 return []
             if len(self._urls) >= _REMEMBERED:
                 self._urls.clear()
-            self._urls[key] = answer.url(found)
+            self._urls[key] = parse.url(found)
         return [self._urls[key]]
 
     async def _listed(self, asked: SqsParameters) -> list[str]:
@@ -89,7 +89,7 @@ class SqsBackend:
         found: list[str] = []
         for _ in range(_MOST_PAGES):
             page = await self._client.call(asked.place, "list_queues", **request)
-            found += answer.urls(page)
+            found += parse.urls(page)
             if not page.get("NextToken"):
                 return list(dict.fromkeys(found))
             request["NextToken"] = page["NextToken"]

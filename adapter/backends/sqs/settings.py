@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import ClassVar, Final, Literal
 from urllib.parse import urlsplit
 
-from adapter.backends.asking.aws.settings import AwsSettings, region_problems
-from adapter.backends.asking.settings import Parameters, Price
+from adapter.backends.connection.aws.settings import AwsSettings, region_problems
+from adapter.backends.settings import Parameters, Price
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}|[A-Za-z0-9_-]{1,75}\.fifo")
 _PREFIX: Final = re.compile(r"[A-Za-z0-9_.-]{1,80}")

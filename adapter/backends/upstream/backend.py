@@ -9,13 +9,13 @@ from urllib.parse import quote
 
 import msgspec
 
-from adapter.backends.asking import http_failures
-from adapter.backends.asking.http import HttpClient
-from adapter.backends.asking.question import parameters
+from adapter.backends.connection import http_errors
+from adapter.backends.connection.http import HttpClient
+from adapter.backends.parameters import parameters
+from adapter.backends.upstream.parse import samples
 from adapter.backends.upstream.settings import Upstream, UpstreamParameters
-from adapter.backends.upstream.values import samples
 from adapter.errors import BackendError, BackendRefused, BackendUnaware
-from adapter.rules.fill import Query
+from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _ROOT: Final = "/apis/external.metrics.k8s.io/v1beta1"
@@ -65,7 +65,7 @@ def _refusal(status: int, body: bytes) -> BackendError:
         return BackendUnaware(detail=_said(body))
     if said := _said(body):
         return BackendRefused(f"HTTP {status} {HTTPStatus(status).phrase}", detail=said)
-    return http_failures.of_status(status, body)
+    return http_errors.of_status(status, body)
 
 
 class _Status(msgspec.Struct, frozen=True):

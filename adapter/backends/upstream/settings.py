@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from adapter.backends.asking.http_settings import HttpSettings
-from adapter.backends.asking.settings import Parameters
-from autoscaler import selector
-from autoscaler.selector import SelectorError
+from adapter.backends.connection.http_settings import HttpSettings
+from adapter.backends.settings import Parameters
+from autoscaler.values import selector
+from autoscaler.values.selector import SelectorError
 
 _SEGMENT: Final = re.compile(r"[^/%?#\s]+")
 

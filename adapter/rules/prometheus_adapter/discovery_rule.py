@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from adapter.rules.go_template.fill import fill
-from adapter.rules.go_template.parse import parse
+from adapter.rules.go_template.parser import parse
+from adapter.rules.go_template.render import fill
 from autoscaler.types.record import Record
 
 _NAMESPACE: Final = frozenset({"namespace", "namespaces"})

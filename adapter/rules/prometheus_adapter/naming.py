@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from adapter.rules.prometheus_adapter.discovery_rule import DiscoveryRule
-from adapter.rules.promql import PromqlError, tokens
+from adapter.rules.promql.lexer import PromqlError, tokens
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|(?P<plain>\w+)|\{(?P<braced>\w+)\})", re.ASCII)
 _POSIX: Final = {

@@ -6,7 +6,7 @@ import adapter.backends.azure.backend  # noqa: F401 - the library is large; the 
 from autoscaler.types.observation import FailureClass
 from tests.backends.azure_server import CLIENT, METRIC, TENANT, AzureServer, resource
 from tests.backends.contract import HttpPeer, Json
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 
 
 class Peer(HttpPeer):

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import adapter.backends.google.backend  # noqa: F401 - the library is large; the service imports it in a thread
 from autoscaler.types.observation import FailureClass
 from tests.backends.contract import HttpPeer, Json
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.backends.google_server import PROJECT, TYPE, GoogleServer, ServiceAccount
-from tests.backends.hop import LOOPBACK
 
 
 class Peer(HttpPeer):

@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from tests.backends.contract import Case, ContractPeer, Json
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.backends.kafka_server import READER, Admin, KafkaServer
 
 GROUP = "workers"

@@ -6,7 +6,7 @@ import pytest
 
 from autoscaler.types.observation import FailureClass
 from tests.backends.contract import ContractPeer, Json
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.backends.postgresql_server import PostgreSqlServer
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from tests.backends.contract import Case, HttpPeer, Json
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.prometheus.server import prometheus, require
 from tests.prometheus.target import target
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.backends.contract import ContractPeer, Json
-from tests.backends.hop import LOOPBACK
+from tests.backends.faulty_proxy import LOOPBACK
 from tests.backends.redis_server import READER, RedisServer
 
 

@@ -7,20 +7,20 @@ from typing import Any, ClassVar
 
 from aiohttp import web
 
-from adapter.api.access_log import AccessLog
-from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.journal import Journal
-from adapter.api.server import Server
 from adapter.app import clock
 from adapter.auth.attributes import Attributes
 from adapter.auth.caller import Caller
 from adapter.backends.static import StaticBackend
-from adapter.config import Limits
+from adapter.config.model import Limits
 from adapter.errors import Unauthenticated
-from adapter.fetch import Fetcher
-from adapter.reader import RuleReader, Sources
-from adapter.rules.book import RuleBook
+from adapter.metrics.fetcher import Fetcher
+from adapter.metrics.reader import RuleReader, Sources
 from adapter.rules.rule import Rule, Series
+from adapter.rules.rule_registry import RuleBook
+from adapter.server.access_log import AccessLog
+from adapter.server.accounting import Journal
+from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from autoscaler.types.observation import FailureClass
 from tests.backends.contract import Case, HttpPeer, Json

@@ -8,20 +8,20 @@ from datetime import UTC, datetime, timedelta
 
 from aiohttp import ClientSession, web
 
-from adapter.api.access_log import AccessLog
-from adapter.api.external_metrics import ExternalMetrics
-from adapter.api.journal import Journal
-from adapter.api.server import Server
 from adapter.auth.attributes import Attributes
 from adapter.auth.caller import Caller
-from adapter.config import Limits
+from adapter.config.model import Limits
 from adapter.errors import ReviewUnavailable
-from adapter.fetch import Fetcher
-from adapter.reader import RuleReader, Sources
-from adapter.rules.book import RuleBook
-from adapter.rules.fill import Query
+from adapter.metrics.fetcher import Fetcher
+from adapter.metrics.reader import RuleReader, Sources
+from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule, Series
+from adapter.rules.rule_registry import RuleBook
 from adapter.sample import RawSample
+from adapter.server.access_log import AccessLog
+from adapter.server.accounting import Journal
+from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -14,8 +14,8 @@ import yaml
 from aiohttp import ClientSession, TCPConnector
 
 from adapter.__main__ import _parser, main
-from adapter.commands.lessons import ALL, LESSONS, Lesson
-from adapter.demo.cluster import Cluster
+from adapter.commands.help_texts import ALL, LESSONS, Lesson
+from adapter.fakecluster.cluster import Cluster
 from tests.control_plane.certificates import Authority
 
 TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"

@@ -22,7 +22,7 @@ from autoscaler.types.observation import (
     PodSample,
     Unreadable,
 )
-from tests.build import NOW, ago
+from tests.builders import NOW, ago
 
 HALF_MINUTE, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.quantity import Quantity
-from autoscaler.selector import LabelSelector, LabelSelectorRequirement
 from autoscaler.types import spec as s
 from autoscaler.types import status as t
+from autoscaler.values.quantity import Quantity
+from autoscaler.values.selector import LabelSelector, LabelSelectorRequirement
 from autoscaler.wire import (
     DecodeError,
     decode_autoscaler,

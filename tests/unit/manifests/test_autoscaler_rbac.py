@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from adapter.demo.cluster import Cluster
-from adapter.demo.server import Asked
+from adapter.fakecluster.cluster import Cluster
+from adapter.fakecluster.server import Asked
 from autoscaler.kube.autoscalers import StatusWriter, watch_native, watch_podautoscalers
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.discovery import Discovery
@@ -20,7 +20,6 @@ from autoscaler.kube.pods import Pods
 from autoscaler.kube.scale import ScaleClient
 from autoscaler.kube.store import Store
 from autoscaler.kube.targets import Targets
-from autoscaler.selector import parse
 from autoscaler.settings import Operation
 from autoscaler.types.decision import Event
 from autoscaler.types.spec import (
@@ -33,7 +32,8 @@ from autoscaler.types.spec import (
     ResourceSource,
 )
 from autoscaler.types.status import Status
-from tests.contract.things import autoscaler_of, deployment, widget, widget_definition
+from autoscaler.values.selector import parse
+from tests.contract.objects import autoscaler_of, deployment, widget, widget_definition
 from tools.crd.definition import definition
 
 ROLES = Path(__file__).parents[3] / "manifests" / "base" / "autoscaler-rbac.yaml"

@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from adapter.demo import schema
+from adapter.fakecluster import schema
 from autoscaler.types.spec import MetricIdentifier
 from autoscaler.types.status import UNREAD, Condition, ExternalMetricStatus, MetricStatus, MetricValue, Status
 from autoscaler.wire import encode_status

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapter.backends.cloudwatch import expression
-from adapter.backends.cloudwatch.answer import series
 from adapter.backends.cloudwatch.parameters import CloudWatchParameters, Metric
-from adapter.backends.cloudwatch.question import Asked, Question, asked_now, blamed, calls, queries, together, window
+from adapter.backends.cloudwatch.parse import series
+from adapter.backends.cloudwatch.query import Asked, Question, asked_now, blamed, calls, queries, together, window
 from adapter.errors import BackendRefused, BadQuery
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

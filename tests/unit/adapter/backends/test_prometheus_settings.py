@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapter.backends.prometheus.settings import Prometheus
-from adapter.config import decode
+from adapter.config.model import decode
 from adapter.errors import ConfigInvalid
 
 ROOT = Path(__file__).parents[4]

@@ -4,11 +4,11 @@ import tracemalloc
 
 from msgspec.structs import replace
 
-from adapter.debug.shelf import ROOM, Shelf
+from adapter.debug.decision_log import ROOM, Shelf
 from adapter.debug.timeline import Timeline
 from autoscaler.types.autoscaler import Metadata
 from autoscaler.types.observation import TargetUnreadable
-from tests.build import (
+from tests.builders import (
     Step,
     make_autoscaler,
     make_external_metric,

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapter.demo.narrator import Narrator, What, happenings, table
-from adapter.demo.workload import Queue
+from adapter.demo.order_queue import Queue
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 from autoscaler.types.history import History
+from autoscaler.types.metric_result import Calculation, Rule, Tolerance, Trouble
 from autoscaler.types.status import Status
-from autoscaler.types.verdict import Calculation, Rule, Tolerance, Trouble
-from autoscaler.types.working import MetricAnswered, MetricFailed, MetricFellBack, Step
+from autoscaler.types.steps import MetricAnswered, MetricFailed, MetricFellBack, Step
 
 NOW = datetime(2026, 1, 2, 8, 3, tzinfo=UTC)
 FAILED = MetricFailed("queue", "refused", Trouble.RETRIEVAL, None, NOW, NOW + timedelta(minutes=3), 16)

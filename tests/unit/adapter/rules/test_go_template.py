@@ -2,9 +2,9 @@
 
 import pytest
 
-from adapter.rules.go_template.fill import fill
 from adapter.rules.go_template.nodes import TemplateError
-from adapter.rules.go_template.parse import parse
+from adapter.rules.go_template.parser import parse
+from adapter.rules.go_template.render import fill
 
 DATA = {
     "Series": "lag",

@@ -16,9 +16,8 @@ from autoscaler.algorithm.calculate import (
     total_of_value_target,
 )
 from autoscaler.algorithm.propose import describe, name_of, propose
-from autoscaler.arithmetic import MAX_INT32, MAX_INT64, MIN_INT32, MIN_INT64
-from autoscaler.quantity import BINARY_SI, Quantity
 from autoscaler.settings import FeatureGates
+from autoscaler.types.metric_result import Calculation, Incalculable, PodGroups, Rule, Tolerance, Trouble, Unavailable
 from autoscaler.types.observation import BadSelector, FailureClass
 from autoscaler.types.spec import (
     CONTAINER_RESOURCE,
@@ -44,8 +43,9 @@ from autoscaler.types.status import (
     PodsMetricStatus,
     ResourceMetricStatus,
 )
-from autoscaler.types.verdict import Calculation, Incalculable, PodGroups, Rule, Tolerance, Trouble, Unavailable
-from tests.build import (
+from autoscaler.values.arithmetic import MAX_INT32, MAX_INT64, MIN_INT32, MIN_INT64
+from autoscaler.values.quantity import BINARY_SI, Quantity
+from tests.builders import (
     REFUSED,
     TENTH,
     external_slot,

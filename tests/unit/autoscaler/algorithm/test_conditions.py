@@ -6,7 +6,7 @@ import pytest
 
 from autoscaler.algorithm.conditions import spell, stamp
 from autoscaler.types.status import Condition, Status
-from tests.build import (
+from tests.builders import (
     Step,
     decide_once,
     external_slot,

@@ -4,13 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from autoscaler.settings import FeatureGates, Settings
-from autoscaler.types.bound import Bound
 from autoscaler.types.history import History, Recommendation, ScaleEvent
+from autoscaler.types.limiting_factor import Bound
+from autoscaler.types.metric_result import Tolerance
 from autoscaler.types.observation import BadSelector, Hop, ScaleTarget, TargetUnreadable
 from autoscaler.types.spec import Metric, ObjectReference, Policy
 from autoscaler.types.status import Condition, Status
-from autoscaler.types.verdict import Tolerance
-from autoscaler.types.working import (
+from autoscaler.types.steps import (
     Combined,
     Concluded,
     Held,
@@ -26,7 +26,7 @@ from autoscaler.types.working import (
     TargetSeen,
     Woken,
 )
-from tests.build import (
+from tests.builders import (
     AT_ONCE,
     NO_ZERO,
     NOW,

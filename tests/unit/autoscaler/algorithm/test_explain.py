@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from autoscaler.algorithm.explain import explain, rule, sentence
-from autoscaler.types import working as steps
+from autoscaler.types import steps
 from autoscaler.types.history import History, Recommendation
+from autoscaler.types.metric_result import Calculation, PodGroups, Rule, Tolerance, Trouble
 from autoscaler.types.observation import FailureClass
 from autoscaler.types.spec import Policy
-from autoscaler.types.verdict import Calculation, PodGroups, Rule, Tolerance, Trouble
-from autoscaler.types.working import Hold, Limit, Step
-from tests.build import (
+from autoscaler.types.steps import Hold, Limit, Step
+from tests.builders import (
     decide_once,
     later,
     make_external_metric,

@@ -5,13 +5,13 @@ import pytest
 from autoscaler.defaults import with_defaults
 from autoscaler.readings import read_external
 from autoscaler.settings import FeatureGates, Settings
-from autoscaler.types.bound import Bound
+from autoscaler.types.limiting_factor import Bound
 from autoscaler.types.observation import BadSelector, FailureClass, TargetUnreadable
 from autoscaler.types.spec import Policy
 from autoscaler.types.status import UNREAD, Condition, Status
-from autoscaler.types.working import Combined, MetricFailed, MetricFellBack
+from autoscaler.types.steps import Combined, MetricFailed, MetricFellBack
 from autoscaler.validation import problems
-from tests.build import (
+from tests.builders import (
     ALL_ON,
     AT_ONCE,
     NO_FALLBACK,

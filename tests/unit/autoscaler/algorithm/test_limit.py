@@ -3,11 +3,11 @@
 import pytest
 
 from autoscaler.algorithm.limit import Direction, Rate, legacy_rate, limit, rate, remember_rescale
-from autoscaler.arithmetic import MAX_INT32, MIN_INT32
 from autoscaler.types.history import History, ScaleEvent
 from autoscaler.types.spec import Behavior, Policy, ScalingRules
-from autoscaler.types.working import Limit, Limited
-from tests.build import AT_ONCE, NOW, ago, later, make_behavior, make_rules, rescaled
+from autoscaler.types.steps import Limit, Limited
+from autoscaler.values.arithmetic import MAX_INT32, MIN_INT32
+from tests.builders import AT_ONCE, NOW, ago, later, make_behavior, make_rules, rescaled
 
 UP, DOWN = Direction.UP, Direction.DOWN
 NEVER = History()

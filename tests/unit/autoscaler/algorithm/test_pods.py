@@ -3,8 +3,8 @@
 import pytest
 
 from autoscaler.algorithm.pods import count_serving, sort_pods
-from autoscaler.types.verdict import PodGroups
-from tests.build import NOW, SETTINGS, ago, later, make_pod, make_sample
+from autoscaler.types.metric_result import PodGroups
+from tests.builders import NOW, SETTINGS, ago, later, make_pod, make_sample
 
 READY, UNREADY = PodGroups(1), PodGroups(0, unready=("web-0",))
 MISSING, IGNORED = PodGroups(0, missing=("web-0",)), PodGroups(0, ignored=("web-0",))

@@ -3,9 +3,9 @@
 import pytest
 
 from autoscaler.algorithm.requests import requests_of
-from autoscaler.quantity import Quantity
-from autoscaler.types.verdict import Incalculable
-from tests.build import make_container, make_pod
+from autoscaler.types.metric_result import Incalculable
+from autoscaler.values.quantity import Quantity
+from tests.builders import make_container, make_pod
 
 CPU = {"cpu": Quantity.parse("1")}
 MEMORY = {"memory": Quantity.parse("1Gi")}

@@ -3,8 +3,8 @@
 import pytest
 
 from autoscaler.algorithm.selection import refuse_selector, who_selects
-from autoscaler.selector import parse
-from tests.build import make_observation, make_pod, make_pods, make_target
+from autoscaler.values.selector import parse
+from tests.builders import make_observation, make_pod, make_pods, make_target
 
 WEB, ALL, DB = parse("app=web"), parse(""), parse("app=db")
 

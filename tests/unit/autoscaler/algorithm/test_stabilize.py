@@ -8,8 +8,8 @@ from autoscaler.algorithm.stabilize import Steadied, stabilize, windows
 from autoscaler.settings import Settings
 from autoscaler.types.history import Recommendation
 from autoscaler.types.spec import Behavior, ScalingRules
-from autoscaler.types.working import Stabilized
-from tests.build import NOW, SETTINGS, make_behavior, make_rules, recommended
+from autoscaler.types.steps import Stabilized
+from tests.builders import NOW, SETTINGS, make_behavior, make_rules, recommended
 
 FIVE_MINUTES = timedelta(minutes=5)
 MINUTE = timedelta(minutes=1)

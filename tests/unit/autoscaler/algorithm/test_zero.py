@@ -13,7 +13,7 @@ from autoscaler.algorithm.zero import (
     minimum_of,
     sees_the_world_without_pods,
 )
-from tests.build import (
+from tests.builders import (
     NO_ZERO,
     Step,
     at_zero_by_us,

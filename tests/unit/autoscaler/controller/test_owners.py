@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from autoscaler.controller.owners import NATIVE, POD_AUTOSCALER, Owners
 from autoscaler.kube.targets import TargetKey
 from autoscaler.types.spec import ObjectReference
-from tests.build import make_autoscaler, make_spec
+from tests.builders import make_autoscaler, make_spec
 
 WEB = TargetKey("apps", "Deployment", "shop", "web")
 

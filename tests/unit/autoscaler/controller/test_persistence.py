@@ -10,7 +10,7 @@ from autoscaler.algorithm.stabilize import stabilize
 from autoscaler.controller.persistence import MOST_KEPT, essence, recall, would_miss, write_down
 from autoscaler.types.history import History, Recommendation, ScaleEvent
 from autoscaler.types.spec import Policy
-from tests.build import NOW, SETTINGS, ago, later, make_behavior, make_rules, make_spec
+from tests.builders import NOW, SETTINGS, ago, later, make_behavior, make_rules, make_spec
 
 PLAIN = make_spec()
 BOTH_WINDOWS = make_spec(behavior=make_behavior(up=make_rules(window=120), down=make_rules(window=300)))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from autoscaler.controller.queue import WorkQueue
-from tests.build import NOW, later
+from tests.builders import NOW, later
 
 
 def drained(queue, now=NOW):

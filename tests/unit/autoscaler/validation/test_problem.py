@@ -1,7 +1,7 @@
 import pytest
 
-from autoscaler.quantity import Quantity
 from autoscaler.validation.problem import Word, forbidden, invalid, not_supported, required, too_long
+from autoscaler.values.quantity import Quantity
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 import pytest
 
-from adapter.rules.prometheus_adapter.importing import Defaults, read, rules
-from adapter.rules.query import NotExpressible
+from adapter.rules.prometheus_adapter.conversion import Defaults, read, rules
+from adapter.rules.promql.matchers import NotExpressible
+from adapter.rules.query_template import rendered
 from adapter.rules.rule import Rule
-from adapter.rules.template import rendered
-from autoscaler.selector import parse
+from autoscaler.values.selector import parse
 
 SUM = "sum(<<.Series>>{<<.LabelMatchers>>})"
 BY_NAMESPACE = "resources: {overrides: {namespace: {resource: namespace}}}"

@@ -1,0 +1,1 @@
+"""Deadlines, circuit breaking, rate limits, batching and quarantine for all backends."""

@@ -1,0 +1,1 @@
+"""The configuration: its model and how it is loaded and reloaded."""

@@ -1,0 +1,1 @@
+"""Strict decoding of documents into typed records."""

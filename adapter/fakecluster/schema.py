@@ -1,0 +1,115 @@
+"""What a custom kind's schema does to its objects: unknown fields go, defaults come, and the rest must fit.
+
+As much of OpenAPI as structural schemas are made of. Rules in CEL are not understood and hold for everything.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from adapter.fakecluster.kinds import Json
+
+_ALWAYS: Final = ("apiVersion", "kind", "metadata")
+_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+}
+
+
+def prune_and_default(schema: Json, content: Any, *, root: bool = True) -> None:  # noqa: ANN401 - JSON
+    """Make of an object what is stored of it."""
+    if isinstance(content, dict):
+        _complete(schema, content, root=root)
+    elif isinstance(content, list):
+        for item in content:
+            prune_and_default(schema.get("items") or {}, item, root=False)
+
+
+def _complete(schema: Json, content: Json, *, root: bool) -> None:
+    properties = schema.get("properties") or {}
+    free = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
+    for key in tuple(content):
+        known = key in properties or (root and key in _ALWAYS) or free
+        if not known or (content[key] is None and not properties.get(key, {}).get("nullable")):
+            del content[key]
+    for key, inner in properties.items():
+        if key not in content and "default" in inner:
+            content[key] = inner["default"]
+        if key in content and not (root and key in _ALWAYS):
+            prune_and_default(inner, content[key], root=False)
+
+
+def problems(schema: Json, content: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401 - JSON
+    """List what does not fit."""
+    if content is None and schema.get("nullable"):
+        return
+    yield from _type_problems(schema, content, path)
+    match content:
+        case dict():
+            yield from _object_problems(schema, content, path)
+        case list():
+            yield from _list_problems(schema, content, path)
+        case str():
+            yield from _text_problems(schema, content, path)
+        case bool():
+            pass
+        case int() | float():
+            yield from _number_problems(schema, content, path)
+        case _:
+            pass
+
+
+def _type_problems(schema: Json, content: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - JSON
+    wanted = schema.get("type")
+    if wanted and not isinstance(content, _TYPES[wanted]):
+        yield f'{path}: Invalid value: "{type(content).__name__}": {path} in body must be of type {wanted}'
+    if "enum" in schema and content not in schema["enum"]:
+        listed = ", ".join(f'"{one}"' for one in schema["enum"])
+        yield f'{path}: Unsupported value: "{content}": supported values: {listed}'
+
+
+def _object_problems(schema: Json, content: Json, path: str) -> Iterator[str]:
+    for key in schema.get("required") or ():
+        if key not in content:
+            yield f"{_join(path, key)}: Required value"
+    properties = schema.get("properties") or {}
+    more = schema.get("additionalProperties")
+    for key, value in content.items():
+        inner = properties.get(key, more)
+        if isinstance(inner, dict) and not (not path and key in _ALWAYS):
+            yield from problems(inner, value, _join(path, key))
+
+
+def _list_problems(schema: Json, content: list[Any], path: str) -> Iterator[str]:
+    if len(content) < schema.get("minItems", 0):
+        yield f"{path}: Invalid value: {len(content)}: {path} in body should have at least {schema['minItems']} items"
+    if len(content) > schema.get("maxItems", len(content)):
+        yield f"{path}: Too many: {len(content)}: must have at most {schema['maxItems']} items"
+    for index, item in enumerate(content):
+        yield from problems(schema.get("items") or {}, item, f"{path}[{index}]")
+
+
+def _text_problems(schema: Json, content: str, path: str) -> Iterator[str]:
+    if len(content) < schema.get("minLength", 0):
+        yield f'{path}: Invalid value: "{content}": should be at least {schema["minLength"]} chars long'
+    if len(content) > schema.get("maxLength", len(content)):
+        yield f"{path}: Too long: may not be more than {schema['maxLength']} bytes"
+    if "pattern" in schema and not re.search(schema["pattern"], content):
+        yield f"{path}: Invalid value: \"{content}\": {path} in body should match '{schema['pattern']}'"
+
+
+def _number_problems(schema: Json, content: float, path: str) -> Iterator[str]:
+    if content < schema.get("minimum", content):
+        low = schema["minimum"]
+        yield f"{path}: Invalid value: {content}: {path} in body should be greater than or equal to {low}"
+    if content > schema.get("maximum", content):
+        high = schema["maximum"]
+        yield f"{path}: Invalid value: {content}: {path} in body should be less than or equal to {high}"
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

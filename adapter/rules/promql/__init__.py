@@ -1,0 +1,1 @@
+"""PromQL expressions: label matchers, selectors and sample ages."""

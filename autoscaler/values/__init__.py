@@ -1,0 +1,1 @@
+"""Kubernetes value types: quantities, selectors, names, and Go arithmetic."""

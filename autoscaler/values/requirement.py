@@ -1,0 +1,126 @@
+"""One requirement of a label selector: a key, what is asked of it, and the values it is compared with."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from autoscaler.values.amount import parse_int64
+from autoscaler.values.names import label_key_problems, label_value_problems, quoted
+
+Labels: TypeAlias = Mapping[str, str]
+
+EQUALS: Final = "="
+DOUBLE_EQUALS: Final = "=="
+NOT_EQUALS: Final = "!="
+IN: Final = "in"
+NOT_IN: Final = "notin"
+EXISTS: Final = "exists"
+DOES_NOT_EXIST: Final = "!"
+GREATER_THAN: Final = "gt"
+LESS_THAN: Final = "lt"
+
+_SIGNS: Final = {GREATER_THAN: ">", LESS_THAN: "<"}
+_NOT_AN_INTEGER: Final = "for 'Gt', 'Lt' operators, the value must be an integer"
+
+
+class SelectorError(ValueError):
+    """The selector makes no sense; says so in Kubernetes' words."""
+
+
+class Requirement(Struct, frozen=True):
+    """What one key of a set of labels must be like."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.operator == EXISTS:
+            return self.key
+        if self.operator == DOES_NOT_EXIST:
+            return f"!{self.key}"
+        values = ",".join(sorted(self.values))
+        if self.operator in {IN, NOT_IN}:
+            return f"{self.key} {self.operator} ({values})"
+        return f"{self.key}{_SIGNS.get(self.operator, self.operator)}{values}"
+
+    def exact(self) -> str | None:
+        """Give the one value that the label must have, if there is only one."""
+        return self.values[0] if len(self.values) == 1 and self.operator in {EQUALS, DOUBLE_EQUALS, IN} else None
+
+    def test(self) -> Callable[[Labels], bool]:
+        """Make the function that asks this of a set of labels."""
+        key, values = self.key, frozenset(self.values)
+        match self.operator:
+            case "=" | "==" | "in":
+                return lambda labels: labels.get(key) in values
+            case "!=" | "notin":
+                return lambda labels: labels.get(key) not in values
+            case "exists":
+                return lambda labels: key in labels
+            case "!":
+                return lambda labels: key not in labels
+            case _:
+                return self._number_test()
+
+    def _number_test(self) -> Callable[[Labels], bool]:
+        key, bound = self.key, int(self.values[0])
+        greater = self.operator == GREATER_THAN
+
+        def holds(labels: Labels) -> bool:
+            number = parse_int64(labels.get(key, ""))
+            return number is not None and (number > bound if greater else number < bound)
+
+        return holds
+
+
+def checked(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
+    """Make a requirement of parts that may be wrong; raise SelectorError with everything that is."""
+    problems = list(dict.fromkeys(_problems(key, operator, values)))
+    if problems:
+        raise SelectorError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+    return Requirement(key, operator, values)
+
+
+def key_problem(key: str, path: str) -> str | None:
+    """Say what is wrong with a label's key, if anything is."""
+    problems = label_key_problems(key)
+    return f"{path}: Invalid value: {quoted(key)}: {'; '.join(problems)}" if problems else None
+
+
+def _problems(key: str, operator: str, values: tuple[str, ...]) -> Iterator[str]:
+    if problem := key_problem(key, "key"):
+        yield problem
+    if problem := _count_problem(operator, len(values)):
+        yield f"values: Invalid value: {_listed(values)}: {problem}"
+    if operator in _SIGNS:
+        for index, value in enumerate(values):
+            if parse_int64(value) is None:
+                yield f"values[{index}]: Invalid value: {quoted(value)}: {_NOT_AN_INTEGER}"
+    for index, value in enumerate(values):
+        if problems := label_value_problems(value):
+            yield f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(problems)}"
+
+
+def _count_problem(operator: str, count: int) -> str | None:
+    match operator:
+        case "in" | "notin":
+            return None if count else "for 'in', 'notin' operators, values set can't be empty"
+        case "=" | "==" | "!=":
+            return None if count == 1 else "exact-match compatibility requires one single value"
+        case "exists" | "!":
+            return "values set must be empty for exists and does not exist" if count else None
+        case _:
+            return None if count == 1 else "for 'Gt', 'Lt' operators, exactly one value is required"
+
+
+def _listed(values: tuple[str, ...]) -> str:
+    """Show values as Go's JSON does, which is careful about HTML and has null for no list."""
+    if not values:
+        return "null"
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text

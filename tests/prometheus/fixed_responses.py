@@ -1,0 +1,100 @@
+"""The data of the fixed Prometheus, and a backend that asks it as of the time they are for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from adapter.app import clock
+from adapter.backends.prometheus.backend import PrometheusBackend
+from adapter.backends.prometheus.settings import Prometheus
+from adapter.backends.settings import BreakerSettings
+from adapter.metrics.fetcher import Fetcher
+from adapter.metrics.reader import RuleReader, Sources
+from adapter.rules.rule import Rule
+from adapter.rules.rule_registry import RuleBook
+from tests.prometheus.server import line
+
+NOW: Final = 1_700_000_000
+"""When it is, for whoever asks the fixed Prometheus."""
+
+HOSTILE: Final = (
+    'quote " quote',
+    "back\\slash",
+    "new\nline",
+    "brace } or up{",
+    '"} or vector(1) or x{a="',
+    "regex .*|(x)[y]{2}^$+?",
+    "größe 🐢 日本",
+    "tab\tbell\a",
+    "#comment",
+    "`raw`",
+    "'single'",
+    "a" * 2000,
+)
+MANY: Final = 10_000
+_QUEUES: Final = (
+    ({"queue": "a", "namespace": "shop", "tier": "gold"}, "3", 10),
+    ({"queue": "b", "namespace": "shop"}, "4.5", 100),
+    ({"queue": "c", "namespace": "bank", "tier": "gold"}, "100", 0),
+    ({"queue": "a.b", "namespace": "bank", "tier": "7"}, "1", 0),
+    ({"queue": "axb", "namespace": "bank", "tier": "12"}, "2", 0),
+    ({"namespace": "shop", "tier": "-3"}, "8", 0),
+    ({"queue": "A"}, "16", 0),
+)
+
+
+def _samples() -> str:
+    lines = ["# TYPE depth gauge\n", *(line("depth", labels, value, NOW - age) for labels, value, age in _QUEUES)]
+    lines += ["# TYPE odd gauge\n"]
+    lines += [line("odd", {"kind": kind}, kind, NOW) for kind in ("NaN", "+Inf", "-Inf", "-5", "1e300", "0.1")]
+    lines += ["# TYPE hostile gauge\n"]
+    lines += [line("hostile", {"text": text}, str(number), NOW) for number, text in enumerate(HOSTILE)]
+    lines += ["# TYPE gone gauge\n", line("gone", {}, "1", NOW - 400)]
+    lines += ["# TYPE many gauge\n"]
+    lines += [line("many", {"queue": f"q{n}", "namespace": f"n{n % 10}"}, str(n), NOW) for n in range(MANY)]
+    return "".join(lines)
+
+
+SAMPLES: Final = _samples()
+
+
+@asynccontextmanager
+async def backend(url: str, **settings: Any) -> AsyncIterator[PrometheusBackend]:
+    """Open a backend for the length of the block."""
+    defaults: dict[str, Any] = {
+        "parameters": {"time": str(NOW)},
+        "breaker": BreakerSettings(failures=1000),
+    }
+    made = PrometheusBackend("prometheus", Prometheus(url=url, **{**defaults, **settings}), clock)
+    try:
+        yield made
+    finally:
+        await made.aclose()
+
+
+def reader(made: PrometheusBackend, *rules: Rule) -> RuleReader:
+    """Put a reader of these rules in front of a backend."""
+    return RuleReader(RuleBook(rules), Sources.of(Fetcher({"prometheus": made}, clock)), clock)
+
+
+def rule(query: str, **parts: Any) -> Rule:
+    """Make a rule for ``m``, fetched so often that a test need not wait."""
+    quick = {"interval": timedelta(milliseconds=50), "deadline": timedelta(seconds=2), **parts}
+    return Rule("m", backend="prometheus", query=query, **quick)
+
+
+def as_of(age: float) -> datetime:
+    """Say when it was so many seconds ago."""
+    return datetime.now(UTC) - timedelta(seconds=age)  # noqa: TID251 - compared with what the real clock said
+
+
+async def until(is_true: Callable[[], bool | Awaitable[bool]], within: float = 30) -> None:
+    """Wait for something on the other side of a socket."""
+    async with asyncio.timeout(within):
+        while True:
+            found = is_true()
+            if found if isinstance(found, bool) else await found:
+                return
+            await asyncio.sleep(0.01)
