@@ -21,7 +21,7 @@ from adapter.debug.decision_log import Shelf
 from adapter.errors import ConfigInvalid
 from adapter.metrics.imported_rules import Imports
 from adapter.metrics.in_process import InProcessMetrics
-from adapter.metrics.pipeline import MetricSupply
+from adapter.metrics.pipeline import MetricPipeline
 from adapter.server.access_log import AccessLog
 from adapter.server.accounting import Journal
 from adapter.server.debug_endpoints import Debug
@@ -39,7 +39,7 @@ from autoscaler.controller.run import Control
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import Connection, connect
 from autoscaler.kube.errors import KubeError
-from autoscaler.ports import Audience, Clock
+from autoscaler.ports import Clock, DecisionListener
 from autoscaler.settings import Operation
 from autoscaler.telemetry import ControllerTelemetry, StateCollector
 
@@ -62,7 +62,7 @@ def settle() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-class Halves(NamedTuple):
+class Components(NamedTuple):
     """Which halves of the service run in this process."""
 
     adapter: bool = True
@@ -70,7 +70,7 @@ class Halves(NamedTuple):
     """How the autoscaler runs; None: it does not."""
 
 
-class Around(NamedTuple):
+class Environment(NamedTuple):
     """What the service finds outside itself; a demonstration brings a time of its own, and listens.
 
     Certificates and the access log go by the world's clock in any case: others compare them with theirs.
@@ -78,16 +78,16 @@ class Around(NamedTuple):
 
     stop: asyncio.Event
     clock: Clock = clock
-    audience: tuple[Audience, ...] = ()
+    audience: tuple[DecisionListener, ...] = ()
 
 
-async def serve(file: ConfigFile, loaded: Loaded, halves: Halves) -> None:
+async def serve(file: ConfigFile, loaded: Loaded, halves: Components) -> None:
     """Serve until a signal says to stop."""
     settle()
-    await run(file, loaded, halves, Around(told_to_stop()))
+    await run(file, loaded, halves, Environment(told_to_stop()))
 
 
-async def run(file: ConfigFile, loaded: Loaded, halves: Halves, around: Around) -> None:
+async def run(file: ConfigFile, loaded: Loaded, halves: Components, around: Environment) -> None:
     """Serve until told to stop, then leave in good order."""
     stop, config, telemetry, shelf = around.stop, loaded.config, Telemetry(), Shelf()
     around = around._replace(audience=(shelf, *around.audience))
@@ -141,7 +141,7 @@ async def _controlling(
     connection: Connection,
     metrics: "_Metrics",
     telemetry: Telemetry,
-    around: Around,
+    around: Environment,
     shelf: Shelf,
 ) -> AsyncIterator[Callable[[], object]]:
     """Run the autoscaler for the length of the block, or until what this gives is called."""
@@ -163,7 +163,7 @@ async def _controlling(
 class _Metrics(NamedTuple):
     """Metrics in: what is read from, and who keeps it as the configuration and the cluster's objects say."""
 
-    supply: MetricSupply
+    supply: MetricPipeline
     objects: ExternalMetricObjects
     statuses: StatusKeeper
     imports: Imports
@@ -171,7 +171,7 @@ class _Metrics(NamedTuple):
 
     @classmethod
     def of(cls, loaded: Loaded, kube: KubeClient, clock: Clock) -> Self:
-        supply = MetricSupply(loaded, opened, clock)
+        supply = MetricPipeline(loaded, opened, clock)
         objects = ExternalMetricObjects(kube, supply.book, supply.entries)
         supply.tell(objects.use_backends)
         imports = Imports(supply.book, supply.fetcher, loaded.config.prometheus_adapter)
@@ -211,7 +211,7 @@ def _server(config: Config, door: Guard, tls: ServingContext, telemetry: Telemet
 
 
 def _memories(config: Config) -> Memories:
-    return Memories(config.auth.token_memory, config.auth.allow_memory, config.auth.deny_memory)
+    return Memories(config.auth.token_cache_ttl, config.auth.authorized_ttl, config.auth.unauthorized_ttl)
 
 
 def told_to_stop() -> asyncio.Event:
@@ -235,8 +235,8 @@ def _source(config: Config, kube: KubeClient) -> ServingFiles | SelfManaged:
         registration=ApiService(kube, ours.namespace, ours.service),
         names=_names(ours),
         clock=clock,
-        lifetimes=Lifetimes(ours.authority_lifetime, ours.certificate_lifetime, ours.overlap),
-        every=ours.look_every,
+        lifetimes=Lifetimes(ours.ca_lifetime, ours.certificate_lifetime, ours.overlap),
+        every=ours.check_interval,
     )
 
 

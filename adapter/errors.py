@@ -4,7 +4,7 @@
 
     AdapterError
     ├── ConfigInvalid                         the file or a flag is wrong; never served, it stops the start
-    ├── RequestRefused
+    ├── RequestRejected
     │   ├── BadRequest                   400  a selector, limit or timeout that does not parse
     │   ├── Unauthenticated              401  credentials were shown and are no good
     │   ├── Forbidden                    403  known, and not allowed
@@ -22,14 +22,14 @@
         ├── OutOfRange                   503
         ├── TooOld                       503
         └── BackendError
-            ├── BackendRefused           503
+            ├── BackendRejected           503
             │   └── BackendBusy          503
             ├── BackendUnreachable       503
             ├── BackendUnauthorized      503
             ├── BadQuery                 503
-            ├── BackendUnaware           404
+            ├── BackendMetricUnknown           404
             ├── Ambiguous                503
-            └── BackendTimedOut          504
+            └── BackendTimeout          504
 
 An HPA copies the message word for word into its condition and its event, and events are counted by their text. So a
 message names the metric, the hop and the class of failure, and never a time, an identifier or a number that changes.
@@ -65,18 +65,18 @@ class ConfigInvalid(AdapterError):
         super().__init__("\n".join(self.problems))
 
 
-class RequestRefused(AdapterError):
+class RequestRejected(AdapterError):
     """The caller's doing, not ours."""
 
 
-class BadRequest(RequestRefused):
+class BadRequest(RequestRejected):
     """A parameter does not parse."""
 
     code = 400
     reason = "BadRequest"
 
 
-class Unauthenticated(RequestRefused):
+class Unauthenticated(RequestRejected):
     """Credentials were shown and are no good. The answer says no more than that; ``why`` is for the log."""
 
     code = 401
@@ -87,14 +87,14 @@ class Unauthenticated(RequestRefused):
         self.why = why
 
 
-class Forbidden(RequestRefused):
+class Forbidden(RequestRejected):
     """The caller may not."""
 
     code = 403
     reason = "Forbidden"
 
 
-class PathNotFound(RequestRefused):
+class PathNotFound(RequestRejected):
     """There is nothing at this URL."""
 
     code = 404
@@ -104,7 +104,7 @@ class PathNotFound(RequestRefused):
         super().__init__("the server could not find the requested resource")
 
 
-class MetricNotFound(RequestRefused):
+class MetricNotFound(RequestRejected):
     """No rule defines this metric in this namespace."""
 
     code = 404
@@ -112,28 +112,28 @@ class MetricNotFound(RequestRefused):
     failure = FailureClass.UNKNOWN_METRIC
 
 
-class AutoscalerNotFound(RequestRefused):
+class AutoscalerNotFound(RequestRejected):
     """Nothing was decided here for an autoscaler of that name."""
 
     code = 404
     reason = "NotFound"
 
 
-class MethodNotAllowed(RequestRefused):
+class MethodNotAllowed(RequestRejected):
     """Metrics are read, never written or watched."""
 
     code = 405
     reason = "MethodNotAllowed"
 
 
-class NotAcceptable(RequestRefused):
+class NotAcceptable(RequestRejected):
     """The caller accepts nothing that we can send."""
 
     code = 406
     reason = "NotAcceptable"
 
 
-class TooManyRequests(RequestRefused):
+class TooManyRequests(RequestRejected):
     """As many requests are in flight as may be."""
 
     code = 429
@@ -199,30 +199,30 @@ class TooOld(MetricUnavailable):
 class BackendError(MetricUnavailable):
     """The metric system failed us."""
 
-    is_everyones: ClassVar[bool] = False
+    affects_all_queries: ClassVar[bool] = False
     """Whether whoever asks anything else would hear the same: nobody answers, or nobody is to ask."""
 
-    was_asked: bool = True
+    was_sent: bool = True
     """Whether it is news; else nobody was asked this time, and this is what came of asking before."""
 
 
-class BackendRefused(BackendError):
+class BackendRejected(BackendError):
     """It answered, with a refusal."""
 
     failure = FailureClass.REFUSED
 
 
-class BackendBusy(BackendRefused):
+class BackendBusy(BackendRejected):
     """It answered that it is asked too often, or by too many."""
 
-    is_everyones = True
+    affects_all_queries = True
 
 
 class BackendUnreachable(BackendError):
     """It did not answer."""
 
     failure = FailureClass.UNREACHABLE
-    is_everyones = True
+    affects_all_queries = True
 
 
 class BackendUnauthorized(BackendError):
@@ -237,7 +237,7 @@ class BadQuery(BackendError):
     failure = FailureClass.BAD_QUERY
 
 
-class BackendUnaware(BackendError):
+class BackendMetricUnknown(BackendError):
     """It answered that it knows no such metric."""
 
     code = 404
@@ -251,10 +251,10 @@ class Ambiguous(BackendError):
     failure = FailureClass.AMBIGUOUS
 
 
-class BackendTimedOut(BackendError):
+class BackendTimeout(BackendError):
     """It was too slow."""
 
     code = 504
     reason = "Timeout"
     failure = FailureClass.TIMED_OUT
-    is_everyones = True
+    affects_all_queries = True

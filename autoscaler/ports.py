@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
-from autoscaler.types.observation import ExternalReading, Unreadable
+from autoscaler.types.observation import ExternalReading, UnavailableReading
 from autoscaler.types.record import Record
 from autoscaler.values.selector import Selector
 
@@ -32,7 +32,7 @@ Unsubscribe: TypeAlias = Callable[[], None]
 class ExternalMetrics(Protocol):
     """Reads metrics that belong to no Kubernetes object."""
 
-    async def read(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | Unreadable:
+    async def read(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:
         """Say what the metric is now, or why that cannot be told; never raise for the metric system's sake.
 
         Who has the answer in memory gives it without waiting. How long an answer may take is the caller's business:
@@ -46,7 +46,7 @@ class ExternalMetrics(Protocol):
         """
 
 
-class Audience(Protocol):
+class DecisionListener(Protocol):
     """Who is told of every decision, such as a page that shows them. It returns at once and never raises."""
 
     def decided(self, key: str, autoscaler: Autoscaler, decision: Decision) -> None:

@@ -13,7 +13,7 @@ from autoscaler.types.observation import (
     ObjectReading,
     PodReading,
     PodSample,
-    Unreadable,
+    UnavailableReading,
 )
 from autoscaler.types.record import Record
 from autoscaler.values.arithmetic import wrap64
@@ -49,12 +49,12 @@ WINDOW_OF_CUSTOM_METRICS = timedelta(seconds=60)
 """What upstream assumes where a custom metric says nothing of its window."""
 
 
-def failed(api: MetricsApi, error: str, failure: FailureClass = FailureClass.API_UNAVAILABLE) -> Unreadable:
+def failed(api: MetricsApi, error: str, failure: FailureClass = FailureClass.API_UNAVAILABLE) -> UnavailableReading:
     """Say that an API did not answer."""
-    return Unreadable(f"unable to fetch metrics from {api} metrics API: {error}", failure)
+    return UnavailableReading(f"unable to fetch metrics from {api} metrics API: {error}", failure)
 
 
-def read_resource(items: Sequence[PodUsage], resource: str, container: str = "") -> PodReading | Unreadable:
+def read_resource(items: Sequence[PodUsage], resource: str, container: str = "") -> PodReading | UnavailableReading:
     """Read one resource of each pod, whole or of one container."""
     if not items:
         return _nothing_from(MetricsApi.RESOURCE)
@@ -66,7 +66,7 @@ def read_resource(items: Sequence[PodUsage], resource: str, container: str = "")
     return PodReading(samples, items[0].at)
 
 
-def read_pods(items: Sequence[PodValue]) -> PodReading | Unreadable:
+def read_pods(items: Sequence[PodValue]) -> PodReading | UnavailableReading:
     """Read a custom metric of each pod."""
     if not items:
         return _nothing_from(MetricsApi.CUSTOM)
@@ -82,7 +82,7 @@ def read_object(milli: int, at: datetime) -> ObjectReading:
     return ObjectReading(milli, at)
 
 
-def read_external(values: Iterable[int], at: datetime) -> ExternalReading | Unreadable:
+def read_external(values: Iterable[int], at: datetime) -> ExternalReading | UnavailableReading:
     """Read an external metric's series; none at all is an error, not zero."""
     milli = tuple(values)
     return ExternalReading(milli, at) if milli else _nothing_from(MetricsApi.EXTERNAL)
@@ -96,5 +96,5 @@ def _usage(item: PodUsage, resource: str, container: str) -> int | None:
     return wrap64(sum(usage[resource] for usage in item.containers.values()))
 
 
-def _nothing_from(api: MetricsApi) -> Unreadable:
-    return Unreadable(f"no metrics returned from {api} metrics API", FailureClass.NO_SERIES)
+def _nothing_from(api: MetricsApi) -> UnavailableReading:
+    return UnavailableReading(f"no metrics returned from {api} metrics API", FailureClass.NO_SERIES)

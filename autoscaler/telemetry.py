@@ -74,19 +74,19 @@ class ControllerTelemetry:
             registry=registry,
         )
         self.lateness = Histogram(
-            "steadyscale_autoscaler_lateness_seconds",
+            "steadyscale_autoscaler_reconcile_delay_seconds",
             "How long after it was due a pass began.",
             buckets=_LATENESS,
             registry=registry,
         )
         self.stretch = Gauge(
-            "steadyscale_autoscaler_period_stretch",
+            "steadyscale_autoscaler_sync_period_ratio",
             "By how much periods are longer than asked for, because there is more to do than time; 1 is as asked.",
             registry=registry,
         )
         self.stretch.set(1)
         self.leading = Gauge(
-            "steadyscale_autoscaler_leading", "Whether this process is the one that controls.", registry=registry
+            "steadyscale_autoscaler_leader", "Whether this process is the one that controls.", registry=registry
         )
         self._passes_by: dict[Passed, tuple[Counter, Histogram]] = {}
         self._metrics_by: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}

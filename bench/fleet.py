@@ -174,7 +174,7 @@ def ours(plane: ControlPlane, port: int) -> System:
     tls = ssl._create_unverified_context()  # noqa: S323, SLF001 - who it is matters to callers, and not to a stopwatch
     plane.kubeconfig("admin")
     tls.load_cert_chain(plane.folder / "admin.crt", plane.folder / "admin.key")
-    return System("steadyscale", program, _reader(port, tls), ("steadyscale_autoscaler_lateness_seconds", ""))
+    return System("steadyscale", program, _reader(port, tls), ("steadyscale_autoscaler_reconcile_delay_seconds", ""))
 
 
 def built_in(plane: ControlPlane, *, stock: bool) -> System:

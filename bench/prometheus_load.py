@@ -22,13 +22,13 @@ from pathlib import Path
 from adapter.app import clock, settle
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.backends.prometheus.settings import Prometheus
-from adapter.backends.settings import BreakerSettings
+from adapter.backends.settings import CircuitBreakerSettings
 from adapter.errors import AdapterError
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import RuleReader, Sources
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.values.selector import Selector, parse
 from tests.prometheus.fixed_responses import MANY, NOW, SAMPLES
 from tests.prometheus.server import Server, prometheus
@@ -59,7 +59,7 @@ class Rig:
         self.backend = _opened(server, sample_times=True)
         self.plain = _opened(server, sample_times=False)
         rule = Rule("many", backend="prometheus", query="many", interval=timedelta(seconds=period))
-        self.reader = RuleReader(RuleBook([rule]), Sources.of(Fetcher({"prometheus": self.backend}, clock)), clock)
+        self.reader = RuleReader(RuleRegistry([rule]), Sources.of(Fetcher({"prometheus": self.backend}, clock)), clock)
 
     async def from_snapshot(self, number: int, selector: Selector) -> None:
         """Read as we do."""
@@ -118,7 +118,7 @@ def _opened(server: Server, *, sample_times: bool) -> PrometheusBackend:
         parameters={"time": str(NOW)},
         connections=8,
         sample_times=sample_times,
-        breaker=BreakerSettings(failures=1_000_000),
+        breaker=CircuitBreakerSettings(failures=1_000_000),
     )
     return PrometheusBackend("prometheus", settings, clock)
 

@@ -16,7 +16,7 @@ from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import RuleReader, Sources
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample
 from autoscaler.values.selector import Selector, parse
 
@@ -61,7 +61,7 @@ async def main() -> None:
     """Read, and print what it cost."""
     backend = Backend()
     rule = Rule("queue", backend="b", query="queue_depth")
-    reader = RuleReader(RuleBook([rule]), Sources.of(Fetcher({"b": backend}, lambda: NOW)), lambda: NOW)
+    reader = RuleReader(RuleRegistry([rule]), Sources.of(Fetcher({"b": backend}, lambda: NOW)), lambda: NOW)
     readers = [(f"n{number % NAMESPACES}", parse(f"queue=q{number}")) for number in range(SERIES)]
     await reader.read(*_first(readers))
     for title in ("first round", "second round"):

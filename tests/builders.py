@@ -32,7 +32,7 @@ from autoscaler.types.observation import (
     Reading,
     ScaleTarget,
     TargetUnreadable,
-    Unreadable,
+    UnavailableReading,
 )
 from autoscaler.types.spec import (
     AVERAGE_VALUE,
@@ -219,8 +219,8 @@ def object_says(value: float) -> ObjectReading:
     return ObjectReading(round(value * 1000), NOW)
 
 
-def unreadable(message: str = REFUSED, failure: FailureClass = FailureClass.REFUSED) -> Unreadable:
-    return Unreadable(message, failure)
+def unreadable(message: str = REFUSED, failure: FailureClass = FailureClass.REFUSED) -> UnavailableReading:
+    return UnavailableReading(message, failure)
 
 
 def make_target(replicas: int = 3, status_replicas: int | None = None, selector: str = "app=web") -> ScaleTarget:

@@ -28,11 +28,11 @@ from adapter.auth.trust_store import Trust, Trusted
 from adapter.backends.static import StaticBackend
 from adapter.config.model import Limits, decode
 from adapter.debug.decision_log import Shelf
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import RuleReader, Sources
 from adapter.rules.query_builder import Query
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample
 from adapter.server.access_log import AccessLog
 from adapter.server.accounting import Journal
@@ -70,7 +70,7 @@ class Rehearsal(StaticBackend):
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         does = {series.labels.get("does") for series in query.numbers}
         if "refuse" in does:
-            raise BackendRefused("it said no")
+            raise BackendRejected("it said no")
         if "stall" in does:
             await asyncio.sleep(60)
         if "break" in does:
@@ -192,7 +192,7 @@ def assemble(folder: Path, limits: Limits) -> tuple[Server, ServingContext, Revi
     tls.serve_with(Pair(own.certificate_pem, own.key_pem))
     peers = Peers(trusted, clock)
     reader = RuleReader(
-        RuleBook(decode({"rules": RULES}).rules), Sources.of(Fetcher({"static": Rehearsal(clock)}, clock)), clock
+        RuleRegistry(decode({"rules": RULES}).rules), Sources.of(Fetcher({"static": Rehearsal(clock)}, clock)), clock
     )
     server = Server(
         metrics=ExternalMetrics(reader, clock),

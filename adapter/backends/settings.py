@@ -65,7 +65,7 @@ class BackendSettings(Record, frozen=True):
         return None
 
 
-class BreakerSettings(Record, frozen=True):
+class CircuitBreakerSettings(Record, frozen=True):
     """When to stop asking a server that does not answer."""
 
     failures: int = 5

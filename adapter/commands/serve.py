@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _halves(options: argparse.Namespace) -> app.Halves:
+def _halves(options: argparse.Namespace) -> app.Components:
     given = {flag.name: getattr(options, flag.name.replace("-", "_")) for flag in FLAGS}
     chosen = operation({name: value for name, value in given.items() if value is not None})
-    return app.Halves(adapter=not options.no_adapter, operation=None if options.no_autoscaler else chosen)
+    return app.Components(adapter=not options.no_adapter, operation=None if options.no_autoscaler else chosen)

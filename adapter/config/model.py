@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import yaml
 
 from adapter.backends import configuration as backend_entry
@@ -12,7 +13,7 @@ from adapter.backends.configuration import BackendEntry
 from adapter.decoding import documents
 from adapter.errors import ConfigInvalid
 from adapter.rules import problems as rule_problems
-from adapter.rules.delegation import PassOn
+from adapter.rules.delegation import Delegate
 from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
 from adapter.rules.rule import Rule
 from autoscaler.types.record import Record
@@ -43,7 +44,7 @@ class SelfManagedTls(Record, frozen=True):
     secret: str = "steadyscale-serving-cert"  # noqa: S105  (the name of an object, not what is in it)
     """The Secret that keeps them, shared by all replicas."""
 
-    authority_lifetime: timedelta = timedelta(days=3650)
+    ca_lifetime: timedelta = timedelta(days=3650)
     """How long our certificate authority lives; it is replaced, with overlap, when two thirds of that are over."""
 
     certificate_lifetime: timedelta = timedelta(days=90)
@@ -52,7 +53,7 @@ class SelfManagedTls(Record, frozen=True):
     overlap: timedelta = timedelta(minutes=10)
     """How long an authority is trusted before it signs and after it stopped: time for all API servers to hear of it."""
 
-    look_every: timedelta = timedelta(seconds=30)
+    check_interval: timedelta = timedelta(seconds=30)
     """How often a replica looks whether something is to be done; much more often than the overlap is long."""
 
 
@@ -81,20 +82,20 @@ class Auth(Record, frozen=True):
     kubeconfig: str = ""
     """The cluster to ask for reviews; empty: the one we run in."""
 
-    token_memory: timedelta = timedelta(seconds=10)
+    token_cache_ttl: timedelta = msgspec.field(name="tokenCacheTTL", default=timedelta(seconds=10))
     """How long a token's review is believed. Kubernetes' own servers use the same."""
 
-    allow_memory: timedelta = timedelta(seconds=30)
+    authorized_ttl: timedelta = msgspec.field(name="authorizedTTL", default=timedelta(seconds=30))
     """How long a yes is believed. An HPA asks every 15 s, so Kubernetes' 10 s would never be of use."""
 
-    deny_memory: timedelta = timedelta(seconds=10)
+    unauthorized_ttl: timedelta = msgspec.field(name="unauthorizedTTL", default=timedelta(seconds=10))
     """How long a no is believed: short, because someone is waiting for a role binding to work."""
 
 
 class Limits(Record, frozen=True):
     """What one caller, or all of them together, can take."""
 
-    concurrent_requests: int = 200
+    max_concurrent_requests: int = 200
     """Requests answered at once; beyond that 429. Health, discovery and the API server's own probes are not counted."""
 
     connections: int = 2000
@@ -109,10 +110,10 @@ class Limits(Record, frozen=True):
     idle_timeout: timedelta = timedelta(seconds=120)
     """How long a connection may lie idle: longer than the 90 s of the API server's pool, so that it closes first."""
 
-    header_count: int = 4096
+    max_headers: int = 4096
     """Headers in a request. Each group of a caller is one, and some have hundreds."""
 
-    header_bytes: int = 65536
+    max_header_bytes: int = 65536
     """Length of one header, and of the request line with its selector."""
 
     shutdown_delay: timedelta = timedelta(seconds=10)
@@ -148,7 +149,7 @@ class Config(Record, frozen=True):
     prometheus_adapter: tuple[PrometheusAdapterFile, ...] = ()
     """Files of prometheus-adapter to serve; a rule of ours goes before theirs of the same name."""
 
-    pass_on: PassOn | None = None
+    delegate: Delegate | None = None
     """Another server of external metrics: for the names that no rule has, or to compare with. Left out: none."""
 
 
@@ -221,23 +222,23 @@ def _import_problems(config: Config) -> Iterator[str]:
 
 
 def _passing_problems(config: Config) -> Iterator[str]:
-    how = config.pass_on
+    how = config.delegate
     if how is None:
         return
     entry = config.backends.get(how.backend)
     if entry is None or entry.kind != "upstream":
-        yield f"passOn.backend: there is no upstream {how.backend!r} under backends"
+        yield f"delegate.backend: there is no upstream {how.backend!r} under backends"
     if not how.unknown and not how.compare:
-        yield "passOn: does nothing without one of unknown and compare"
+        yield "delegate: does nothing without one of unknown and compare"
     if not 0 <= how.tolerance < 1:
-        yield f"passOn.tolerance: must be from 0 to less than 1, is {how.tolerance:g}"
+        yield f"delegate.tolerance: must be from 0 to less than 1, is {how.tolerance:g}"
     for key, time in (("interval", how.interval), ("deadline", how.deadline), ("maxSampleAge", how.max_sample_age)):
         if time <= timedelta():
-            yield f"passOn.{key}: must be more than nothing"
+            yield f"delegate.{key}: must be more than nothing"
 
 
 def _limit_problems(limits: Limits) -> list[str]:
-    numbers = ("concurrent_requests", "connections", "header_count", "header_bytes")
+    numbers = ("max_concurrent_requests", "connections", "max_headers", "max_header_bytes")
     times = ("request_timeout", "header_timeout", "idle_timeout")
     names = dict(zip(limits.__struct_fields__, limits.__struct_encode_fields__, strict=True))
     return [

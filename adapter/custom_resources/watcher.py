@@ -9,7 +9,7 @@ from adapter.backends.configuration import BackendEntry
 from adapter.custom_resources.external_metric import GROUP_VERSION, PLURAL, rule_of
 from adapter.errors import ConfigInvalid
 from adapter.rules.rule import Rule
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.store import Store, key_of
 from autoscaler.kube.watch import Watched
@@ -36,7 +36,7 @@ class Defined:
 class ExternalMetricObjects:
     """Keeps the book's object rules as the cluster's objects say. Run it beside who reads."""
 
-    def __init__(self, client: KubeClient, book: RuleBook, backends: Mapping[str, BackendEntry]) -> None:
+    def __init__(self, client: KubeClient, book: RuleRegistry, backends: Mapping[str, BackendEntry]) -> None:
         self.store = Store(client, Watched(PATH), _kept)
         self.rules: dict[str, Rule] = {}
         """Those in force, by object."""

@@ -5,12 +5,12 @@ from typing import Any, TypeAlias
 from adapter.debug.formatting import number, time
 from adapter.metrics.comparison import Answered, Compared, Comparisons, Verdict
 from adapter.metrics.read_history import Asked
-from adapter.rules.delegation import PassOn
+from adapter.rules.delegation import Delegate
 
 Json: TypeAlias = dict[str, Any]
 
 
-def comparisons(found: Comparisons, how: PassOn | None) -> Json:
+def comparisons(found: Comparisons, how: Delegate | None) -> Json:
     """Describe every comparison; ``how`` says whether there are any, and with whom."""
     rows = sorted(found, key=lambda row: (row[1].verdict is Verdict.SAME, row[0].namespace, row[0].metric))
     is_on = how is not None and how.compare

@@ -1,6 +1,6 @@
 """Keeps what the page shows of every autoscaler, and wakes whoever waits for news.
 
-It is told of each decision where it is made (``autoscaler.ports.Audience``), so it does little then: it keeps the
+It is told of each decision where it is made (``autoscaler.ports.DecisionListener``), so it does little then: it keeps the
 decision itself, which the controller keeps anyway, finds the state, and packs one point.
 """
 

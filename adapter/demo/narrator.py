@@ -79,7 +79,7 @@ def table(day: Sequence[Happening]) -> str:
 
 
 class Narrator:
-    """Hears of every decision (`autoscaler.ports.Audience`), and of what the world does."""
+    """Hears of every decision (`autoscaler.ports.DecisionListener`), and of what the world does."""
 
     def __init__(self, write: Callable[[str], object], now: Callable[[], datetime]) -> None:
         self.day: list[Happening] = []

@@ -59,9 +59,9 @@ class Service:
     async def running(self, clock: Clock, narrator: Narrator) -> AsyncIterator[None]:
         """Run it for the length of the block."""
         stop = asyncio.Event()
-        around = app.Around(stop, clock, (narrator,))
+        around = app.Environment(stop, clock, (narrator,))
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(app.run(self._file, self._file.start(), app.Halves(operation=_ALONE), around))
+            tasks.create_task(app.run(self._file, self._file.start(), app.Components(operation=_ALONE), around))
             try:
                 yield
             finally:

@@ -17,7 +17,7 @@ from adapter.errors import AdapterError, NoSeries
 from adapter.metrics.fetcher import Failed
 from adapter.metrics.read_history import Asked
 from adapter.metrics.reader import Look, RuleReader
-from adapter.rules.delegation import PassOn, passed_on
+from adapter.rules.delegation import Delegate, passed_on
 from adapter.rules.evaluation import evaluate
 from adapter.rules.query_builder import whole
 
@@ -74,7 +74,7 @@ class Comparisons:
 
     def heard(self, look: Look) -> None:
         """Compare a read, if that is wanted, it is time to, and not too many are being compared."""
-        how, now = self._reader.pass_on, asyncio.get_running_loop().time()
+        how, now = self._reader.delegate, asyncio.get_running_loop().time()
         if how is None or not how.compare or len(self._asking) >= _AT_ONCE or self._due.get(look.asked, 0.0) > now:
             return
         self._due[look.asked] = now + how.interval.total_seconds()
@@ -92,14 +92,14 @@ class Comparisons:
             each.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
 
-    async def _compare(self, look: Look, how: PassOn) -> None:
+    async def _compare(self, look: Look, how: Delegate) -> None:
         theirs = await self._theirs(look.asked, how)
         ours = Answered(sum(sample.milli for sample in look.samples)) if look.error is None else _failed(look.error)
         verdict = compare(ours, theirs, how.tolerance)
         self._note(look.asked, ours, theirs, verdict)
         self.watch(verdict)
 
-    async def _theirs(self, asked: Asked, how: PassOn) -> Answered:
+    async def _theirs(self, asked: Asked, how: Delegate) -> Answered:
         rule = passed_on(how, *asked)
         outcome = await self._reader.sources.cache.get(whole(rule), rule.interval, rule.deadline)
         if isinstance(outcome, Failed):

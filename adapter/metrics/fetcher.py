@@ -81,7 +81,7 @@ class Fetcher:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise errors.BackendTimedOut(f"no answer within {deadline.total_seconds():g}s") from None
+            raise errors.BackendTimeout(f"no answer within {deadline.total_seconds():g}s") from None
 
 
 def _told(error: Exception, query: Query) -> errors.AdapterError:

@@ -16,7 +16,7 @@ from adapter.metrics.fetcher import Fetcher
 from adapter.rules.prometheus_adapter.conversion import Defaults, Import, read, rules
 from adapter.rules.prometheus_adapter.migration_notes import Finding
 from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 
 _log = logging.getLogger(__name__)
 _LOOK_EVERY: Final = 5.0
@@ -43,7 +43,7 @@ class Kept:
 class Imports:
     """All files that the configuration names."""
 
-    def __init__(self, book: RuleBook, fetcher: Fetcher, files: tuple[PrometheusAdapterFile, ...]) -> None:
+    def __init__(self, book: RuleRegistry, fetcher: Fetcher, files: tuple[PrometheusAdapterFile, ...]) -> None:
         self._book = book
         self._fetcher = fetcher
         self._changed = asyncio.Event()

@@ -11,7 +11,7 @@ from adapter.metrics.snapshots import Difference
 from adapter.rules.rule import Rule
 from autoscaler.ports import MetricChange, Unsubscribe
 from autoscaler.readings import MetricsApi, failed, read_external
-from autoscaler.types.observation import ExternalReading, FailureClass, Unreadable
+from autoscaler.types.observation import ExternalReading, FailureClass, UnavailableReading
 from autoscaler.values.selector import Selector
 
 
@@ -24,7 +24,7 @@ class InProcessMetrics:
         reader.book.tell(self._rules_changed)
         reader.sources.snapshots.tell(self._values_changed)
 
-    async def read(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | Unreadable:
+    async def read(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:
         """Say what the metric is now, or why that cannot be told."""
         look = await self._reader.look(namespace, metric, selector)
         if look.error is not None:

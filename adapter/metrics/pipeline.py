@@ -17,31 +17,31 @@ from adapter.metrics.comparison import Comparisons
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import RuleReader, Sources
 from adapter.rules.rule import STATIC, Rule
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 
 _log = logging.getLogger(__name__)
-_LIVE = frozenset({"backends", "rules", "prometheus_adapter", "pass_on"})
+_LIVE = frozenset({"backends", "rules", "prometheus_adapter", "delegate"})
 
 Clock: TypeAlias = Callable[[], datetime]
 Opener: TypeAlias = Callable[[str, BackendSettings, Clock], Backend]
 """Opens a backend by its name, its settings and a clock."""
 
 
-class MetricSupply:
+class MetricPipeline:
     """The reader, and what it reads from."""
 
     def __init__(self, loaded: Loaded, opener: Opener, clock: Clock) -> None:
         self._opener = opener
         self._clock = clock
         self._config = loaded.config
-        self.book = RuleBook(loaded.config.rules)
+        self.book = RuleRegistry(loaded.config.rules)
         self.book.broken = loaded.broken
         for name, problems in loaded.broken.items():
             _log.error("rule left out", extra={"rule": name, "problems": problems})
         opened = {name: self._open(name, entry) for name, entry in loaded.config.backends.items()}
         self.fetcher = Fetcher({STATIC: StaticBackend(clock), **opened}, clock)
         self.reader = RuleReader(self.book, Sources.of(self.fetcher), clock, price=self._price)
-        self.reader.pass_on = loaded.config.pass_on
+        self.reader.delegate = loaded.config.delegate
         self.comparisons = Comparisons(self.reader)
         self.reader.heard = self.comparisons.heard
         self._listeners: list[Callable[[Mapping[str, BackendEntry]], None]] = []
@@ -61,7 +61,7 @@ class MetricSupply:
         self.book.broken, self.book.trouble = {}, ()
         if config.backends != before.backends:
             await self._use_backends(before.backends, config.backends)
-        self.reader.pass_on = config.pass_on
+        self.reader.delegate = config.delegate
         self.book.use_file(config.rules)
         later = [part for part in config.__struct_fields__ if part not in _LIVE and _differ(config, before, part)]
         if later:

@@ -13,11 +13,11 @@ from adapter.metrics.fetcher import Failed, Fetcher, Outcome
 from adapter.metrics.query_cache import QueryCache
 from adapter.metrics.read_history import Asked, Reads
 from adapter.metrics.snapshots import Snapshots
-from adapter.rules.delegation import PassedOn, PassOn, passed_on
+from adapter.rules.delegation import Delegate, PassedOn, passed_on
 from adapter.rules.evaluation import evaluate
 from adapter.rules.query_builder import Query, filled, whole
 from adapter.rules.rule import STATIC, Rule
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample, Sample
 from autoscaler.values.selector import Selector
 
@@ -76,7 +76,7 @@ class Sources:
 class RuleReader:
     """Finds the rule, gets its series, picks those that match, and applies the rule's policies."""
 
-    book: RuleBook
+    book: RuleRegistry
     sources: Sources
     clock: Callable[[], datetime]
     reads: Reads = field(default_factory=Reads)
@@ -86,7 +86,7 @@ class RuleReader:
     price: Callable[[Rule], Price | None] = lambda _: None
     """What it costs to keep a rule's numbers up to date, where somebody charges for that."""
 
-    pass_on: PassOn | None = None
+    delegate: Delegate | None = None
     """Who is asked for names that no rule has."""
 
     heard: Callable[[Look], None] = lambda _: None
@@ -163,9 +163,9 @@ class RuleReader:
     def _begin_elsewhere(self, namespace: str, metric: str, selector: Selector) -> Look:
         """Pass on what no rule has a name for, if there is somebody to pass it on to."""
         asked = Asked(namespace, metric, selector)
-        if self.pass_on is None or not self.pass_on.unknown:
+        if self.delegate is None or not self.delegate.unknown:
             return Look(asked, error=self._unknown(namespace, metric))
-        rule = passed_on(self.pass_on, namespace, metric, selector)
+        rule = passed_on(self.delegate, namespace, metric, selector)
         return Look(asked, rule, whole(rule))
 
     def _conclude(self, look: Look, rule: Rule, outcome: Outcome, now: datetime) -> None:

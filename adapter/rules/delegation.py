@@ -7,7 +7,7 @@ from autoscaler.types.record import Record
 from autoscaler.values.selector import Selector
 
 
-class PassOn(Record, frozen=True):
+class Delegate(Record, frozen=True):
     """Another server of external metrics, beside our own rules."""
 
     backend: str
@@ -44,7 +44,7 @@ class PassedOn(Rule, frozen=True):
         return True
 
 
-def passed_on(how: PassOn, namespace: str, metric: str, selector: Selector) -> PassedOn:
+def passed_on(how: Delegate, namespace: str, metric: str, selector: Selector) -> PassedOn:
     """Make the rule that asks another server for one metric."""
     asked = {"namespace": namespace, "metric": metric, "selector": str(selector)}
     return PassedOn(

@@ -16,7 +16,7 @@ FILE: Final = "configuration"
 """Where a rule comes from if no object defines it."""
 
 
-class RuleBook:
+class RuleRegistry:
     """All rules. An object's rule goes before the file's, in its own namespace and nowhere else."""
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from adapter.auth.attributes import ResourceAttributes
 from adapter.log import Write
-from adapter.server.request_context import Exchange
+from adapter.server.request_context import RequestContext
 
 _LONGEST = 256
 
@@ -14,7 +14,7 @@ _LONGEST = 256
 class Answered(NamedTuple):
     """A request that has its answer."""
 
-    exchange: Exchange
+    exchange: RequestContext
     status: int
     seconds: float
     error: Exception | None

@@ -32,9 +32,9 @@ class Connection(web.RequestHandler):
             access_log=None,  # type: ignore[arg-type]  # we write our own; the library takes None for none
             keepalive_timeout=listener.limits.idle_timeout.total_seconds(),
             lingering_time=_LINGERING,
-            max_headers=listener.limits.header_count,
-            max_line_size=listener.limits.header_bytes,
-            max_field_size=listener.limits.header_bytes,
+            max_headers=listener.limits.max_headers,
+            max_line_size=listener.limits.max_header_bytes,
+            max_field_size=listener.limits.max_header_bytes,
         )
         self.listener = listener
         self.waiting: float | None = self._loop.time()

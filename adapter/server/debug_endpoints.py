@@ -14,7 +14,7 @@ from adapter.metrics.reader import RuleReader
 from adapter.server import serialization
 from adapter.server.content_negotiation import JSON, YAML
 from adapter.server.debug_page import Page
-from adapter.server.request_context import Exchange
+from adapter.server.request_context import RequestContext
 from autoscaler.values import selector
 from autoscaler.values.selector import SelectorError
 
@@ -38,19 +38,19 @@ class Debug:
         self._problems = problems
         self._compared = compared or Comparisons(reader)
 
-    async def rules(self, exchange: Exchange) -> web.Response:
+    async def rules(self, exchange: RequestContext) -> web.Response:
         """Answer ``/debug/rules``."""
         return _answer(exchange, rules(self.reader, dict(self._problems())))
 
-    async def backends(self, exchange: Exchange) -> web.Response:
+    async def backends(self, exchange: RequestContext) -> web.Response:
         """Answer ``/debug/backends``."""
         return _answer(exchange, await backends(self.reader))
 
-    async def comparisons(self, exchange: Exchange) -> web.Response:
+    async def comparisons(self, exchange: RequestContext) -> web.Response:
         """Answer ``/debug/comparisons``."""
-        return _answer(exchange, comparisons(self._compared, self.reader.pass_on))
+        return _answer(exchange, comparisons(self._compared, self.reader.delegate))
 
-    async def metric(self, exchange: Exchange) -> web.Response:
+    async def metric(self, exchange: RequestContext) -> web.Response:
         """Answer ``/debug/metrics/NAMESPACE/METRIC?labelSelector=...``: read it now, and tell the way."""
         namespace, _, metric = exchange.path.removeprefix(METRICS).rstrip("/").partition("/")
         if not namespace or not metric or "/" in metric:
@@ -63,6 +63,6 @@ class Debug:
         return _answer(exchange, way(look, self.reader))
 
 
-def _answer(exchange: Exchange, content: object) -> web.Response:
+def _answer(exchange: RequestContext, content: object) -> web.Response:
     media = exchange.wants((JSON, YAML)).media
     return web.Response(body=serialization.to_bytes(content, media, pretty=exchange.pretty()), content_type=media)

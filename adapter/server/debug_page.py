@@ -23,7 +23,7 @@ from adapter.debug.views import Wish, listed, portrait
 from adapter.metrics.reader import RuleReader
 from adapter.server import serialization
 from adapter.server.content_negotiation import JSON, YAML
-from adapter.server.request_context import Exchange
+from adapter.server.request_context import RequestContext
 
 Json: TypeAlias = dict[str, Any]
 
@@ -72,18 +72,18 @@ class Page:
         """Let nobody wait any longer: the process is about to end."""
         self._leaving = True
 
-    async def html(self, _: Exchange) -> web.Response:
+    async def html(self, _: RequestContext) -> web.Response:
         """Answer ``/debug/page``."""
         return _FILES["index.html"].answer()
 
-    async def file(self, exchange: Exchange) -> web.Response:
+    async def file(self, exchange: RequestContext) -> web.Response:
         """Answer ``/debug/page/...``: the page's own files."""
         file = _FILES.get(exchange.path.removeprefix(f"{PAGE}/"))
         if file is None:
             raise errors.PathNotFound
         return file.answer()
 
-    async def autoscaler(self, exchange: Exchange) -> web.Response:
+    async def autoscaler(self, exchange: RequestContext) -> web.Response:
         """Answer ``/debug/autoscalers/NAMESPACE/NAME``: the working of its last decision."""
         key = exchange.path.removeprefix(AUTOSCALERS).rstrip("/")
         found = self._one(key)
@@ -93,7 +93,7 @@ class Page:
         body = serialization.to_bytes(found, media, pretty=exchange.pretty())
         return web.Response(body=body, content_type=media, headers=_GUARDED)
 
-    async def picture(self, exchange: Exchange) -> web.Response:
+    async def picture(self, exchange: RequestContext) -> web.Response:
         """Answer ``/debug/picture``: at once, or with ``If-None-Match`` when there is something new."""
         known, loop = exchange.request.headers.get("If-None-Match"), asyncio.get_running_loop()
         until = loop.time() + self._patience
@@ -114,7 +114,7 @@ class Page:
             return web.Response(status=304, headers=now)
         return web.Response(body=content, content_type=JSON.media, headers=now)
 
-    def _drawn(self, exchange: Exchange) -> tuple[bytes, str]:
+    def _drawn(self, exchange: RequestContext) -> tuple[bytes, str]:
         """Draw the picture for one wish; its tag is of its content, so the same is never sent twice."""
         exhibits, query = self._exhibits, exchange.query
         whole = rules(exhibits.reader, dict(exhibits.problems()))

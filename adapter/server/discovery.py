@@ -13,7 +13,7 @@ from adapter.rules.rule import INDEX
 from adapter.server import serialization
 from adapter.server.content_negotiation import JSON, YAML, Offer
 from adapter.server.group import GROUP, GROUP_VERSION, LIST_KIND, VERSION
-from adapter.server.request_context import Exchange
+from adapter.server.request_context import RequestContext
 
 _AGGREGATED = "APIGroupDiscoveryList"
 _AGGREGATED_OFFERS = tuple(
@@ -52,7 +52,7 @@ def _aggregated(version: str) -> dict[str, Any]:
 _BODIES = {offer: serialization.to_bytes(_aggregated(offer.version), JSON.media) for offer in _AGGREGATED_OFFERS}
 
 
-async def groups(exchange: Exchange) -> web.Response:
+async def groups(exchange: RequestContext) -> web.Response:
     """Answer ``/apis``: everything at once for who understands it, the list of groups for who does not."""
     offer = exchange.wants((*_PLAIN, *_AGGREGATED_OFFERS))
     if offer not in _BODIES:
@@ -60,22 +60,22 @@ async def groups(exchange: Exchange) -> web.Response:
     return tagged(exchange, _BODIES[offer], offer.content_type, {"Cache-Control": "public"})
 
 
-async def group(exchange: Exchange) -> web.Response:
+async def group(exchange: RequestContext) -> web.Response:
     """Answer ``/apis/<group>``."""
     return _plain({"kind": "APIGroup", "apiVersion": "v1", **_GROUP}, exchange)
 
 
-async def resources(exchange: Exchange) -> web.Response:
+async def resources(exchange: RequestContext) -> web.Response:
     """Answer ``/apis/<group>/<version>``: the API server's test of whether we are alive."""
     return _plain(_RESOURCES, exchange)
 
 
-def _plain(document: dict[str, Any], exchange: Exchange) -> web.Response:
+def _plain(document: dict[str, Any], exchange: RequestContext) -> web.Response:
     media = exchange.wants(_PLAIN).media
     return web.Response(body=serialization.to_bytes(document, media, pretty=exchange.pretty()), content_type=media)
 
 
-def tagged(exchange: Exchange, body: bytes, content_type: str, headers: dict[str, str]) -> web.Response:
+def tagged(exchange: RequestContext, body: bytes, content_type: str, headers: dict[str, str]) -> web.Response:
     """Answer with an ETag, or with 304 to who has these bytes already."""
     etag = f'"{hashlib.sha256(body).hexdigest().upper()}"'
     headers = {"ETag": etag, "Vary": "Accept", **headers}

@@ -16,7 +16,7 @@ from adapter.sample import Sample
 from adapter.server import protobuf, serialization
 from adapter.server.content_negotiation import JSON, PROTOBUF, YAML, Offer
 from adapter.server.group import GROUP
-from adapter.server.request_context import Exchange
+from adapter.server.request_context import RequestContext
 from adapter.server.serialization import Named
 from adapter.server.table import table
 from adapter.server.values import Values
@@ -48,7 +48,7 @@ class ExternalMetrics:
         self._clock = clock
         self._written: dict[_Form, tuple[tuple[Sample, ...], bytes]] = {}
 
-    async def read(self, exchange: Exchange) -> Values:
+    async def read(self, exchange: RequestContext) -> Values:
         """Answer with the metric's values now, or say why there are none."""
         asked = exchange.attributes
         if not isinstance(asked, ResourceAttributes):
@@ -87,7 +87,7 @@ class ExternalMetrics:
             _log.exception("a metric failed in a way nobody foresaw", extra={"namespace": namespace, "metric": metric})
             return []
 
-    def _same_body(self, exchange: Exchange, samples: tuple[Sample, ...], form: _Form) -> bytes:
+    def _same_body(self, exchange: RequestContext, samples: tuple[Sample, ...], form: _Form) -> bytes:
         """Write samples, unless the very same ones were written so before: who asks again is told the same."""
         before = self._written.get(form)
         if before is not None and before[0] is samples:
@@ -101,7 +101,7 @@ class ExternalMetrics:
             self._written[form] = samples, body
         return body
 
-    def _body(self, exchange: Exchange, offer: Offer, values: list[Named], namespace: str) -> bytes:
+    def _body(self, exchange: RequestContext, offer: Offer, values: list[Named], namespace: str) -> bytes:
         if offer == PROTOBUF:
             return protobuf.encode_list(values)
         if offer.kind:
@@ -115,7 +115,7 @@ class ExternalMetrics:
         return serialization.to_bytes(content, offer.media, pretty=exchange.pretty())
 
 
-def _wanted(exchange: Exchange, asked: ResourceAttributes) -> Selector:
+def _wanted(exchange: RequestContext, asked: ResourceAttributes) -> Selector:
     """Check what the caller may add to the path, and return the selector."""
     query = exchange.query
     if asked.verb == "watch":

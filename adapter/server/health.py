@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from aiohttp import web
 
 from adapter.errors import PathNotFound
-from adapter.server.request_context import Exchange
+from adapter.server.request_context import RequestContext
 
 Check = Callable[[], bool]
 """Whether one thing is as it should be, from memory: a check that waits would be the outage it looks for."""
@@ -35,22 +35,22 @@ class Health:
         ready = {"ping": lambda: True, **ready}
         self._checks = {"livez": live, "readyz": ready, "healthz": {**live, **ready}}
 
-    def handler(self, name: str) -> Callable[[Exchange], Awaitable[web.Response]]:
+    def handler(self, name: str) -> Callable[[RequestContext], Awaitable[web.Response]]:
         """Make the handler of one of the three."""
 
-        async def answer(exchange: Exchange) -> web.Response:
+        async def answer(exchange: RequestContext) -> web.Response:
             return self._answer(exchange, name, self._checks[name])
 
         return answer
 
-    async def one(self, exchange: Exchange) -> web.Response:
+    async def one(self, exchange: RequestContext) -> web.Response:
         """Answer ``/readyz/<check>``: this check alone."""
         name, _, check = exchange.path.strip("/").partition("/")
         if check not in self._checks.get(name, {}):
             raise PathNotFound
         return self._answer(exchange, name, {check: self._checks[name][check]})
 
-    def _answer(self, exchange: Exchange, name: str, checks: Mapping[str, Check]) -> web.Response:
+    def _answer(self, exchange: RequestContext, name: str, checks: Mapping[str, Check]) -> web.Response:
         excluded = set(exchange.query.getall("exclude", ()))
         failed = {each for each, check in checks.items() if each not in excluded and not check()}
         if not failed and "verbose" not in exchange.query:

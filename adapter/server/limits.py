@@ -7,12 +7,12 @@ from prometheus_client import Gauge
 
 from adapter.decoding.duration import parse_duration
 from adapter.errors import BadRequest, DeadlineExceeded, TooManyRequests
-from adapter.server.request_context import Exchange
+from adapter.server.request_context import RequestContext
 
 _LOOK_EVERY = 0.02
 
 
-class Turnstile:
+class ConcurrencyLimit:
     """Lets so many requests be answered at once, and refuses the next: waiting in a queue would only make all late."""
 
     def __init__(self, most: int, gauge: Gauge) -> None:
@@ -88,7 +88,7 @@ class Deadline:
         self._task.cancel()
 
 
-def time_for(exchange: Exchange, most: timedelta) -> timedelta:
+def time_for(exchange: RequestContext, most: timedelta) -> timedelta:
     """Say how long an answer may take: our own limit, or less if the caller says ``timeout=``."""
     asked = exchange.query.get("timeout")
     if not asked:

@@ -12,7 +12,7 @@ from adapter.server import serialization
 from adapter.server.content_negotiation import JSON, PROTOBUF, YAML
 from adapter.server.discovery import tagged
 from adapter.server.group import GROUP, GROUP_VERSION, LIST_KIND, ROOT, VERSION
-from adapter.server.request_context import Exchange
+from adapter.server.request_context import RequestContext
 
 V3_PATH = f"/openapi/v3{ROOT}"
 _PREFIX = "io.k8s.metrics.pkg.apis.external_metrics.v1beta1"
@@ -140,17 +140,17 @@ _V3_URL = f"{V3_PATH}?hash={_V3_HASH}"
 _INDEX = serialization.to_bytes({"paths": {f"apis/{GROUP_VERSION}": {"serverRelativeURL": _V3_URL}}}, JSON.media)
 
 
-async def v2(exchange: Exchange) -> web.Response:
+async def v2(exchange: RequestContext) -> web.Response:
     """Answer ``/openapi/v2``."""
     return tagged(exchange, _V2_BODY, exchange.wants((JSON,)).media, {})
 
 
-async def v3_index(exchange: Exchange) -> web.Response:
+async def v3_index(exchange: RequestContext) -> web.Response:
     """Answer ``/openapi/v3``: where the document is, under a name that changes with it."""
     return tagged(exchange, _INDEX, exchange.wants((JSON,)).media, {})
 
 
-async def v3(exchange: Exchange) -> web.Response:
+async def v3(exchange: RequestContext) -> web.Response:
     """Answer the document of our group: for ever under its hash, and under another hash not at all."""
     media = exchange.wants((JSON,)).media
     asked = exchange.query.get("hash")

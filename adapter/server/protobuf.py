@@ -1,7 +1,7 @@
 """A list of metric values as Kubernetes' protobuf, which kube-controller-manager asks for first.
 
 Five small messages, so they are written by hand: a field is its number and wire type, then a varint or a length and
-bytes. Around them Kubernetes puts four magic bytes and an envelope (runtime.Unknown) that names the kind.
+bytes. Environment them Kubernetes puts four magic bytes and an envelope (runtime.Unknown) that names the kind.
 """
 
 from collections.abc import Sequence

@@ -17,7 +17,7 @@ _PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 
 
 @dataclass(slots=True)
-class Exchange:
+class RequestContext:
     """A request, and who asks it for what."""
 
     request: web.BaseRequest
@@ -44,13 +44,13 @@ class Exchange:
         return self.request.headers.get("User-Agent", "").startswith(_PEOPLE)
 
 
-class Exchanges:
+class RequestContexts:
     """Begins exchanges. Request lines are remembered: the same few come again and again, and are not cheap to read."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[str, MultiMapping[str], Attributes]] = {}
 
-    def begin(self, request: web.BaseRequest) -> Exchange:
+    def begin(self, request: web.BaseRequest) -> RequestContext:
         """Read what a request asks for, before anything is known of who asks."""
         line = request.method, request.raw_path
         known = self._known.get(line)
@@ -60,7 +60,7 @@ class Exchanges:
         audit_id = request.headers.get("Audit-Id", "")
         if not _AUDIT_ID.fullmatch(audit_id):
             audit_id = secrets.token_hex(16)
-        return Exchange(request, *known, audit_id)
+        return RequestContext(request, *known, audit_id)
 
     def _remember(self, line: tuple[str, str], known: tuple[str, MultiMapping[str], Attributes]) -> None:
         if len(self._known) >= _REMEMBERED:

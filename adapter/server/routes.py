@@ -13,9 +13,9 @@ from adapter.server.debug_page import AUTOSCALERS, PAGE
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.group import GROUP, ROOT, VERSION
 from adapter.server.health import Health
-from adapter.server.request_context import Exchange
+from adapter.server.request_context import RequestContext
 
-Handler = Callable[[Exchange], Awaitable[web.StreamResponse]]
+Handler = Callable[[RequestContext], Awaitable[web.StreamResponse]]
 _METRIC_SEGMENTS = 6  # apis, group, version, namespaces, the namespace, the metric
 _READ = "the server does not allow this method on the requested resource"
 
@@ -73,7 +73,7 @@ class Routes:
         self._check = Route(health.one, "health_check", limited=False)
         self._metric = Route(metrics.read, "metric")
 
-    def find(self, exchange: Exchange) -> Route:
+    def find(self, exchange: RequestContext) -> Route:
         """Return who answers; raise ``PathNotFound`` or, for what is there and not to be read, ``MethodNotAllowed``."""
         route = self._table.get(exchange.path.removesuffix("/"))
         if route is None and _is_metric(exchange):
@@ -89,7 +89,7 @@ class Routes:
         return route
 
 
-def _is_metric(exchange: Exchange) -> bool:
+def _is_metric(exchange: RequestContext) -> bool:
     asked = exchange.attributes
     return (
         isinstance(asked, ResourceAttributes)

@@ -16,8 +16,8 @@ from adapter.server.connection import Listener
 from adapter.server.debug_endpoints import Debug
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.health import OPEN, Check, Health, Lifecycle
-from adapter.server.limits import Deadlines, Turnstile, time_for
-from adapter.server.request_context import Exchange, Exchanges
+from adapter.server.limits import ConcurrencyLimit, Deadlines, time_for
+from adapter.server.request_context import RequestContext, RequestContexts
 from adapter.server.routes import Routes
 from adapter.server.values import COMMON, Values
 
@@ -46,8 +46,8 @@ class Server:
         self._authorizer = authorizer
         self._limits = limits
         self._journal = journal
-        self._deadlines, self._exchanges = Deadlines(), Exchanges()
-        self._turnstile = Turnstile(limits.concurrent_requests, journal.telemetry.in_flight)
+        self._deadlines, self._exchanges = Deadlines(), RequestContexts()
+        self._turnstile = ConcurrencyLimit(limits.max_concurrent_requests, journal.telemetry.in_flight)
         health = Health(live={}, ready={**(ready or {}), "shutdown": self.lifecycle.is_staying})
         self._page = None if debug is None else debug.page
         self._routes = Routes(metrics, health, journal.figures, debug)
@@ -71,7 +71,7 @@ class Server:
         self._journal.add(Answered(exchange, response.status, loop.time() - started, error), loop)
         return response
 
-    async def _admit(self, exchange: Exchange, loop: asyncio.AbstractEventLoop) -> web.StreamResponse:
+    async def _admit(self, exchange: RequestContext, loop: asyncio.AbstractEventLoop) -> web.StreamResponse:
         """Who is it, may they, is it there, is there room; in this order, so that a stranger learns nothing."""
         with self._deadlines.within(time_for(exchange, self._limits.request_timeout), loop):
             if exchange.path not in OPEN:
@@ -84,7 +84,7 @@ class Server:
             with self._turnstile:
                 return await route.handler(exchange)
 
-    def _finish(self, exchange: Exchange, response: web.StreamResponse) -> None:
+    def _finish(self, exchange: RequestContext, response: web.StreamResponse) -> None:
         """Add what every answer carries."""
         if isinstance(response, Values):
             response.audit_id = exchange.audit_id

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from adapter.server import serialization
 from adapter.server.content_negotiation import JSON, YAML
-from adapter.server.request_context import Exchange
+from adapter.server.request_context import RequestContext
 
 _DISTRIBUTION = "steadyscale"
 
@@ -36,27 +36,27 @@ def _version() -> dict[str, str]:
 _VERSION = _version()
 
 
-async def version(exchange: Exchange) -> web.Response:
+async def version(exchange: RequestContext) -> web.Response:
     """Answer ``/version``."""
     media = exchange.wants((JSON, YAML)).media
     return web.Response(body=serialization.to_bytes(_VERSION, media, pretty=exchange.pretty()), content_type=media)
 
 
-def metrics(figures: Callable[[], tuple[bytes, str]]) -> Callable[[Exchange], Awaitable[web.Response]]:
+def metrics(figures: Callable[[], tuple[bytes, str]]) -> Callable[[RequestContext], Awaitable[web.Response]]:
     """Make the handler of ``/metrics``."""
 
-    async def answer(_: Exchange) -> web.Response:
+    async def answer(_: RequestContext) -> web.Response:
         body, content_type = figures()
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     return answer
 
 
-def paths(known: Iterable[str]) -> Callable[[Exchange], Awaitable[web.Response]]:
+def paths(known: Iterable[str]) -> Callable[[RequestContext], Awaitable[web.Response]]:
     """Make the handler of ``/``: the list of what there is."""
     body = serialization.to_bytes({"paths": sorted(known)}, JSON.media)
 
-    async def answer(exchange: Exchange) -> web.Response:
+    async def answer(exchange: RequestContext) -> web.Response:
         return web.Response(body=body, content_type=exchange.wants((JSON,)).media)
 
     return answer

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.metric_result import Incalculable, Tolerance, Trouble, Unavailable
-from autoscaler.types.observation import BadSelector, FailureClass, Pod, Reading, ScaleTarget, Unreadable
+from autoscaler.types.observation import BadSelector, FailureClass, Pod, Reading, ScaleTarget, UnavailableReading
 from autoscaler.types.record import Record
 from autoscaler.types.spec import Behavior
 
@@ -41,7 +41,7 @@ def taken(reading: Reading, kind: type[R], asking: str) -> R | Failure:
     """Take the reading if there is one of the kind, or say why not; ``asking`` is how upstream begins that sentence."""
     if isinstance(reading, kind):
         return reading
-    if isinstance(reading, Unreadable):
+    if isinstance(reading, UnavailableReading):
         return Failure(f"{asking}: {reading.message}", Trouble.RETRIEVAL, reading.failure)
     if isinstance(reading, BadSelector):
         return Failure(reading.message, Trouble.SPEC)

@@ -6,7 +6,7 @@ from typing import Any
 
 from autoscaler import readings
 from autoscaler.readings import MetricsApi, PodUsage, PodValue
-from autoscaler.types.observation import BadSelector, Container, Pod, Reading, Unreadable
+from autoscaler.types.observation import BadSelector, Container, Pod, Reading, UnavailableReading
 from autoscaler.types.spec import CONTAINER_RESOURCE, EXTERNAL, OBJECT, PODS, RESOURCE, Metric
 from autoscaler.values.quantity import Quantity
 from autoscaler.values.selector import LabelSelector, SelectorError, from_label_selector
@@ -124,7 +124,7 @@ def reading_of(metric: Metric, metrics: Json) -> Reading:
         return unparsable(metric.object.metric.selector) or object_reading(metrics, metric.object.metric.name)
     if metric.type == EXTERNAL and metric.external is not None:
         return unparsable(metric.external.metric.selector) or external_reading(metrics, metric.external.metric.name)
-    return Unreadable("there is nothing to read for this type")
+    return UnavailableReading("there is nothing to read for this type")
 
 
 def unparsable(selector: LabelSelector | None) -> BadSelector | None:

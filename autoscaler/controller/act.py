@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from autoscaler.algorithm.conditions import SCALED_TO_ZERO
 from autoscaler.algorithm.write_failures import after_failed_rescale, after_failed_status_write
 from autoscaler.controller import persistence
-from autoscaler.controller.dependencies import World
+from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.state import Entry
 from autoscaler.kube.client_go_messages import in_words
 from autoscaler.kube.errors import KubeError
@@ -24,12 +24,12 @@ from autoscaler.types.decision import Decision
 from autoscaler.types.status import TRUE, Condition, MetricStatus, Status
 
 
-class Deposed(Exception):
+class NotLeader(Exception):
     """The process may no longer write: another one controls, or may do so at any moment."""
 
 
 async def act(
-    decision: Decision, *, stored: Autoscaler, known: Autoscaler, entry: Entry, world: World, settings: Settings
+    decision: Decision, *, stored: Autoscaler, known: Autoscaler, entry: Entry, world: Dependencies, settings: Settings
 ) -> Decision:
     """Carry it out, remember it, and give what it has become.
 
@@ -49,7 +49,7 @@ async def act(
 
 
 async def _announce_zero(
-    decision: Decision, stored: Autoscaler, known: Autoscaler, entry: Entry, world: World
+    decision: Decision, stored: Autoscaler, known: Autoscaler, entry: Entry, world: Dependencies
 ) -> tuple[Autoscaler, Decision]:
     """Say that a zero is going to be ours, and give the object that says so; if it cannot be said, do not go there."""
     zero = decision.status.condition(SCALED_TO_ZERO)
@@ -57,7 +57,7 @@ async def _announce_zero(
     if zero is None or not is_ours or _is_zeroed(stored.status):
         return stored, decision
     if not world.may_write():
-        raise Deposed
+        raise NotLeader
     announced = replace(stored.status, conditions=_with(stored.status.conditions, zero))
     try:
         return await world.statuses.write(stored, announced), decision
@@ -66,11 +66,11 @@ async def _announce_zero(
         return stored, after_failed_rescale(decision, known, entry.history, f"zero could not be announced: {why}")
 
 
-async def _rescale(decision: Decision, known: Autoscaler, entry: Entry, world: World) -> Decision:
+async def _rescale(decision: Decision, known: Autoscaler, entry: Entry, world: Dependencies) -> Decision:
     if decision.scale_to is None:
         return decision
     if not world.may_write():
-        raise Deposed
+        raise NotLeader
     written = await world.scales.write(known, decision.scale_to)
     if isinstance(written, NotRescaled):
         return after_failed_rescale(decision, known, entry.history, written.message)
@@ -79,7 +79,7 @@ async def _rescale(decision: Decision, known: Autoscaler, entry: Entry, world: W
 
 
 async def say(
-    decision: Decision, stored: Autoscaler, known: Autoscaler, entry: Entry, world: World, settings: Settings
+    decision: Decision, stored: Autoscaler, known: Autoscaler, entry: Entry, world: Dependencies, settings: Settings
 ) -> Decision:
     """Write the status if it differs from what the API server has, or if the past would be lost."""
     essence = persistence.essence(decision.history, known.spec, decision.at)
@@ -88,7 +88,7 @@ async def say(
         return decision
     line = persistence.write_down(decision.history, known.spec, settings, decision.at)
     if not world.may_write():
-        raise Deposed
+        raise NotLeader
     try:
         await world.statuses.write(stored, replace(decision.status, memory=line))
     except KubeError as error:

@@ -14,17 +14,17 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
-from autoscaler.controller.act import Deposed
-from autoscaler.controller.dependencies import World
+from autoscaler.controller.act import NotLeader
+from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.observe import Observer
 from autoscaler.controller.overload import Load
 from autoscaler.controller.owners import NATIVE, POD_AUTOSCALER
 from autoscaler.controller.queue import WorkQueue
 from autoscaler.controller.reconcile import Reconciler
 from autoscaler.controller.reporting import Reporter
-from autoscaler.controller.worker_pool import Lanes
+from autoscaler.controller.worker_pool import WorkerPool
 from autoscaler.kube.targets import TargetKey
-from autoscaler.ports import Audience, MetricChange
+from autoscaler.ports import DecisionListener, MetricChange
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.telemetry import ControllerTelemetry
 from autoscaler.types.autoscaler import Autoscaler
@@ -40,13 +40,13 @@ class Controller:
 
     def __init__(
         self,
-        world: World,
+        world: Dependencies,
         settings: Settings,
         gates: FeatureGates,
         telemetry: ControllerTelemetry,
         *,
         syncs: int,
-        audience: Sequence[Audience] = (),
+        audience: Sequence[DecisionListener] = (),
     ) -> None:
         self._world = world
         self._period = settings.sync_period
@@ -55,7 +55,7 @@ class Controller:
         self._queue = WorkQueue()
         self._due: dict[str, datetime] = {}
         """When each key should be looked at next, to know how late that is."""
-        self._lanes = Lanes(syncs, self._visit, self._stir)
+        self._lanes = WorkerPool(syncs, self._visit, self._stir)
         self._load = Load(telemetry, settings.sync_period)
         self._stirred = asyncio.Event()
         self._sizes: dict[TargetKey, int | None] = {}
@@ -106,7 +106,7 @@ class Controller:
         first = key not in self.reconciler.memory
         try:
             wait = await self.reconciler.reconcile(key)
-        except Deposed:
+        except NotLeader:
             log.info("not carried out: no longer leading", extra={"autoscaler": key})
         except Exception:
             log.exception("a pass failed", extra={"autoscaler": key})

@@ -15,7 +15,7 @@ from autoscaler.types.autoscaler import Autoscaler
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Dependencies:
     """What there is."""
 
     autoscalers: Store[Autoscaler]

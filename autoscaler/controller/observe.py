@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from autoscaler import readings
 from autoscaler.algorithm.conditions import SCALED_TO_ZERO
 from autoscaler.algorithm.zero import Ask, choose_route
-from autoscaler.controller.dependencies import World
+from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.owners import Owners
 from autoscaler.controller.reconcile_plan import ClusterRead, ExternalRead, Plan, Read
 from autoscaler.controller.selectors import Selectors, parsed
@@ -46,7 +46,7 @@ _LATE: Final = "no answer in time"
 class Observer:
     """Looks at the world on behalf of one autoscaler at a time."""
 
-    def __init__(self, world: World, gates: FeatureGates, deadline: timedelta = DEADLINE) -> None:
+    def __init__(self, world: Dependencies, gates: FeatureGates, deadline: timedelta = DEADLINE) -> None:
         self.owners = Owners()
         self.selectors = Selectors()
         self._world = world

@@ -26,7 +26,7 @@ Noted: TypeAlias = tuple[int, datetime]
 """A number of replicas and when."""
 
 
-class Essence(Record):
+class Fingerprint(Record):
     """What of the past would be missed: two pasts with the same essence need not both be written down."""
 
     recommended: int | None
@@ -36,21 +36,21 @@ class Essence(Record):
     scale_downs: tuple[ScaleEvent, ...]
 
 
-def essence(past: History, spec: Spec, now: datetime) -> Essence:
+def essence(past: History, spec: Spec, now: datetime) -> Fingerprint:
     """Say what would be missed if the process ended now."""
     last = _latest(past.recommendations)
     behavior = spec.behavior or Behavior()
-    return Essence(
+    return Fingerprint(
         last.replicas if last is not None and last.at == now else None,
         _within(past.scale_ups, _longest_period(behavior), now),
         _within(past.scale_downs, _longest_period(behavior), now),
     )
 
 
-def would_miss(kept: Essence | None, now: Essence) -> bool:
+def would_miss(kept: Fingerprint | None, now: Fingerprint) -> bool:
     """Tell whether a restart would forget something; what has merely grown old since it was kept is not missed."""
     if kept is None:
-        return now != Essence(None, (), ())
+        return now != Fingerprint(None, (), ())
     return (
         kept.recommended != now.recommended
         or not set(now.scale_ups) <= set(kept.scale_ups)

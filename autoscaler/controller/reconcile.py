@@ -14,7 +14,7 @@ from autoscaler.algorithm.decide import decide
 from autoscaler.algorithm.invalid_spec import refuse
 from autoscaler.controller import persistence
 from autoscaler.controller.act import act, say, with_unsaid
-from autoscaler.controller.dependencies import World
+from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.observe import Observer
 from autoscaler.controller.owners import POD_AUTOSCALER
 from autoscaler.controller.reconcile_plan import Plan, Plans
@@ -39,7 +39,7 @@ class Reconciler:
     """Passes over autoscalers, and remembers what it did."""
 
     def __init__(
-        self, world: World, observer: Observer, settings: Settings, gates: FeatureGates, reporter: Reporter
+        self, world: Dependencies, observer: Observer, settings: Settings, gates: FeatureGates, reporter: Reporter
     ) -> None:
         self.plans = Plans(settings, gates)
         self.memory = Memory()

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from autoscaler.ports import Audience
+from autoscaler.ports import DecisionListener
 from autoscaler.telemetry import AutoscalerState, ControllerTelemetry, MetricState, Passed
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 class Reporter:
     """Logs, counts and tells."""
 
-    def __init__(self, telemetry: ControllerTelemetry, audience: Sequence[Audience] = ()) -> None:
+    def __init__(self, telemetry: ControllerTelemetry, audience: Sequence[DecisionListener] = ()) -> None:
         self._telemetry = telemetry
         self._audience = audience
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Final
 
 from autoscaler.controller.controller import Controller
-from autoscaler.controller.dependencies import World
+from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.reporting import state_of
 from autoscaler.kube.autoscalers import StatusWriter, watch_native, watch_podautoscalers
 from autoscaler.kube.client import KubeClient
@@ -25,7 +25,7 @@ from autoscaler.kube.pods import Pods
 from autoscaler.kube.scale import ScaleClient
 from autoscaler.kube.store import Store
 from autoscaler.kube.targets import Targets
-from autoscaler.ports import Audience, Clock, ExternalMetrics
+from autoscaler.ports import Clock, DecisionListener, ExternalMetrics
 from autoscaler.settings import EMBEDDED, Operation
 from autoscaler.telemetry import AutoscalerState, ControllerTelemetry
 from autoscaler.types.autoscaler import Autoscaler
@@ -46,7 +46,7 @@ class Control:
     telemetry: ControllerTelemetry
     clock: Clock
     identity: str = ""
-    audience: Sequence[Audience] = ()
+    audience: Sequence[DecisionListener] = ()
     """Who is told of every decision that is made here."""
 
     _controller: Controller | None = None
@@ -109,7 +109,7 @@ class Control:
         events = EventRecorder(kube, self.clock, instance=self.identity)
         async with Targets.open(kube) as targets, Pods.open(kube) as pods, _running(events):
             discovery = Discovery(kube)
-            world = World(
+            world = Dependencies(
                 autoscalers=autoscalers,
                 native=native,
                 targets=targets,
@@ -125,7 +125,7 @@ class Control:
             await _complete(autoscalers, native)
             await self._control(world)
 
-    async def _control(self, world: World) -> None:
+    async def _control(self, world: Dependencies) -> None:
         given = self.operation
         controller = Controller(
             world,

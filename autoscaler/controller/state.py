@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from autoscaler.controller.persistence import Essence
+from autoscaler.controller.persistence import Fingerprint
 from autoscaler.types.decision import Decision
 from autoscaler.types.history import History
 from autoscaler.types.status import Status
@@ -20,7 +20,7 @@ class Entry:
     decision: Decision | None = None
     """The last one, for whoever asks why."""
 
-    kept: Essence | None = None
+    kept: Fingerprint | None = None
     """What the API server has of this history, so that it is written again only when something would be missed."""
 
     unsaid: Status | None = None

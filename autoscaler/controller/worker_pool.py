@@ -21,7 +21,7 @@ SLOW_WIDTH: Final = 96
 """Somewhat fewer than the session has connections."""
 
 
-class Lanes:
+class WorkerPool:
     """Runs visits, each in a task of its own."""
 
     def __init__(

@@ -15,7 +15,7 @@ from autoscaler.kube.discovery import Discovery, NoMatch, split_api_version
 from autoscaler.kube.errors import Forbidden, KubeError, NotFound, Unauthorized
 from autoscaler.kube.metric_items import decode_pod_value, decode_usage, items_of, milli, moment_of
 from autoscaler.readings import MetricsApi
-from autoscaler.types.observation import BadSelector, FailureClass, Reading, Unreadable
+from autoscaler.types.observation import BadSelector, FailureClass, Reading, UnavailableReading
 from autoscaler.types.spec import Metric, MetricIdentifier, ObjectSource
 from autoscaler.values.quantity import QuantityError
 from autoscaler.values.selector import LabelSelector, Selector, SelectorError, from_label_selector
@@ -54,7 +54,7 @@ class MetricsApis:
             return await self._object(namespace, metric.object)
         if metric.external is not None:
             return await self.external(namespace, metric.external.metric)
-        return Unreadable("there is nothing to read for this type")
+        return UnavailableReading("there is nothing to read for this type")
 
     async def external(self, namespace: str, metric: MetricIdentifier) -> Reading:
         """Read an external metric from whichever server is registered for it."""
@@ -85,7 +85,7 @@ class MetricsApis:
         place = f"namespaces/{namespace}/pods/*/{quote(metric.name, safe='')}"
         query = _query(labelSelector=selector, metricLabelSelector=_printed(metric.selector))
         found = await self._ask_custom(place, query, f"get pods.{GROUP} *")
-        if isinstance(found, Unreadable):
+        if isinstance(found, UnavailableReading):
             return found
         try:
             return readings.read_pods([decode_pod_value(item) for item in items_of(found)])
@@ -108,9 +108,9 @@ class MetricsApis:
             full = group_resource(resource.group, resource.plural)
             place, asked = f"namespaces/{namespace}/{full}/{described.name}/{metric}", f"get {full}.{GROUP}"
         found = await self._ask_custom(place, query, asked)
-        return found if isinstance(found, Unreadable) else _the_one(found)
+        return found if isinstance(found, UnavailableReading) else _the_one(found)
 
-    async def _ask_custom(self, place: str, query: Mapping[str, str], asked: str) -> Json | Unreadable:
+    async def _ask_custom(self, place: str, query: Mapping[str, str], asked: str) -> Json | UnavailableReading:
         try:
             return await self._client.get(f"{await self._custom.root()}/{place}", query)
         except NoCustomMetrics as error:
@@ -130,11 +130,11 @@ def _the_one(answer: Json) -> Reading:
         return _malformed(MetricsApi.CUSTOM, error)
 
 
-def _failed(api: MetricsApi, error: KubeError, asked: str) -> Unreadable:
+def _failed(api: MetricsApi, error: KubeError, asked: str) -> UnavailableReading:
     return readings.failed(api, in_words(error, asked), _class_of(error))
 
 
-def _malformed(api: MetricsApi, error: Exception) -> Unreadable:
+def _malformed(api: MetricsApi, error: Exception) -> UnavailableReading:
     return readings.failed(api, f"the answer cannot be read: {error!r}", FailureClass.NOT_A_NUMBER)
 
 

@@ -85,7 +85,7 @@ class FailureClass(StrEnum):
     API_UNAVAILABLE = "metrics API unavailable"
 
 
-class Unreadable(Record):
+class UnavailableReading(Record):
     """The number was asked for and could not be had."""
 
     message: str
@@ -98,7 +98,7 @@ class BadSelector(Record):
     message: str
 
 
-Reading: TypeAlias = PodReading | ObjectReading | ExternalReading | Unreadable | BadSelector
+Reading: TypeAlias = PodReading | ObjectReading | ExternalReading | UnavailableReading | BadSelector
 
 
 class ScaleTarget(Record):

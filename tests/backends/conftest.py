@@ -72,7 +72,7 @@ def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         try:
             yield peer
         finally:
-            between.pass_on()
+            between.delegate()
             peer.stop()
 
 

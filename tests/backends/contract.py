@@ -143,7 +143,7 @@ class ContractPeer(ABC):
 
     def recover(self) -> None:
         """End all trouble."""
-        self.hop.pass_on()
+        self.hop.delegate()
 
     # ---- secrets
 

@@ -53,7 +53,7 @@ class Hop:
     def url(self) -> str:
         return f"http://{self.address}"
 
-    def pass_on(self) -> None:
+    def delegate(self) -> None:
         """Make no more trouble; connections that had some are cut."""
         self._tell("pass")
 

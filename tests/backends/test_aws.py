@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from adapter.app import clock
-from adapter.errors import BackendError, BackendTimedOut, BackendUnauthorized, BackendUnreachable, ConfigInvalid
+from adapter.errors import BackendError, BackendTimeout, BackendUnauthorized, BackendUnreachable, ConfigInvalid
 from autoscaler.types.observation import FailureClass
 from tests.backends.conftest import Opened, backend_of, configured
 from tests.backends.contract import Json
@@ -300,7 +300,7 @@ async def test_who_gives_identities_being_away_or_silent_is_told_and_ends_with_t
             assert error.message == "credentials cannot be had: connection refused"
             sts.stall()
             error = await failure(opened, 0.5)
-            assert isinstance(error, BackendTimedOut)
+            assert isinstance(error, BackendTimeout)
             waiting = asyncio.create_task(failure(opened, 30))
             await asyncio.sleep(0.2)
             await opened.backend.aclose()

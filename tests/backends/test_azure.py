@@ -72,7 +72,7 @@ async def test_the_same_question_of_two_rules_is_asked_once_whatever_its_case(pe
     peer.hold({"orders": 3})
     async with backend_of(peer) as opened:
         asked = {"resource": resource("orders"), "metric": METRIC}
-        first, second = await asyncio.gather(opened.ask(asked), opened.ask({**asked, "mostSeries": 100}))
+        first, second = await asyncio.gather(opened.ask(asked), opened.ask({**asked, "maxSeries": 100}))
         assert first == second
     assert peer.server.calls == [["orders"]]
 
@@ -140,7 +140,7 @@ async def test_calls_keep_to_the_pace(peer: Peer) -> None:
         await one(opened, "n0")
         loop = asyncio.get_running_loop()
         started = loop.time()
-        await asyncio.gather(*(one(opened, f"n{number}", mostSeries=number + 1) for number in range(5)))
+        await asyncio.gather(*(one(opened, f"n{number}", maxSeries=number + 1) for number in range(5)))
         assert loop.time() - started > 0.4
     assert len(peer.server.calls) == 6
 
@@ -217,9 +217,9 @@ async def test_more_series_than_may_be_are_refused_and_none_left_out(peer: Peer)
     peer.hold({f"q{number}": number for number in range(30)})
     asked = {"resource": resource("all"), "metric": METRIC, "dimensions": {"EntityName": "*"}}
     async with backend_of(peer) as opened:
-        assert len(await opened.ask({**asked, "mostSeries": 30})) == 30
-        told = await failure(opened, {**asked, "mostSeries": 29})
-        assert told == (FailureClass.REFUSED, "there are more series than mostSeries")
+        assert len(await opened.ask({**asked, "maxSeries": 30})) == 30
+        told = await failure(opened, {**asked, "maxSeries": 29})
+        assert told == (FailureClass.REFUSED, "there are more series than maxSeries")
 
 
 async def test_a_metric_that_azure_does_not_know_is_a_bad_query(peer: Peer) -> None:
@@ -277,9 +277,9 @@ async def test_no_dimension_can_pass_for_the_resource_group(peer: Peer) -> None:
 
 async def test_an_answer_without_end_is_refused(peer: Peer) -> None:
     peer.hold({"orders": 3})
-    async with backend_of(peer, largestAnswer=100) as opened:
+    async with backend_of(peer, maxResponseBytes=100) as opened:
         told = await failure(opened, {"resource": resource("orders"), "metric": METRIC})
-    assert told == (FailureClass.REFUSED, "the answer is larger than largestAnswer")
+    assert told == (FailureClass.REFUSED, "the answer is larger than maxResponseBytes")
 
 
 # ---- who we are
@@ -421,7 +421,7 @@ async def test_each_cloud_has_its_own_places(
         ({"granularity": "15m"}, "window: must be at least as long as granularity"),
         ({"dimensions": {"a": "b"}, "filter": "c eq 'd'"}, "filter: excludes dimensions; write all of it here"),
         ({"rollUpBy": "a"}, "rollUpBy: needs dimensions or a filter that names them"),
-        ({"mostSeries": 0}, "mostSeries: must be at least 1, is 0"),
+        ({"maxSeries": 0}, "maxSeries: must be at least 1, is 0"),
         ({"window": "99999999h"}, "window: must be at most 168h"),
         ({"delay": "99999999h"}, "delay: must be at most 168h"),
     ],

@@ -13,7 +13,7 @@ from adapter.app import clock
 from adapter.backends.backend import Aligned
 from adapter.backends.configuration import price_per_day
 from adapter.backends.loader import opened as backend_opened
-from adapter.errors import BackendError, BackendRefused, BackendUnauthorized, BadQuery, ConfigInvalid
+from adapter.errors import BackendError, BackendRejected, BackendUnauthorized, BadQuery, ConfigInvalid
 from adapter.sample import RawSample
 from autoscaler.types.observation import FailureClass
 from tests.backends.conftest import Opened, backend_of, configured
@@ -252,9 +252,9 @@ async def test_several_bad_ones_are_all_found(peer: Peer) -> None:
     ("status", "kind", "words"),
     [
         ("Forbidden", BackendUnauthorized, "this metric may not be read"),
-        ("InternalError", BackendRefused, "it could not read this metric"),
-        ("PartialData", BackendRefused, "it answers with only a part of the data"),
-        ("", BackendRefused, "it could not read this metric"),
+        ("InternalError", BackendRejected, "it could not read this metric"),
+        ("PartialData", BackendRejected, "it answers with only a part of the data"),
+        ("", BackendRejected, "it could not read this metric"),
     ],
 )
 async def test_a_metric_that_cannot_be_read_harms_no_other(
@@ -279,7 +279,7 @@ async def test_a_search_that_leaves_series_out_is_a_failure_and_not_a_smaller_su
         assert error.message == "it leaves series out, because there are too many"
         with peer.server.ordered(all_messages=too_many):
             searched, single = await outcomes(opened, [peer.search("Cut"), metric("Cut")])
-        assert isinstance(searched, BackendRefused)
+        assert isinstance(searched, BackendRejected)
         assert values(single) == [3]
 
 

@@ -51,7 +51,7 @@ async def test_the_questions_of_many_rules_are_one_call(peer: Peer) -> None:
 
 async def test_a_call_has_no_more_questions_than_may_be(peer: Peer) -> None:
     peer.hold({"orders": 3})
-    async with backend_of(peer, questionsPerCall=4) as opened:
+    async with backend_of(peer, maxQueriesPerRequest=4) as opened:
         await all_at_once(opened, *[peer.one("orders")] * 10)
     assert sorted(len(asked["queries"]) for asked in peer.server.asked) == [2, 4, 4]
 
@@ -68,7 +68,7 @@ async def test_each_window_is_a_call_of_its_own(peer: Peer) -> None:
 async def test_calls_keep_their_pace(peer: Peer) -> None:
     peer.hold({"orders": 3})
     loop = asyncio.get_running_loop()
-    async with backend_of(peer, pace="300ms", questionsPerCall=1) as opened:
+    async with backend_of(peer, pace="300ms", maxQueriesPerRequest=1) as opened:
         started = loop.time()
         await all_at_once(opened, *[peer.one("orders")] * 3)
         assert loop.time() - started >= 0.6
@@ -339,7 +339,7 @@ def test_a_formula_may_have_functions_numbers_and_texts(peer: Peer) -> None:
         ),
         ({"url": "datadog"}, "url: not an http or https URL with a host"),
         ({"apiKeyFile": ""}, "apiKeyFile: must not be empty"),
-        ({"questionsPerCall": 0}, "questionsPerCall: must be at least 1, is 0"),
+        ({"maxQueriesPerRequest": 0}, "maxQueriesPerRequest: must be at least 1, is 0"),
     ],
 )
 def test_settings_that_make_no_sense(peer: Peer, settings: Json, problem: str) -> None:

@@ -16,7 +16,7 @@ from adapter.app import clock
 from adapter.backends.google.settings import GoogleParameters
 from adapter.errors import (
     BackendError,
-    BackendRefused,
+    BackendRejected,
     BackendUnauthorized,
     BackendUnreachable,
     BadQuery,
@@ -114,9 +114,9 @@ async def test_all_pages_are_read_and_too_many_series_are_refused(peer: Peer) ->
         found = await opened.ask(ALL)
         assert [sample.value for sample in found] == list(range(7))
         assert [request.page_token for request in peer.server.asked] == ["", "2", "4", "6"]
-        assert len(await opened.ask({**ALL, "mostSeries": 7})) == 7
-        told = await failure(opened, {**ALL, "mostSeries": 6})
-        assert told == (FailureClass.REFUSED, "there are more series than mostSeries")
+        assert len(await opened.ask({**ALL, "maxSeries": 7})) == 7
+        told = await failure(opened, {**ALL, "maxSeries": 6})
+        assert told == (FailureClass.REFUSED, "there are more series than maxSeries")
 
 
 async def test_another_project_is_asked_only_where_we_may(peer: Peer) -> None:
@@ -133,7 +133,7 @@ async def test_calls_keep_to_the_pace(peer: Peer) -> None:
         await opened.ask(ALL)
         loop = asyncio.get_running_loop()
         started = loop.time()
-        await asyncio.gather(*(opened.ask({**ALL, "mostSeries": number}) for number in range(1, 6)))
+        await asyncio.gather(*(opened.ask({**ALL, "maxSeries": number}) for number in range(1, 6)))
         assert loop.time() - started > 0.4
 
 
@@ -200,7 +200,7 @@ async def test_a_part_of_an_answer_is_none(peer: Peer) -> None:
     peer.hold({"orders": 3})
     peer.server.errors = [{"code": 14, "message": "a region did not answer"}]
     async with backend_of(peer) as opened:
-        with pytest.raises(BackendRefused, match="the answer is not complete") as caught:
+        with pytest.raises(BackendRejected, match="the answer is not complete") as caught:
             await opened.ask(ALL)
     assert caught.value.detail == "a region did not answer"
 
@@ -254,8 +254,8 @@ async def test_promql_is_answered_with_its_labels_but_for_the_name(peer: Peer) -
         assert await opened.ask({"promql": query}) == ()
         assert await failure(opened, {"promql": "sum("}) == (FailureClass.BAD_QUERY, "HTTP 400 Bad Request")
         peer.server.vector = None
-        told = await failure(opened, {"promql": query, "mostSeries": 1})
-        assert told == (FailureClass.REFUSED, "there are more series than mostSeries")
+        told = await failure(opened, {"promql": query, "maxSeries": 1})
+        assert told == (FailureClass.REFUSED, "there are more series than maxSeries")
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ async def test_answers_of_promql_are_whole_or_refused(peer: Peer, said: Json, ex
         if isinstance(expected, list):
             assert [sample.value for sample in await opened.ask({"promql": "up"})] == expected
         else:
-            with pytest.raises(BackendRefused, match=expected):
+            with pytest.raises(BackendRejected, match=expected):
                 await opened.ask({"promql": "up"})
 
 
@@ -290,7 +290,7 @@ async def test_answers_of_promql_are_whole_or_refused(peer: Peer, said: Json, ex
 async def test_one_token_does_until_it_is_not_believed_any_more(peer: Peer) -> None:
     peer.hold({"orders": 3})
     async with backend_of(peer) as opened:
-        await asyncio.gather(*(opened.ask({**ALL, "mostSeries": number}) for number in range(1, 9)))
+        await asyncio.gather(*(opened.ask({**ALL, "maxSeries": number}) for number in range(1, 9)))
         assert peer.server.logins == ["key"]
         peer.server.revoke()
         with pytest.raises(BackendUnauthorized, match="HTTP 401"):
@@ -434,7 +434,7 @@ async def test_a_file_that_makes_no_sense_is_told_in_words_that_stay_the_same(
             "window: must be at least 1m, and as long as alignmentPeriod",
         ),
         ({**ALL, "project": "../x"}, "project: must be the id or the number of a project, is '../x'"),
-        ({**ALL, "mostSeries": 0}, "mostSeries: must be at least 1, is 0"),
+        ({**ALL, "maxSeries": 0}, "maxSeries: must be at least 1, is 0"),
         ({**ALL, "window": "99999999h"}, "window: must be at most 168h"),
         ({**ALL, "delay": "99999999h"}, "delay: must be at most 168h"),
     ],

@@ -14,7 +14,7 @@ from adapter.app import clock
 from adapter.backends.backend import Backend
 from adapter.backends.loader import opened
 from adapter.config.model import decode
-from adapter.errors import BackendError, BackendTimedOut
+from adapter.errors import BackendError, BackendTimeout
 from adapter.rules.query_builder import whole
 from autoscaler.types.observation import FailureClass
 from tests.control_plane.certificates import Authority
@@ -132,8 +132,8 @@ async def test_nobody_there_and_no_such_name() -> None:
 
 async def test_an_answer_that_is_too_large_is_not_read(server: Trouble) -> None:
     server.body = b" " * 2000 + b"7"
-    async with backend(server.url, largestAnswer=1000) as made:
-        assert await failure(made) == (FailureClass.REFUSED, "the answer is larger than largestAnswer")
+    async with backend(server.url, maxResponseBytes=1000) as made:
+        assert await failure(made) == (FailureClass.REFUSED, "the answer is larger than maxResponseBytes")
         server.body = b"7"
         assert await ask(made) == [7]
 
@@ -143,7 +143,7 @@ async def test_a_small_answer_cannot_become_large_in_our_memory(server: Trouble)
     assert len(bomb) < 100_000
     server.kind, server.body, server.extra = "200", bomb, {"Content-Encoding": "gzip"}
     async with backend(server.url) as made:
-        assert await failure(made) == (FailureClass.REFUSED, "the answer is larger than largestAnswer")
+        assert await failure(made) == (FailureClass.REFUSED, "the answer is larger than maxResponseBytes")
         server.body = b"no gzip at all"
         assert (await failure(made))[0] in {FailureClass.REFUSED, FailureClass.UNREACHABLE}
 
@@ -223,7 +223,7 @@ async def test_an_encrypted_answer_that_stalls_ends_with_the_deadline(
 ) -> None:
     async with backend(tls_server.url, **encrypted.tls()) as made:
         tls_server.kind = "stall"
-        with pytest.raises(BackendTimedOut):
+        with pytest.raises(BackendTimeout):
             await ask(made, seconds=0.4)
         tls_server.kind = "200"
         assert await ask(made) == [7]

@@ -287,7 +287,7 @@ async def test_one_that_answered_nobody_is_replaced_for_the_next_and_kept_for_wh
         assert (await failure(opened, 0.3, **asked))[0] is FailureClass.TIMED_OUT
         (late,) = await patient
         assert late.value == 1
-        peer.hop.pass_on()
+        peer.hop.delegate()
         assert await found(opened, **asked) == {("orders",): 1}
         assert peer.hop.connections - before == 1
 

@@ -8,7 +8,7 @@ import pytest
 from adapter.backends.nats.nkey import credentials, nkey
 from adapter.backends.nats.parse import Consumer, Page, Stream, decoded, samples
 from adapter.backends.nats.settings import NatsParameters
-from adapter.errors import BackendError, BackendRefused, BackendUnauthorized
+from adapter.errors import BackendError, BackendRejected, BackendUnauthorized
 from autoscaler.types.observation import FailureClass
 from tests.backends.nats_keys import Key
 
@@ -40,7 +40,7 @@ def test_a_number_that_is_not_said_is_none() -> None:
     [b"", b"[]", b"nonsense", b'{"config":{}}', b'{"config":{"name":"a"},"state":{"messages":"4"}}', b"[" * 9999],
 )
 def test_nonsense_is_refused(body: bytes) -> None:
-    with pytest.raises(BackendRefused) as caught:
+    with pytest.raises(BackendRejected) as caught:
         decoded(body, Stream)
     assert caught.value.message == "it answers, but not as JetStream does"
 

@@ -54,7 +54,7 @@ async def test_the_queries_of_many_rules_are_one_call(peer: Peer) -> None:
 
 async def test_a_call_has_no_more_queries_than_may_be(peer: Peer) -> None:
     peer.hold({"orders": 3})
-    async with backend_of(peer, questionsPerCall=4) as opened:
+    async with backend_of(peer, maxQueriesPerRequest=4) as opened:
         await all_at_once(opened, *[peer.one("orders")] * 10)
     assert sorted(len(asked) // 2 for asked in peer.server.asked) == [2, 4, 4]
 
@@ -349,7 +349,7 @@ def test_queries_that_make_sense(peer: Peer, query: str) -> None:
         ({"apiKeyFile": ""}, "apiKeyFile: must not be empty"),
         ({"url": "https://gateway/graphql"}, "url: must be without /graphql"),
         ({"url": "gateway"}, "url: not an http or https URL with a host"),
-        ({"questionsPerCall": 0}, "questionsPerCall: must be at least 1, is 0"),
+        ({"maxQueriesPerRequest": 0}, "maxQueriesPerRequest: must be at least 1, is 0"),
     ],
 )
 def test_settings_that_make_no_sense(peer: Peer, settings: Json, problem: str) -> None:

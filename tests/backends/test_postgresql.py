@@ -145,9 +145,9 @@ async def test_columns_that_are_not_clear_are_told(peer: Peer, query: str, more:
 
 
 async def test_more_rows_than_may_be_are_refused_before_they_are_read(peer: Peer) -> None:
-    async with backend_of(peer, mostRows=10) as opened:
+    async with backend_of(peer, maxRows=10) as opened:
         assert len(await opened.ask({"query": "SELECT generate_series(1, 10)"})) == 10
-        refused = (FailureClass.REFUSED, "the query finds more rows than mostRows")
+        refused = (FailureClass.REFUSED, "the query finds more rows than maxRows")
         assert await failure(opened, "SELECT generate_series(1, 11)") == refused
         assert await failure(opened, "SELECT generate_series(1, 1000000000000)") == refused
 
@@ -398,7 +398,7 @@ def test_queries_that_read(peer: Peer, query: str) -> None:
         ({"database": ""}, "database: must not be empty"),
         ({"port": 0}, "port: must be from 1 to 65535, is 0"),
         ({"connections": 0}, "connections: must be at least 1, is 0"),
-        ({"mostRows": 0}, "mostRows: must be at least 1, is 0"),
+        ({"maxRows": 0}, "maxRows: must be at least 1, is 0"),
         ({"sslMode": "disable"}, "tls: is not used with sslMode: disable"),
         (
             {"sslMode": "require"},

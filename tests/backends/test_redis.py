@@ -178,7 +178,7 @@ async def test_a_question_that_is_given_up_leaves_its_answer_to_nobody_else(peer
                 each.cancel()
             answers = await asyncio.gather(*leaving[1::2])
             assert [each.value for (each,) in answers] == list(numbers.values())[1::2]
-        peer.hop.pass_on()
+        peer.hop.delegate()
         for name, number in numbers.items():
             assert await found(opened, key=name) == {(name,): number}
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from adapter.errors import BackendTimedOut
+from adapter.errors import BackendTimeout
 from adapter.sample import RawSample
 from tests.backends.conftest import Opened, backend_of
 from tests.backends.contract import ContractPeer, every_peer
@@ -44,7 +44,7 @@ async def test_a_slow_question_fails_alone_after_few_intervals_and_until_it_is_f
         for _ in range(5):
             found = await outcomes(opened, peer)
             slow = found.pop(SLOW)
-            assert isinstance(slow, BackendTimedOut)
+            assert isinstance(slow, BackendTimeout)
             assert slow.message == "no answer within 1s"
             answered.append(sum(found[name] == OTHERS[name] for name in OTHERS))
         assert answered == [0, 4, 6, 7, 7]

@@ -14,9 +14,9 @@ from adapter.backends.loader import opened
 from adapter.backends.upstream.parse import samples
 from adapter.config.loading import Loaded
 from adapter.config.model import Limits, decode
-from adapter.errors import BackendRefused, ConfigInvalid
+from adapter.errors import BackendRejected, ConfigInvalid
 from adapter.metrics.comparison import Answered, Verdict, compare
-from adapter.metrics.pipeline import MetricSupply
+from adapter.metrics.pipeline import MetricPipeline
 from adapter.sample import RawSample
 from adapter.server.access_log import AccessLog
 from adapter.server.accounting import Journal
@@ -45,13 +45,13 @@ def document(first: Loopback, *rules: Json, **how: object) -> Json:
     return {
         "backends": {"old": {"upstream": reached}},
         "rules": list(rules),
-        "passOn": {"backend": "old", **how},
+        "delegate": {"backend": "old", **how},
     }
 
 
 @asynccontextmanager
-async def second(config: Json) -> AsyncIterator[tuple[MetricSupply, ClientSession]]:
-    supply = MetricSupply(Loaded(decode(config), {}), opened, clock)
+async def second(config: Json) -> AsyncIterator[tuple[MetricPipeline, ClientSession]]:
+    supply = MetricPipeline(Loaded(decode(config), {}), opened, clock)
     server = Server(
         metrics=ExternalMetrics(supply.reader, clock),
         authenticator=Anyone(),
@@ -116,7 +116,7 @@ async def test_switched_off_nothing_is_passed_on(first):
         assert supply.fetcher.count == 0
 
 
-async def compared(supply: MetricSupply, session: ClientSession, metric: str) -> Json:
+async def compared(supply: MetricPipeline, session: ClientSession, metric: str) -> Json:
     await supply.reader.look("default", metric, parse(""))
     for _ in range(200):
         _, told = await get(session, "/debug/comparisons")
@@ -161,7 +161,7 @@ async def test_a_metric_is_compared_once_per_interval_however_often_it_is_read(f
 async def test_a_new_configuration_is_passed_on_by_from_then_on(first):
     async with second(document(first)) as (supply, session):
         assert (await get(session, f"{ROOT}/whole"))[0] == 200
-        without = {key: part for key, part in document(first).items() if key != "passOn"}
+        without = {key: part for key, part in document(first).items() if key != "delegate"}
         await supply.use(decode(without))
         assert (await get(session, f"{ROOT}/whole"))[0] == 404
 
@@ -169,15 +169,15 @@ async def test_a_new_configuration_is_passed_on_by_from_then_on(first):
 @pytest.mark.parametrize(
     ("how", "problem"),
     [
-        ({"backend": "new"}, "passOn.backend: there is no upstream 'new' under backends"),
-        ({"unknown": False}, "passOn: does nothing without one of unknown and compare"),
-        ({"tolerance": 1}, "passOn.tolerance: must be from 0 to less than 1, is 1"),
-        ({"interval": "0s"}, "passOn.interval: must be more than nothing"),
+        ({"backend": "new"}, "delegate.backend: there is no upstream 'new' under backends"),
+        ({"unknown": False}, "delegate: does nothing without one of unknown and compare"),
+        ({"tolerance": 1}, "delegate.tolerance: must be from 0 to less than 1, is 1"),
+        ({"interval": "0s"}, "delegate.interval: must be more than nothing"),
     ],
 )
 def test_settings_that_make_no_sense_are_named(first, how, problem):
     config = document(first)
-    config["passOn"] |= how
+    config["delegate"] |= how
     with pytest.raises(ConfigInvalid) as caught:
         decode(config)
     assert caught.value.problems == (problem,)
@@ -229,7 +229,7 @@ def test_an_empty_list_is_no_series(items):
     ],
 )
 def test_what_is_no_list_of_values_is_refused(body):
-    with pytest.raises(BackendRefused):
+    with pytest.raises(BackendRejected):
         samples(body, NOW)
 
 

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from adapter.backends.static import StaticBackend
 from adapter.config.model import Limits, decode
 from adapter.debug.decision_log import Shelf
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import RuleReader, Sources
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from adapter.server.access_log import AccessLog
 from adapter.server.accounting import Journal
 from adapter.server.debug_endpoints import Debug
@@ -66,10 +66,10 @@ async def page(port: int = 0) -> AsyncIterator[Shown]:
         raw(412, END, namespace="shop", queue="orders"),
         raw(3, END, namespace="shop", queue="returns"),
     )
-    bad.rows["sum(mails_waiting)"] = BackendRefused("connection refused")
+    bad.rows["sum(mails_waiting)"] = BackendRejected("connection refused")
     config = decode({"rules": RULES, "backends": BACKENDS})
     backends = {"prometheus": good, "mail-prometheus": bad, "static": StaticBackend(clock)}
-    reader = RuleReader(RuleBook(config.rules), Sources.of(Fetcher(backends, clock)), clock)
+    reader = RuleReader(RuleRegistry(config.rules), Sources.of(Fetcher(backends, clock)), clock)
     for metric in ("orders_waiting", "mails_waiting"):
         await reader.look("shop", metric, Selector())
     server = Server(

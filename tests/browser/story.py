@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from adapter.debug.decision_log import Shelf
 from autoscaler.types.autoscaler import Autoscaler, Metadata
 from autoscaler.types.decision import Decision
-from autoscaler.types.observation import Observation, Reading, TargetUnreadable, Unreadable
+from autoscaler.types.observation import Observation, Reading, TargetUnreadable, UnavailableReading
 from autoscaler.types.spec import ObjectReference, Policy, Spec
 from tests.builders import (
     AT_ONCE,
@@ -115,7 +115,7 @@ def known_as(key: str, spec: Spec) -> Autoscaler:
     return replace(make_autoscaler(aimed), metadata=Metadata(name, namespace, uid=key))
 
 
-def passes_on(shelf: Shelf, key: str, *readings: Reading | Unreadable, at: datetime) -> Decision:
+def passes_on(shelf: Shelf, key: str, *readings: Reading | UnavailableReading, at: datetime) -> Decision:
     """Let one more pass be made over an autoscaler, as the controller would."""
     kept = shelf.get(key)
     assert kept is not None

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from adapter.fakecluster.cluster import Cluster
-from autoscaler.controller.dependencies import World
+from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.run import Control
 from autoscaler.ports import MetricChange
 from autoscaler.readings import MetricsApi, failed, read_external
 from autoscaler.settings import Operation
 from autoscaler.telemetry import ControllerTelemetry
-from autoscaler.types.observation import ExternalReading, Unreadable
+from autoscaler.types.observation import ExternalReading, UnavailableReading
 from autoscaler.values.selector import Selector
 from tests.control_plane.cluster import ControlPlane
 from tests.controller.real_cluster import RealCluster, patient_time
@@ -48,7 +48,7 @@ class Numbers:
     clock: Callable[[], Any] | None = None
     _listeners: list[Callable[[MetricChange], None]] = field(default_factory=list)
 
-    async def read(self, _namespace: str, metric: str, selector: Selector) -> ExternalReading | Unreadable:
+    async def read(self, _namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:
         self.reads += 1
         if metric in self.slow:
             await asyncio.sleep(self.slow[metric])
@@ -112,7 +112,7 @@ class Stage:
                 if id(control) in self.tasks:
                     await self.stop(control)
 
-    def worlds(self) -> list[World]:
+    def worlds(self) -> list[Dependencies]:
         """Say what the controllers see that control at the moment."""
         return [one._controller._world for one in self.controls if one._controller is not None]
 

@@ -20,7 +20,7 @@ from adapter.fakecluster.api_errors import Refused
 from adapter.fakecluster.cluster import loop_clock
 from adapter.fakecluster.fault_injection import Weather
 from adapter.fakecluster.server import Asked
-from autoscaler.controller.dependencies import World
+from autoscaler.controller.dependencies import Dependencies
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import Connection, connect
 from autoscaler.kube.store import Store, key_of, version_of
@@ -77,7 +77,7 @@ class RealCluster:
     def __init__(self, plane: ControlPlane, front: Front, clock: Callable[[], datetime]) -> None:
         self.clock = clock
         self.workloads = Followed(self)
-        self.worlds: Callable[[], list[World]] = list
+        self.worlds: Callable[[], list[Dependencies]] = list
         """Who watches."""
         self._front = front
         self._plane = plane
@@ -177,7 +177,7 @@ class RealCluster:
                 return False
         return True
 
-    def has_told(self, world: World) -> bool:
+    def has_told(self, world: Dependencies) -> bool:
         """Tell whether what is watched is what is there."""
         stores: list[Store[Any]] = [world.autoscalers, world.native, *world.targets._stores.values()]
         stores += [one.store for one in world.pods._watches.values()]

@@ -15,7 +15,7 @@ from adapter.fakecluster.cluster import Cluster
 from adapter.fakecluster.kinds import Kind
 from autoscaler.conformance import inputs
 from autoscaler.conformance.reconcile import _CONFLICT, _PLURALS, _printed, _told
-from autoscaler.controller.dependencies import World
+from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.observe import Observer
 from autoscaler.controller.reconcile import Reconciler
 from autoscaler.controller.reconcile_plan import make_plan
@@ -125,7 +125,7 @@ class Replayed:
         self.collection = KINDS[reference["kind"]]
         self.target = f"{self.collection}/{reference['name']}"
         self.plural = _PLURALS[reference.get("apiVersion", "").rpartition("/")[0], reference["kind"]]
-        self.world: World | None = None
+        self.world: Dependencies | None = None
         self.reconciler: Reconciler | None = None
         self._let_through = cluster.weather.let_through
         cluster.weather.let_through = self._refuse  # type: ignore[method-assign]
@@ -168,7 +168,7 @@ class Replayed:
             targets = await stack.enter_async_context(Targets.open(kube))
             pods = await stack.enter_async_context(Pods.open(kube))
             store = watch_podautoscalers(kube)
-            self.world = World(
+            self.world = Dependencies(
                 autoscalers=store,
                 native=watch_native(kube),
                 targets=targets,

@@ -370,7 +370,7 @@ async def test_with_more_to_do_than_time_everyone_is_looked_at_less_often_and_no
     stage.numbers.read = read
     stage.start(replace(settings(sync_period=timedelta(seconds=2)), concurrent_syncs=1))
     await asyncio.sleep(60)
-    assert stage.registry.get_sample_value("steadyscale_autoscaler_period_stretch") > 1.5
+    assert stage.registry.get_sample_value("steadyscale_autoscaler_sync_period_ratio") > 1.5
     assert "overloaded: every autoscaler is looked at less often" in caplog.messages
     before = dict(looked)
     await asyncio.sleep(60)

@@ -137,7 +137,7 @@ def _config(port: int, tls: dict[str, Any]) -> dict[str, Any]:
     series = [{"value": 20, "labels": {"queue": "a"}}, {"value": 10, "labels": {"queue": "b"}}]
     return {
         "serving": {"address": LOOPBACK, "port": port, "tls": tls},
-        "auth": {"tokenMemory": "1s", "allowMemory": "1s", "denyMemory": "1s"},
+        "auth": {"tokenCacheTTL": "1s", "authorizedTTL": "1s", "unauthorizedTTL": "1s"},
         "limits": {"shutdownDelay": "0s", "drain": "2s"},
         "log": {"format": "text"},
         "rules": [{"name": "queue-depth", "static": series}],

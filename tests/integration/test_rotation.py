@@ -27,7 +27,7 @@ LONG_ENOUGH: Final = 75
 def hasty(plane: ControlPlane, port: int) -> Iterator[Service]:
     """Our process, with certificates that live for seconds."""
     plane.kubectl("delete", "secret", "steadyscale-serving-cert", "--namespace=steadyscale", "--ignore-not-found")
-    lives = {"authorityLifetime": "45s", "certificateLifetime": "15s", "overlap": "6s", "lookEvery": "500ms"}
+    lives = {"caLifetime": "45s", "certificateLifetime": "15s", "overlap": "6s", "checkInterval": "500ms"}
     with service(plane, port, **lives) as started:
         yield started
 

@@ -116,8 +116,8 @@ def test_alerts_fire_when_they_should_and_not_before(tmp_path: Path) -> None:
         "input_series": [
             series('up{job="steadyscale"}', "1x40"),
             series('aggregator_unavailable_apiservice{name="v1beta1.external.metrics.k8s.io"}', "0x4 1x36"),
-            series("steadyscale_autoscaler_leading", "1x4 0x36"),
-            series("steadyscale_autoscaler_period_stretch", "1x4 2x36"),
+            series("steadyscale_autoscaler_leader", "1x4 0x36"),
+            series("steadyscale_autoscaler_sync_period_ratio", "1x4 2x36"),
             series(f"steadyscale_autoscaler_metric_failing_seconds{{{OF_A_METRIC}}}", "0x4 30+30x36"),
             series(f"steadyscale_autoscaler_metric_fallback_active{{{OF_A_METRIC}}}", "0x9 1x31"),
             series('steadyscale_backend_queries_total{backend="main",result="ok"}', "0+2x4 8x36"),
@@ -126,11 +126,11 @@ def test_alerts_fire_when_they_should_and_not_before(tmp_path: Path) -> None:
         "alert_rule_test": [
             *quiet,
             firing("SteadyscaleUnavailable", "6m"),
-            firing("SteadyscaleNobodyLeads", "6m"),
+            firing("SteadyscaleNoLeader", "6m"),
             firing("SteadyscaleMetricFailing", "4m", **metric),
             firing("SteadyscaleFallbackActive", "6m", **metric),
             firing("SteadyscaleBackendFailing", "14m", backend="main"),
-            firing("SteadyscaleLate", "14m"),
+            firing("SteadyscaleReconcileDelayed", "14m"),
         ],
     }
     gone = {

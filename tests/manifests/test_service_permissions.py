@@ -72,7 +72,7 @@ def furnish(cluster: Cluster) -> None:
 def configured(folder: Path, cluster: Cluster, port: int) -> ConfigFile:
     reached = folder / "kubeconfig"
     reached.write_text(json.dumps(kubeconfig(cluster=cluster.connection.server)))
-    tls = {"selfManaged": {"namespace": "steadyscale", "certificateLifetime": "3s", "lookEvery": "200ms"}}
+    tls = {"selfManaged": {"namespace": "steadyscale", "certificateLifetime": "3s", "checkInterval": "200ms"}}
     file = folder / "config.yaml"
     content = {
         "serving": {"address": LOOPBACK, "port": port, "tls": tls},
@@ -110,7 +110,7 @@ async def test_every_verb_that_is_used_is_granted_and_every_verb_that_is_granted
     async with Cluster.serving(app.clock) as cluster, asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         furnish(cluster)
         file = configured(tmp_path, cluster, port)
-        tasks.create_task(app.run(file, file.start(), app.Halves(), app.Around(stop)))
+        tasks.create_task(app.run(file, file.start(), app.Components(), app.Environment(stop)))
         assert await read_a_metric(port) == 200
         await until_everything_was_needed(cluster)
         stop.set()

@@ -9,11 +9,11 @@ from typing import Any, Final
 from adapter.app import clock
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.backends.prometheus.settings import Prometheus
-from adapter.backends.settings import BreakerSettings
+from adapter.backends.settings import CircuitBreakerSettings
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import RuleReader, Sources
 from adapter.rules.rule import Rule
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from tests.prometheus.server import line
 
 NOW: Final = 1_700_000_000
@@ -65,7 +65,7 @@ async def backend(url: str, **settings: Any) -> AsyncIterator[PrometheusBackend]
     """Open a backend for the length of the block."""
     defaults: dict[str, Any] = {
         "parameters": {"time": str(NOW)},
-        "breaker": BreakerSettings(failures=1000),
+        "breaker": CircuitBreakerSettings(failures=1000),
     }
     made = PrometheusBackend("prometheus", Prometheus(url=url, **{**defaults, **settings}), clock)
     try:
@@ -76,7 +76,7 @@ async def backend(url: str, **settings: Any) -> AsyncIterator[PrometheusBackend]
 
 def reader(made: PrometheusBackend, *rules: Rule) -> RuleReader:
     """Put a reader of these rules in front of a backend."""
-    return RuleReader(RuleBook(rules), Sources.of(Fetcher({"prometheus": made}, clock)), clock)
+    return RuleReader(RuleRegistry(rules), Sources.of(Fetcher({"prometheus": made}, clock)), clock)
 
 
 def rule(query: str, **parts: Any) -> Rule:

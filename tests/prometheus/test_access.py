@@ -85,7 +85,7 @@ async def test_a_long_query_is_posted(hop: Trouble) -> None:
 
 async def test_a_path_before_the_api_is_kept(hop: Trouble) -> None:
     async with backend(f"{hop.url}/prometheus/") as made:
-        assert isinstance(await failure(made), errors.BackendRefused)  # there is no such path upstream
+        assert isinstance(await failure(made), errors.BackendRejected)  # there is no such path upstream
     assert hop.path.startswith("/prometheus/api/v1/query?")
 
 
@@ -108,7 +108,7 @@ async def test_a_proxy_is_used_if_it_is_configured_and_has_the_same_deadline(
         assert await ask(made) == 1
         assert hop.path.startswith(f"{fixed.url}/api/v1/query?")
         hop.kind = "drip"
-        with pytest.raises(errors.BackendTimedOut):
+        with pytest.raises(errors.BackendTimeout):
             await made.fetch(QUERY, timedelta(milliseconds=300))
         hop.kind = ""
         assert await ask(made) == 1
@@ -185,7 +185,7 @@ async def test_a_handshake_that_stalls_ends_with_the_deadline(encrypted: Encrypt
     plain = encrypted.hop.url
     async with backend(plain, tls=encrypted.tls(server_name="prometheus.example"), connections=1) as made:
         encrypted.hop.kind = "stall"
-        with pytest.raises(errors.BackendTimedOut):
+        with pytest.raises(errors.BackendTimeout):
             await made.fetch(QUERY, timedelta(milliseconds=300))
         encrypted.hop.kind = ""
         assert await ask(made) == 1

@@ -8,7 +8,7 @@ import pytest
 
 from adapter import errors
 from adapter.backends.prometheus.backend import PrometheusBackend
-from adapter.backends.settings import BreakerSettings
+from adapter.backends.settings import CircuitBreakerSettings
 from adapter.metrics.read_history import Asked
 from adapter.metrics.reader import RuleReader
 from adapter.rules.query_builder import Query
@@ -136,7 +136,7 @@ async def test_nothing_is_asked_twice_behind_our_back(hop: Trouble) -> None:
 
 
 async def test_one_bad_query_keeps_no_other_waiting(hop: Trouble) -> None:
-    async with backend(hop.url, breaker=BreakerSettings(failures=2)) as made:
+    async with backend(hop.url, breaker=CircuitBreakerSettings(failures=2)) as made:
         hop.kind = "503"
         for _ in range(10):
             await failure(made)
@@ -145,7 +145,7 @@ async def test_one_bad_query_keeps_no_other_waiting(hop: Trouble) -> None:
 
 
 async def test_a_server_that_answers_nobody_is_left_in_peace_and_tried_again(hop: Trouble) -> None:
-    patience = BreakerSettings(failures=3, rest=timedelta(milliseconds=300), longest=timedelta(seconds=1))
+    patience = CircuitBreakerSettings(failures=3, rest=timedelta(milliseconds=300), longest=timedelta(seconds=1))
     async with backend(hop.url, breaker=patience, sample_times=False) as made:
         hop.kind = "503"
         told = [await failure(made, Query("prometheus", f"vector({number})")) for number in range(20)]

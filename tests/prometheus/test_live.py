@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from adapter.backends.settings import BreakerSettings
+from adapter.backends.settings import CircuitBreakerSettings
 from adapter.metrics.read_history import Asked
 from adapter.metrics.reader import RuleReader
 from adapter.rules.rule import Namespacing
@@ -72,7 +72,7 @@ async def test_prometheus_killed_is_unreachable_since_then_and_well_when_it_is_b
     live: Server, scraped: Target
 ) -> None:
     scraped.set(jobs=2)
-    async with backend(live.url, parameters={}, breaker=BreakerSettings()) as made:
+    async with backend(live.url, parameters={}, breaker=CircuitBreakerSettings()) as made:
         read = reader(made, rule("jobs", namespace=Namespacing()))
         remembered = read.reads.of(Asked("shop", "m", EVERYTHING))
         await until(lambda: reads(read, 2000))

@@ -138,8 +138,8 @@ async def test_ten_thousand_series_are_one_answer(fixed: Server) -> None:
 
 
 async def test_an_answer_larger_than_allowed_is_refused(fixed: Server) -> None:
-    async with backend(fixed.url, largest_answer=100_000) as made:
-        with pytest.raises(Exception, match="the answer is larger than largestAnswer"):
+    async with backend(fixed.url, max_response_bytes=100_000) as made:
+        with pytest.raises(Exception, match="the answer is larger than maxResponseBytes"):
             await ask(made, "many")
         assert await ask(made, "vector(1)")
 

@@ -26,7 +26,7 @@ from autoscaler.types.observation import (
     PodReading,
     Reading,
     TargetUnreadable,
-    Unreadable,
+    UnavailableReading,
 )
 from autoscaler.types.spec import EXTERNAL, OBJECT, Behavior, Metric, Policy
 from autoscaler.types.status import Condition, MetricStatus, Status
@@ -52,7 +52,7 @@ from tests.builders import (
 
 
 @dataclass(frozen=True)
-class World:
+class Dependencies:
     """Everything that one decision is made from."""
 
     autoscaler: Autoscaler
@@ -76,10 +76,10 @@ class World:
     def current(self) -> int:
         return self.seen.target.replicas
 
-    def ordered(self, order: list[int]) -> "World":
+    def ordered(self, order: list[int]) -> "Dependencies":
         """Give the same world with its metrics in another order."""
         spec = self.autoscaler.spec
-        return World(
+        return Dependencies(
             replace(self.autoscaler, spec=replace(spec, metrics=tuple(spec.metrics[index] for index in order))),
             replace(self.seen, readings=tuple(self.seen.readings[index] for index in order)),
             self.past,
@@ -136,7 +136,7 @@ pods: st.SearchStrategy[tuple[Pod, ...]] = st.lists(st.sampled_from(_KINDS), max
 
 
 _FAILURES: st.SearchStrategy[Reading] = st.sampled_from(
-    [*(Unreadable("down", failure) for failure in FailureClass), BadSelector("bad")]
+    [*(UnavailableReading("down", failure) for failure in FailureClass), BadSelector("bad")]
 )
 _TOTALS = st.lists(st.integers(0, 90_000), min_size=1, max_size=2).map(lambda milli: ExternalReading(tuple(milli)))
 
@@ -222,7 +222,7 @@ _BOUNDS = st.tuples(st.integers(0, 5), st.integers(1, 25)).map(lambda pair: (pai
 
 
 @st.composite
-def _worlds(draw: st.DrawFn) -> World:
+def _worlds(draw: st.DrawFn) -> Dependencies:
     minimum, maximum = draw(_BOUNDS)
     mode, until = draw(_MODES)
     spec = make_spec(
@@ -233,14 +233,14 @@ def _worlds(draw: st.DrawFn) -> World:
     target = make_target(min(max(size, minimum), maximum) if draw(_TENTHS) else size, draw(SIZES), draw(_SELECTORS))
     readings = tuple(draw(readings_of(metric.type, len(listed))) for metric in spec.metrics)
     seen = Observation(target, listed, readings, rivals=draw(_RIVALS))
-    return World(make_autoscaler(spec, draw(statuses)), seen, draw(histories), draw(settings), draw(gates), NOW)
+    return Dependencies(make_autoscaler(spec, draw(statuses)), seen, draw(histories), draw(settings), draw(gates), NOW)
 
 
-worlds_with_target: st.SearchStrategy[World] = _worlds()
-worlds: st.SearchStrategy[World] = st.one_of(
+worlds_with_target: st.SearchStrategy[Dependencies] = _worlds()
+worlds: st.SearchStrategy[Dependencies] = st.one_of(
     *[worlds_with_target] * 9,
     worlds_with_target.map(
-        lambda world: World(**vars(world) | {"seen": replace(world.seen, target=TargetUnreadable("gone"))})
+        lambda world: Dependencies(**vars(world) | {"seen": replace(world.seen, target=TargetUnreadable("gone"))})
     ),
 )
 
@@ -266,8 +266,8 @@ def shifted(value: Any, delta: timedelta) -> Any:
             return tuple(map(move, value))
         case dict():
             return {key: move(inner) for key, inner in value.items()}
-        case World():
-            return World(**{name: move(inner) for name, inner in vars(value).items()})
+        case Dependencies():
+            return Dependencies(**{name: move(inner) for name, inner in vars(value).items()})
         case _:
             return value
 

@@ -25,7 +25,7 @@ from tests.builders import (
     recommended,
     unreadable,
 )
-from tests.properties.strategies import World, shifted, worlds, worlds_with_target
+from tests.properties.strategies import Dependencies, shifted, worlds, worlds_with_target
 
 quick = hypothesis(max_examples=50, deadline=None)
 
@@ -67,7 +67,7 @@ def test_moving_every_time_changes_nothing_but_the_times(world, delta):
 def test_the_order_of_pods_changes_no_number(world, random):
     pods = list(world.seen.pods)
     random.shuffle(pods)
-    other = World(**vars(world) | {"seen": replace(world.seen, pods=tuple(pods))})
+    other = Dependencies(**vars(world) | {"seen": replace(world.seen, pods=tuple(pods))})
 
     one, two = world.decide(), other.decide()
 
@@ -111,7 +111,7 @@ def test_the_order_of_metrics_may_matter_where_a_proposal_is_below_zero():
 @given(worlds_with_target)
 def test_half_blind_it_never_scales_down(world):
     silent = replace(world.autoscaler.spec, metrics=(make_external_metric("silent"), *world.autoscaler.spec.metrics))
-    decision = World(
+    decision = Dependencies(
         **vars(world)
         | {
             "autoscaler": replace(world.autoscaler, spec=silent),
@@ -142,7 +142,7 @@ def pruned(world):
 @quick
 @given(worlds)
 def test_forgetting_what_is_outdated_changes_nothing(world):
-    one, two = world.decide(), World(**vars(world) | {"past": pruned(world)}).decide()
+    one, two = world.decide(), Dependencies(**vars(world) | {"past": pruned(world)}).decide()
 
     assert replace(one, history=History()) == replace(two, history=History())
 
@@ -183,7 +183,7 @@ def test_deciding_again_at_once_with_the_same_facts_changes_no_condition(world):
     assume(world.gates.HPAExternalMetricFallback)
     first = world.decide()
     assume(first.scale_to is None)
-    again = World(
+    again = Dependencies(
         **vars(world) | {"autoscaler": replace(world.autoscaler, status=first.status), "past": first.history}
     ).decide()
 

@@ -5,7 +5,7 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from autoscaler.types.observation import TargetUnreadable, Unreadable
+from autoscaler.types.observation import TargetUnreadable, UnavailableReading
 from tests.builders import (
     AT_ONCE,
     Step,
@@ -66,7 +66,7 @@ def test_it_never_goes_to_zero_while_failing(steps, behavior, strategy, minimum)
     decisions = run_passes(spec_of(behavior, strategy, minimum), steps, replicas=2, status=at_zero_by_us())
 
     for step, decision in zip(steps, decisions, strict=True):
-        if isinstance(step.readings[0], Unreadable):
+        if isinstance(step.readings[0], UnavailableReading):
             assert decision.scale_to != 0
 
 

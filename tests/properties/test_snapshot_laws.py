@@ -80,7 +80,7 @@ class Reading(RuleBasedStateMachine):
 
     @rule(text=TEXTS, value=st.none() | st.integers(0, 9))
     def the_backend_has(self, text: str, value: int | None) -> None:
-        found = errors.BackendRefused("no") if value is None else (raw(float(value)),)
+        found = errors.BackendRejected("no") if value is None else (raw(float(value)),)
         self.backend.rows[text] = self.backend.rows[f"template {text}"] = found
 
     @rule()

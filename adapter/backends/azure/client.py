@@ -20,7 +20,7 @@ from adapter.backends.connection import http_errors
 from adapter.backends.connection.secret_file import Hidden
 from adapter.backends.connection.tls import context
 from adapter.backends.settings import Tls
-from adapter.errors import BackendRefused, BadQuery
+from adapter.errors import BackendRejected, BadQuery
 
 _DOMAINS: Final = {"public": "azure.com", "usGovernment": "azure.us", "china": "azure.cn"}
 _AUTHORITIES: Final = {
@@ -121,7 +121,7 @@ class AzureClient:
         parts, size = [], 0
         async for part in response.iter_bytes():
             size += len(part)
-            if size > self._settings.largest_answer:
-                raise BackendRefused("the answer is larger than largestAnswer")
+            if size > self._settings.max_response_bytes:
+                raise BackendRejected("the answer is larger than maxResponseBytes")
             parts.append(part)
         return b"".join(parts)

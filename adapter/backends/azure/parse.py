@@ -10,7 +10,7 @@ import msgspec
 
 from adapter.backends.azure.query import Call, Question
 from adapter.backends.azure.resource_id import parsed
-from adapter.errors import BackendError, BackendRefused, BadQuery
+from adapter.errors import BackendError, BackendRejected, BadQuery
 from adapter.sample import RawSample
 
 _NOT_IN_A_LABEL: Final = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -93,13 +93,13 @@ def refusal(body: bytes) -> str:
 
 
 def decoded(body: bytes) -> Batch:
-    """Read an answer; raise ``BackendRefused`` if it is none of Azure's."""
+    """Read an answer; raise ``BackendRejected`` if it is none of Azure's."""
     try:
         if body[:1] == b'"':  # now and then the whole answer is a text with JSON in it
             body = msgspec.json.decode(body, type=str).encode()
         return msgspec.json.decode(body, type=Batch)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRefused("it answers, but not as Azure Monitor does", detail=str(error)[:200]) from None
+        raise BackendRejected("it answers, but not as Azure Monitor does", detail=str(error)[:200]) from None
 
 
 def answers(batch: Batch, asked: list[Question], now: datetime) -> list[tuple[RawSample, ...] | BackendError]:
@@ -117,12 +117,12 @@ def answers(batch: Batch, asked: list[Question], now: datetime) -> list[tuple[Ra
 
 def _samples(result: Result | None, question: Question, now: datetime) -> tuple[RawSample, ...]:
     if result is None:
-        raise BackendRefused("it answers, but not for this resource")
+        raise BackendRejected("it answers, but not for this resource")
     resource, call = parsed(question.resource), question.call
     ours = {"resource_name": resource.name, "resource_group": resource.group}
     series = [each for metric in result.value for each in _series(metric, call)]
-    if call.filter and len(series) > call.most_series:
-        raise BackendRefused("there are more series than mostSeries")
+    if call.filter and len(series) > call.max_series:
+        raise BackendRejected("there are more series than maxSeries")
     return tuple(_sample(each, call, ours, now) for each in series)
 
 

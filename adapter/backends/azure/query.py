@@ -24,7 +24,7 @@ class Call(NamedTuple):
     delay: timedelta
     filter: str
     roll_up_by: str
-    most_series: int
+    max_series: int
 
     def target(self, now: datetime) -> str:
         """Say the path and the query of the request; only whole granularities are asked for."""
@@ -40,7 +40,7 @@ class Call(NamedTuple):
             "aggregation": self.aggregation,
         }
         if self.filter:
-            asked |= {"filter": self.filter, "top": str(self.most_series + 1)}  # one more tells that there are more
+            asked |= {"filter": self.filter, "top": str(self.max_series + 1)}  # one more tells that there are more
         if self.roll_up_by:
             asked["rollupby"] = self.roll_up_by
         return f"/subscriptions/{self.subscription}/metrics:getBatch?{urlencode(asked, quote_via=quote)}"
@@ -67,7 +67,7 @@ def questions(asked: AzureParameters) -> list[Question]:
         asked.delay,
         asked.filter or _filter(asked.dimensions),
         asked.roll_up_by,
-        asked.most_series,
+        asked.max_series,
     )
     return [Question(each, call) for each in ids]
 

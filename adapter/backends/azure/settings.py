@@ -8,7 +8,7 @@ from typing import ClassVar, Final, Literal
 from adapter.backends.azure.credential_settings import AzureLogin
 from adapter.backends.azure.resource_id import resource_problems
 from adapter.backends.connection.urls import url_problems
-from adapter.backends.settings import BackendSettings, BreakerSettings, Parameters, Price, at_least_one
+from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Parameters, Price, at_least_one
 
 _MINUTE: Final = timedelta(minutes=1)
 _LONGEST: Final = timedelta(days=7)  # what is older is no reason to scale
@@ -55,7 +55,7 @@ class AzureParameters(Parameters, frozen=True):
     roll_up_by: str = ""
     """Dimensions, by comma, whose values are put together in one series."""
 
-    most_series: int = 100
+    max_series: int = 100
     """Of one resource. More are refused, and not left out."""
 
     def problems(self, at: str) -> Iterator[str]:
@@ -86,9 +86,9 @@ class AzureParameters(Parameters, frozen=True):
             yield f"{at}.filter: excludes dimensions; write all of it here"
         if self.roll_up_by and not (self.dimensions or self.filter):
             yield f"{at}.rollUpBy: needs dimensions or a filter that names them"
-        yield from at_least_one({"mostSeries": self.most_series}, at)
-        if self.most_series > _MOST_SERIES:
-            yield f"{at}.mostSeries: must be at most {_MOST_SERIES}, is {self.most_series}"
+        yield from at_least_one({"maxSeries": self.max_series}, at)
+        if self.max_series > _MOST_SERIES:
+            yield f"{at}.maxSeries: must be at most {_MOST_SERIES}, is {self.max_series}"
 
 
 class Azure(BackendSettings, frozen=True):
@@ -127,10 +127,10 @@ class Azure(BackendSettings, frozen=True):
     calls_per_second: int = 20
     """More wait. Azure allows 360,000 an hour of one subscription, which is 100 a second."""
 
-    largest_answer: int = 16 * 1024 * 1024
+    max_response_bytes: int = 16 * 1024 * 1024
     """In bytes. More is refused before it fills our memory."""
 
-    breaker: BreakerSettings = BreakerSettings()
+    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     def problems(self, at: str) -> Iterator[str]:
         """Say everything that is wrong with them and that no type can say, each problem with its path."""

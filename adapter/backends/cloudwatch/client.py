@@ -12,7 +12,7 @@ from adapter.backends.connection.secret_file import all_without_secrets
 from adapter.backends.resilience.batching import Batcher
 from adapter.backends.resilience.bisect import SettingApart
 from adapter.backends.resilience.rate_limit import Pace
-from adapter.errors import BackendError, BackendRefused
+from adapter.errors import BackendError, BackendRejected
 from adapter.sample import RawSample
 
 _MOST_PAGES: Final = 100
@@ -72,4 +72,4 @@ class Region:
             if not page.get("NextToken"):
                 return pages
             request["NextToken"] = page["NextToken"]
-        raise BackendRefused("it answers with pages without end")
+        raise BackendRejected("it answers with pages without end")

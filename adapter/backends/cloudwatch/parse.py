@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from adapter.backends.cloudwatch import expression as text
 from adapter.backends.cloudwatch.query import SEPARATOR, Asked
-from adapter.errors import BackendError, BackendRefused, BackendUnauthorized
+from adapter.errors import BackendError, BackendRejected, BackendUnauthorized
 from adapter.sample import RawSample
 
 _NOT_AS_AWS: Final = "it answers, but not as CloudWatch does"
@@ -28,7 +28,7 @@ class Series:
         """Add what one page says of it; the last word on its status counts."""
         times, values = result.get("Timestamps") or [], result.get("Values") or []
         if len(times) != len(values) or not all(isinstance(value, int | float) for value in values):
-            raise BackendRefused(_NOT_AS_AWS, detail="values and their times do not match")
+            raise BackendRejected(_NOT_AS_AWS, detail="values and their times do not match")
         self.label, self.status = str(result.get("Label", "")), str(result.get("StatusCode", ""))
         self.points += zip(times, map(float, values), strict=True)
         self.said += result.get("Messages") or []
@@ -41,12 +41,12 @@ def series(pages: Sequence[Mapping[str, Any]]) -> dict[str, list[Series]]:
         seen: dict[tuple[str, str], int] = {}
         results = page.get("MetricDataResults")
         if not isinstance(results, list):
-            raise BackendRefused(_NOT_AS_AWS, detail="no MetricDataResults")
+            raise BackendRejected(_NOT_AS_AWS, detail="no MetricDataResults")
         for result in results:
             key = str(result.get("Id")), str(result.get("Label", ""))
             seen[key] = number = seen.get(key, -1) + 1
             if number and len(pages) > 1:
-                raise BackendRefused("it answers on several pages with series that nothing tells apart")
+                raise BackendRejected("it answers on several pages with series that nothing tells apart")
             found.setdefault((*key, number), Series()).add(result)
     by_question: dict[str, list[Series]] = {}
     for (name, _, _), each in found.items():
@@ -62,7 +62,7 @@ def outcomes(call: Sequence[Asked], pages: Sequence[Mapping[str, Any]]) -> list[
     for asked in call:
         try:
             if lacks and text.finds_metrics(asked.question.expression):
-                raise BackendRefused(_LEFT_OUT, detail=lacks)
+                raise BackendRejected(_LEFT_OUT, detail=lacks)
             told.append(_samples(asked, found.get(asked.id, ())))
         except BackendError as error:
             told.append(error)
@@ -72,7 +72,7 @@ def outcomes(call: Sequence[Asked], pages: Sequence[Mapping[str, Any]]) -> list[
 def _samples(asked: Asked, found: Sequence[Series]) -> tuple[RawSample, ...]:
     """Give the newest value of each series; raise if CloudWatch says that they are not what was asked for."""
     if not found and not asked.question.expression:
-        raise BackendRefused("it answers, but not everything that was asked")
+        raise BackendRejected("it answers, but not everything that was asked")
     return tuple(sample for each in found for sample in _newest(asked, each))
 
 
@@ -83,11 +83,11 @@ def _newest(asked: Asked, found: Series) -> Iterable[RawSample]:
         case "Forbidden":
             raise BackendUnauthorized("this metric may not be read", detail=_said(found.said))
         case "PartialData":
-            raise BackendRefused("it answers with only a part of the data", detail=_said(found.said))
+            raise BackendRejected("it answers with only a part of the data", detail=_said(found.said))
         case _:
-            raise BackendRefused("it could not read this metric", detail=f"{found.status}: {_said(found.said)}")
+            raise BackendRejected("it could not read this metric", detail=f"{found.status}: {_said(found.said)}")
     if any("Exceeded" in str(message.get("Code")) for message in found.said):
-        raise BackendRefused(_LEFT_OUT, detail=_said(found.said))
+        raise BackendRejected(_LEFT_OUT, detail=_said(found.said))
     window, labels = asked.window, _labels(asked, found.label)
     points = [(_utc(at), value) for at, value in found.points]
     inside = [point for point in points if window.start <= point[0] < window.end]
@@ -106,13 +106,13 @@ def _labels(asked: Asked, label: str) -> Mapping[str, str]:
         return dict.fromkeys(question.labels, label)
     values = label.split(SEPARATOR) if question.labels else []
     if len(values) != len(question.labels):
-        raise BackendRefused("the labels of its series cannot be told apart", detail=label[:_LONGEST])
+        raise BackendRejected("the labels of its series cannot be told apart", detail=label[:_LONGEST])
     return dict(zip(question.labels, values, strict=True))
 
 
 def _utc(at: object) -> datetime:
     if not isinstance(at, datetime):
-        raise BackendRefused(_NOT_AS_AWS, detail="a time is none")
+        raise BackendRejected(_NOT_AS_AWS, detail="a time is none")
     return at.astimezone(UTC)
 
 

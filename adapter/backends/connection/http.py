@@ -19,7 +19,7 @@ from adapter.backends.connection.http_settings import HttpSettings
 from adapter.backends.connection.secret_file import Hidden, SecretFile
 from adapter.backends.connection.tls import TlsFiles
 from adapter.backends.resilience.protected_call import Guard
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 
 T = TypeVar("T")
 _CHUNK: Final = 65536
@@ -131,8 +131,8 @@ class HttpClient:
         parts, size = [], 0
         async for part in response.content.iter_chunked(_CHUNK):
             size += len(part)
-            if size > self._settings.largest_answer:
+            if size > self._settings.max_response_bytes:
                 response.close()  # or what is left of it would be read before the connection is given back
-                raise BackendRefused("the answer is larger than largestAnswer")
+                raise BackendRejected("the answer is larger than maxResponseBytes")
             parts.append(part)
         return b"".join(parts)

@@ -13,8 +13,8 @@ from adapter.backends.connection import socket_errors
 from adapter.errors import (
     BackendBusy,
     BackendError,
-    BackendRefused,
-    BackendTimedOut,
+    BackendRejected,
+    BackendTimeout,
     BackendUnauthorized,
     BackendUnreachable,
     BadQuery,
@@ -30,14 +30,14 @@ _BY_STATUS: Final[dict[int, type[BackendError]]] = {
     429: BackendBusy,
     502: BackendUnreachable,
     503: BackendUnreachable,
-    504: BackendTimedOut,
+    504: BackendTimeout,
 }
 _BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]] = (
     *socket_errors.BY_CAUSE,
-    (ContentEncodingError, BackendRefused, "the answer cannot be decoded"),
+    (ContentEncodingError, BackendRejected, "the answer cannot be decoded"),
     (PayloadEncodingError, BackendUnreachable, "the connection broke"),  # it ended before it was complete
-    (aiohttp.ClientResponseError, BackendRefused, "it answers, but not in HTTP"),
-    (HttpProcessingError, BackendRefused, "it answers, but not in HTTP"),
+    (aiohttp.ClientResponseError, BackendRejected, "it answers, but not in HTTP"),
+    (HttpProcessingError, BackendRejected, "it answers, but not in HTTP"),
     (aiohttp.InvalidURL, BadQuery, "that is no URL to ask"),
 )
 
@@ -45,7 +45,7 @@ _BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]
 def of_status(status: int, body: bytes = b"") -> BackendError:
     """Say what a status other than 200 means."""
     phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
-    kind = _BY_STATUS.get(status, BackendRefused)
+    kind = _BY_STATUS.get(status, BackendRejected)
     return kind(f"HTTP {status} {phrase}".strip(), detail=body[:_LONGEST].decode("utf-8", "replace"))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from adapter.backends.connection.urls import parsed, url_problems
-from adapter.backends.settings import BackendSettings, BreakerSettings, Tls, at_least_one, tls_problems
+from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Tls, at_least_one, tls_problems
 from autoscaler.types.record import Record
 
 
@@ -40,10 +40,10 @@ class HttpSettings(BackendSettings, frozen=True):
     connections: int = 4
     """Requests in flight at once."""
 
-    largest_answer: int = 16 * 1024 * 1024
+    max_response_bytes: int = 16 * 1024 * 1024
     """In bytes. More is refused before it fills our memory."""
 
-    breaker: BreakerSettings = BreakerSettings()
+    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     def problems(self, at: str) -> Iterator[str]:
         """Say everything that is wrong with them and that no type can say, each problem with its path."""

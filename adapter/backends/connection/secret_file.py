@@ -87,7 +87,7 @@ def without_secrets(error: E, secrets: Iterable[Hidden]) -> E:
     for secret in secrets:
         message, detail = secret.scrubbed(message), secret.scrubbed(detail)
     made = type(error)(message, detail=detail)
-    made.was_asked = error.was_asked
+    made.was_sent = error.was_sent
     return made
 
 

@@ -5,14 +5,14 @@ import ssl
 from collections.abc import Iterator
 from typing import Final
 
-from adapter.errors import BackendError, BackendTimedOut, BackendUnreachable
+from adapter.errors import BackendError, BackendTimeout, BackendUnreachable
 
 BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]] = (
     (ssl.SSLError, BackendUnreachable, "its certificate or ours was not accepted"),
     (ssl.CertificateError, BackendUnreachable, "its certificate or ours was not accepted"),
     (ConnectionRefusedError, BackendUnreachable, "connection refused"),
     (socket.gaierror, BackendUnreachable, "its name does not resolve"),
-    (TimeoutError, BackendTimedOut, "no answer in time"),
+    (TimeoutError, BackendTimeout, "no answer in time"),
 )
 """What is the matter, by what is found below what a library raised; its own words may follow."""
 

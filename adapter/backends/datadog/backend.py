@@ -33,7 +33,7 @@ class DatadogBackend:
         apart: SettingApart[Question, tuple[RawSample, ...]] = SettingApart(
             self._call, text=lambda question: question.text, together=lambda question: question.asked.window
         )
-        self._batcher = Batcher(apart.send, most=settings.questions_per_call, together=apart.together)
+        self._batcher = Batcher(apart.send, most=settings.max_queries_per_request, together=apart.together)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return the newest point of each series."""

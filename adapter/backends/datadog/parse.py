@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from adapter.backends.datadog.settings import DatadogParameters
-from adapter.errors import BackendRefused, BadQuery
+from adapter.errors import BackendRejected, BadQuery
 from adapter.sample import RawSample
 
 _NOT_DATADOG = "it answers, but not as Datadog does"
@@ -46,22 +46,22 @@ def samples(body: bytes, asked: Sequence[DatadogParameters], now: datetime) -> l
     try:
         said = msgspec.json.decode(body, type=Response)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRefused(_NOT_DATADOG, detail=str(error)[:200]) from None
+        raise BackendRejected(_NOT_DATADOG, detail=str(error)[:200]) from None
     if said.errors:
         raise BadQuery("it cannot answer the query", detail=str(said.errors)[:300])
     if said.data is None:
-        raise BackendRefused(_NOT_DATADOG, detail="no data")
+        raise BackendRejected(_NOT_DATADOG, detail="no data")
     return _sorted(said.data.attributes, asked, now)
 
 
 def _sorted(found: Attributes, asked: Sequence[DatadogParameters], now: datetime) -> list[tuple[RawSample, ...]]:
     times, series, values = found.times or [], found.series or [], found.values or []
     if len(series) != len(values) or any(len(each) != len(times) for each in values):
-        raise BackendRefused(_NOT_DATADOG, detail="series, times and values do not fit")
+        raise BackendRejected(_NOT_DATADOG, detail="series, times and values do not fit")
     answers: list[list[RawSample]] = [[] for _ in asked]
     for one, numbers in zip(series, values, strict=True):
         if not 0 <= one.query_index < len(asked):
-            raise BackendRefused(_NOT_DATADOG, detail=f"query_index {one.query_index}")
+            raise BackendRejected(_NOT_DATADOG, detail=f"query_index {one.query_index}")
         number, at = newest(times, numbers, asked[one.query_index].skip_newest)
         answers[one.query_index].append(RawSample(number, at or now, labels(one.group_tags or [])))
     return [tuple(each) for each in answers]
@@ -76,7 +76,7 @@ def newest(times: Sequence[int], values: Sequence[float | None], skip: int) -> t
     try:
         return value, datetime.fromtimestamp(at / 1000, UTC)
     except (ValueError, OverflowError, OSError):
-        raise BackendRefused(_NOT_DATADOG, detail="a time that is none") from None
+        raise BackendRejected(_NOT_DATADOG, detail="a time that is none") from None
 
 
 def labels(tags: Sequence[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import ClassVar, Final
 
 from adapter.backends.connection.http_settings import HttpSettings
-from adapter.backends.settings import BackendSettings, BreakerSettings, Parameters, Tls, at_least_one
+from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Parameters, Tls, at_least_one
 
 NAMES: Final = re.compile(r"'[^']*'|\"[^\"]*\"|(?<![\w.])(?P<name>[A-Za-z_]\w*)(?P<call>\s*\()?", re.ASCII)
 """What stands in a formula: texts in quotes, and names, of functions where a parenthesis follows."""
@@ -89,7 +89,7 @@ class Datadog(BackendSettings, frozen=True):
     url: str = ""
     """Where to ask instead of ``https://api.SITE``, such as a gateway of your own."""
 
-    questions_per_call: int = 35
+    max_queries_per_request: int = 35
     """How many rules' questions go by one call."""
 
     pace: timedelta = timedelta(milliseconds=200)
@@ -99,10 +99,10 @@ class Datadog(BackendSettings, frozen=True):
     proxy_url: str = ""
     """An HTTP proxy on the way. The environment's are not used."""
 
-    largest_answer: int = 16 * 1024 * 1024
+    max_response_bytes: int = 16 * 1024 * 1024
     """In bytes. More is refused before it fills our memory."""
 
-    breaker: BreakerSettings = BreakerSettings()
+    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     @property
     def http(self) -> HttpSettings:
@@ -111,7 +111,7 @@ class Datadog(BackendSettings, frozen=True):
             url=self.url or f"https://api.{self.site}",
             tls=self.tls,
             proxy_url=self.proxy_url,
-            largest_answer=self.largest_answer,
+            max_response_bytes=self.max_response_bytes,
             breaker=self.breaker,
         )
 
@@ -124,4 +124,4 @@ class Datadog(BackendSettings, frozen=True):
             yield f"{at}.site: must be a site without app. or api., such as datadoghq.eu, is {self.site!r}"
         else:
             yield from self.http.problems(at)
-        yield from at_least_one({"questionsPerCall": self.questions_per_call}, at)
+        yield from at_least_one({"maxQueriesPerRequest": self.max_queries_per_request}, at)

@@ -14,7 +14,7 @@ import aiohttp
 from google.auth.transport import DEFAULT_RETRYABLE_STATUS_CODES, Request
 
 from adapter.backends.connection import http_errors
-from adapter.errors import BackendRefused, BackendUnreachable
+from adapter.errors import BackendRejected, BackendUnreachable
 
 _LARGEST: Final = 1024 * 1024
 
@@ -70,7 +70,7 @@ class Carrier(Request):
                 said = await response.content.read(_LARGEST)
                 if not response.content.at_eof():
                     response.close()
-                    raise BackendRefused("a token is not that large")
+                    raise BackendRejected("a token is not that large")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise http_errors.of_exception(error) from None
         if response.status in DEFAULT_RETRYABLE_STATUS_CODES:

@@ -49,7 +49,7 @@ class GoogleBackend:
         now, project = self._clock(), asked.project or self._settings.project
         if asked.promql:
             body = await self._client.get(promql.target(project, asked.promql, now))
-            return await asyncio.to_thread(promql.samples, body, asked.most_series)
+            return await asyncio.to_thread(promql.samples, body, asked.max_series)
         target = time_series.target(asked, project, self._settings.page_size, now)
-        series = await self._client.series(target, asked.most_series)
+        series = await self._client.series(target, asked.max_series)
         return await asyncio.to_thread(time_series.samples, series, now)

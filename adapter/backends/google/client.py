@@ -15,7 +15,7 @@ from adapter.backends.connection.http_settings import HttpSettings
 from adapter.backends.google.settings import Google
 from adapter.backends.google.time_series import Series, decoded
 from adapter.backends.google.tokens import Login
-from adapter.errors import BackendRefused, BadQuery
+from adapter.errors import BackendRejected, BadQuery
 
 T = TypeVar("T")
 _OF_GOOGLE: Final = "NOT_FOUND"
@@ -44,7 +44,7 @@ class GoogleClient:
             tls=settings.tls,
             proxy_url=settings.proxy_url,
             connections=settings.connections,
-            largest_answer=settings.largest_answer,
+            max_response_bytes=settings.max_response_bytes,
             breaker=settings.breaker,
         )
         self._web = HttpClient(web, clock, (self._login.secrets,))
@@ -78,7 +78,7 @@ class GoogleClient:
             page = await asyncio.to_thread(decoded, body)
             found += page.time_series
             if len(found) > most:
-                raise BackendRefused("there are more series than mostSeries")
+                raise BackendRejected("there are more series than maxSeries")
             if not page.next_page_token:
                 break
             following = f"&pageToken={quote(page.next_page_token, safe='')}"

@@ -5,7 +5,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 from adapter.sample import RawSample
 
 _NAME = "__name__"
@@ -45,17 +45,17 @@ def target(project: str, query: str, now: datetime) -> str:
 
 
 def samples(body: bytes, most: int) -> tuple[RawSample, ...]:
-    """Read an answer; raise ``BackendRefused`` if it is none, or not all of it."""
+    """Read an answer; raise ``BackendRejected`` if it is none, or not all of it."""
     try:
         answer = msgspec.json.decode(body, type=Answer)
         found = answer.data.result if isinstance(answer.data, Vector) else [Series({}, answer.data.result)]
         read = tuple(RawSample(float(each.value[1]), _moment(each), _labels(each)) for each in found)
     except (msgspec.DecodeError, RecursionError, ValueError, OverflowError, OSError) as error:
-        raise BackendRefused("it answers, but not as PromQL is answered", detail=str(error)[:200]) from None
+        raise BackendRejected("it answers, but not as PromQL is answered", detail=str(error)[:200]) from None
     if answer.status != "success" or answer.warnings:
-        raise BackendRefused("the answer is not complete", detail="; ".join(answer.warnings)[:300])
+        raise BackendRejected("the answer is not complete", detail="; ".join(answer.warnings)[:300])
     if len(read) > most:
-        raise BackendRefused("there are more series than mostSeries")
+        raise BackendRejected("there are more series than maxSeries")
     return read
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Final, Literal
 from adapter.backends.connection.urls import parsed, url_problems
 from adapter.backends.settings import (
     BackendSettings,
-    BreakerSettings,
+    CircuitBreakerSettings,
     Parameters,
     Price,
     Tls,
@@ -61,7 +61,7 @@ class GoogleParameters(Parameters, frozen=True):
     delay: timedelta = timedelta()
     """How long to wait until points are believed to be there; Google's own are up to minutes late."""
 
-    most_series: int = 1000
+    max_series: int = 1000
     """More are refused, and not left out."""
 
     def problems(self, at: str) -> Iterator[str]:
@@ -72,7 +72,7 @@ class GoogleParameters(Parameters, frozen=True):
             yield f'{at}.filter: must name one metric, as metric.type="pubsub.googleapis.com/topic/byte_cost"'
         if self.project and not _PROJECT.fullmatch(self.project):
             yield f"{at}.project: must be the id or the number of a project, is {self.project!r}"
-        yield from at_least_one({"mostSeries": self.most_series}, at)
+        yield from at_least_one({"maxSeries": self.max_series}, at)
         yield from self._promql_problems(at) if self.promql else self._aggregation_problems(at)
 
     def _promql_problems(self, at: str) -> Iterator[str]:
@@ -136,10 +136,10 @@ class Google(BackendSettings, frozen=True):
     calls_per_second: int = 50
     """More wait. Google allows a project some thousands a minute."""
 
-    largest_answer: int = 16 * 1024 * 1024
+    max_response_bytes: int = 16 * 1024 * 1024
     """In bytes, of each page. More is refused before it fills our memory."""
 
-    breaker: BreakerSettings = BreakerSettings()
+    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     def problems(self, at: str) -> Iterator[str]:
         """Say everything that is wrong with them and that no type can say, each problem with its path."""

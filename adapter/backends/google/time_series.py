@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from adapter.backends.google.settings import GoogleParameters
-from adapter.errors import BackendRefused, BadQuery
+from adapter.errors import BackendRejected, BadQuery
 from adapter.sample import RawSample
 
 Moment: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -96,13 +96,13 @@ def target(asked: GoogleParameters, project: str, page_size: int, now: datetime)
 
 
 def decoded(body: bytes) -> Page:
-    """Read an answer; raise ``BackendRefused`` if it is none of Google's, or not all of it."""
+    """Read an answer; raise ``BackendRejected`` if it is none of Google's, or not all of it."""
     try:
         page = msgspec.json.decode(body, type=Page)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRefused("it answers, but not as Cloud Monitoring does", detail=str(error)[:200]) from None
+        raise BackendRejected("it answers, but not as Cloud Monitoring does", detail=str(error)[:200]) from None
     if page.execution_errors:
-        raise BackendRefused("the answer is not complete", detail=page.execution_errors[0].message[:300])
+        raise BackendRejected("the answer is not complete", detail=page.execution_errors[0].message[:300])
     return page
 
 
@@ -145,7 +145,7 @@ def _read(number: float | str) -> float:
     try:
         return float(number)
     except (ValueError, OverflowError):
-        raise BackendRefused("it answers, but not with a number", detail=str(number)[:100]) from None
+        raise BackendRejected("it answers, but not with a number", detail=str(number)[:100]) from None
 
 
 def _shouted(name: str) -> str:

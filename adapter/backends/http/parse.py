@@ -12,7 +12,7 @@ import msgspec
 import regex
 
 from adapter.backends.http.settings import HttpParameters
-from adapter.errors import BackendRefused, BadQuery
+from adapter.errors import BackendRejected, BadQuery
 from adapter.sample import RawSample
 
 _PATIENCE: Final = 0.5
@@ -23,7 +23,7 @@ _searched = lru_cache(maxsize=1024)(jmespath.compile)
 
 
 def samples(body: bytes, asked: HttpParameters, now: datetime) -> tuple[RawSample, ...]:
-    """Find the numbers in a document; raise ``BackendRefused`` if it is none of that format."""
+    """Find the numbers in a document; raise ``BackendRejected`` if it is none of that format."""
     return tuple(_FORMATS[asked.format](body, asked.value, now))
 
 
@@ -31,7 +31,7 @@ def _of_json(body: bytes, expression: str, now: datetime) -> Iterator[RawSample]
     try:
         document = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRefused("it answers, but not with JSON", detail=str(error)[:200]) from None
+        raise BackendRejected("it answers, but not with JSON", detail=str(error)[:200]) from None
     try:
         found = _searched(expression).search(document) if expression else document
     except jmespath.exceptions.JMESPathError as error:
@@ -87,7 +87,7 @@ def _tree(body: bytes) -> Element:
         parser.Parse(body, True)  # noqa: FBT003 - expat's own word for "that is all"
         return builder.close()
     except (expat.ExpatError, AssertionError) as error:
-        raise BackendRefused("it answers, but not with XML", detail=str(error)[:200]) from None
+        raise BackendRejected("it answers, but not with XML", detail=str(error)[:200]) from None
 
 
 def _bare(tag: str) -> str:
@@ -95,7 +95,7 @@ def _bare(tag: str) -> str:
 
 
 def _refuse(*_: object) -> None:
-    raise BackendRefused("it answers with XML that declares a document type")
+    raise BackendRejected("it answers with XML that declares a document type")
 
 
 def _of_text(body: bytes, expression: str, now: datetime) -> Iterator[RawSample]:
@@ -114,18 +114,18 @@ def _of_text(body: bytes, expression: str, now: datetime) -> Iterator[RawSample]
 
 def _number(found: Any) -> float:  # noqa: ANN401 - whatever the server wrote
     if isinstance(found, bool) or not isinstance(found, int | float | str):
-        raise BackendRefused("what it answers is no number", detail=type(found).__name__)
+        raise BackendRejected("what it answers is no number", detail=type(found).__name__)
     try:
         return float(found)
     except (ValueError, OverflowError) as error:
-        raise BackendRefused("what it answers is no number", detail=str(error)[:200]) from None
+        raise BackendRejected("what it answers is no number", detail=str(error)[:200]) from None
 
 
 def _time(found: Any) -> datetime:  # noqa: ANN401 - whatever the server wrote
     try:
         at = datetime.fromisoformat(found) if isinstance(found, str) else datetime.fromtimestamp(float(found), UTC)
     except (ValueError, OverflowError, OSError, TypeError) as error:
-        raise BackendRefused("what it answers is no time", detail=str(error)[:200]) from None
+        raise BackendRejected("what it answers is no time", detail=str(error)[:200]) from None
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 

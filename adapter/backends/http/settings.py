@@ -50,5 +50,5 @@ class Http(HttpSettings, frozen=True):
     ping_path: str = ""
     """What to ask for to see whether it is there; any answer will do that is not an error."""
 
-    largest_answer: int = 1024 * 1024
+    max_response_bytes: int = 1024 * 1024
     """In bytes. More is refused before it fills our memory, and before it is searched."""

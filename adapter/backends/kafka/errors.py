@@ -6,13 +6,13 @@ from typing import Final
 from aiokafka import errors
 
 from adapter.backends.connection import socket_errors
-from adapter.errors import BackendError, BackendRefused, BackendUnauthorized, BadQuery
+from adapter.errors import BackendError, BackendRejected, BackendUnauthorized, BadQuery
 
 _LONGEST: Final = 300
 _BY_CODE: Final[dict[int, tuple[type[BackendError], str]]] = {
-    14: (BackendRefused, "the group's coordinator is not available"),
-    15: (BackendRefused, "the group's coordinator is not available"),
-    16: (BackendRefused, "the group's coordinator is not available"),
+    14: (BackendRejected, "the group's coordinator is not available"),
+    15: (BackendRejected, "the group's coordinator is not available"),
+    16: (BackendRejected, "the group's coordinator is not available"),
     17: (BadQuery, "there can be no such topic"),
     24: (BadQuery, "there can be no such group"),
     29: (BackendUnauthorized, "the user may not describe the topic"),
@@ -29,7 +29,7 @@ _BROKEN: Final = (OSError, EOFError, asyncio.IncompleteReadError, TimeoutError)
 
 def of_code(code: int) -> BackendError:
     """Say what an error in an answer means."""
-    made, words = _BY_CODE.get(code, (BackendRefused, "it answers with an error"))
+    made, words = _BY_CODE.get(code, (BackendRejected, "it answers with an error"))
     return made(words, detail=f"{code} {errors.for_code(code).__name__}")
 
 
@@ -44,4 +44,4 @@ def of_exception(error: BaseException) -> BackendError:
     is_broken = isinstance(error, errors.KafkaConnectionError) or bool(below)
     if is_broken and all(isinstance(each, _BROKEN) for each in below):
         return socket_errors.of_connection(error)
-    return BackendRefused("it answers, but not as Kafka does", detail=type(error).__name__)
+    return BackendRejected("it answers, but not as Kafka does", detail=type(error).__name__)

@@ -11,7 +11,7 @@ from aiokafka.protocol.offset import OffsetRequest
 
 from adapter.backends.connection.address import Address
 from adapter.backends.kafka.errors import of_code
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 
 END: Final = -1
 BEGINNING: Final = -2
@@ -103,6 +103,6 @@ def ends(said: Any) -> dict[Place, int]:  # noqa: ANN401
                 raise of_code(code)
             if not code:
                 if offset < 0:
-                    raise BackendRefused("it answers, but not as Kafka does")
+                    raise BackendRejected("it answers, but not as Kafka does")
                 found[Place(topic, partition)] = offset
     return found

@@ -8,7 +8,7 @@ from typing import ClassVar, Final, Literal
 from adapter.backends.connection.address import address_problems
 from adapter.backends.settings import (
     BackendSettings,
-    BreakerSettings,
+    CircuitBreakerSettings,
     Parameters,
     Tls,
     at_least_one,
@@ -107,7 +107,7 @@ class Kafka(BackendSettings, frozen=True):
     tls: Tls | None = None
     """Set, if only to ``{}``: connections are encrypted."""
 
-    breaker: BreakerSettings = BreakerSettings()
+    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     def problems(self, at: str) -> Iterator[str]:
         """Say everything that is wrong with them and that no type can say, each problem with its path."""

@@ -16,7 +16,7 @@ from adapter.backends.nats.settings import PORT, Nats, NatsParameters
 from adapter.backends.parameters import parameters
 from adapter.backends.resilience.protected_call import Guard
 from adapter.backends.settings import Tls
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
@@ -82,7 +82,7 @@ class NatsBackend:
             if not answer.size or count >= answer.total:
                 return found
             if count > _MOST:
-                raise BackendRefused("it names more streams or consumers than anyone can have")
+                raise BackendRejected("it names more streams or consumers than anyone can have")
 
     async def _line(self) -> Line:
         shown = await asyncio.to_thread(self._show)

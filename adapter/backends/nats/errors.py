@@ -5,7 +5,7 @@ from typing import Final
 from nats import errors
 
 from adapter.backends.connection import socket_errors
-from adapter.errors import BackendBusy, BackendError, BackendRefused, BackendUnauthorized
+from adapter.errors import BackendBusy, BackendError, BackendRejected, BackendUnauthorized
 
 _LONGEST: Final = 300
 _BY_WORDS: Final[tuple[tuple[str, type[BackendError], str], ...]] = (
@@ -29,7 +29,7 @@ def of_exception(error: BaseException | None) -> BackendError:
         if isinstance(error, errors.Error) and words in said.lower():
             return made(told, detail=said)
     if isinstance(error, errors.NoRespondersError):
-        return BackendRefused("nobody answers for JetStream: it is not enabled there, or the domain is another")
+        return BackendRejected("nobody answers for JetStream: it is not enabled there, or the domain is another")
     if error is None or isinstance(error, _BROKEN):
         return socket_errors.of_connection(error or ConnectionError())
-    return BackendRefused("it answers, but not as NATS does", detail=type(error).__name__)
+    return BackendRejected("it answers, but not as NATS does", detail=type(error).__name__)

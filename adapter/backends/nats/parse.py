@@ -8,7 +8,7 @@ from typing import Final, TypeAlias, TypeVar
 import msgspec
 
 from adapter.backends.nats.settings import NatsParameters
-from adapter.errors import BackendError, BackendRefused, BackendUnauthorized
+from adapter.errors import BackendError, BackendRejected, BackendUnauthorized
 from adapter.sample import RawSample
 
 _NOT_FOUND: Final = frozenset({10014, 10059})
@@ -96,7 +96,7 @@ def decoded(body: bytes, of: type[F]) -> F | None:
         if failed is None:
             return msgspec.json.decode(body, type=of)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRefused("it answers, but not as JetStream does", detail=str(error)[:200]) from None
+        raise BackendRejected("it answers, but not as JetStream does", detail=str(error)[:200]) from None
     if failed.err_code in _NOT_FOUND:
         return None
     raise _refused(failed)
@@ -138,7 +138,7 @@ def _of_consumer(reads: str, consumer: Consumer) -> float:
 def _refused(why: Refusal) -> BackendError:
     detail = f"{why.code} {why.description} ({why.err_code})"[:300]
     if why.err_code in _NOT_ENABLED:
-        return BackendRefused("JetStream is not enabled for this account", detail=detail)
+        return BackendRejected("JetStream is not enabled for this account", detail=detail)
     if why.code in {401, 403}:
         return BackendUnauthorized("the user may not ask that", detail=detail)
-    return BackendRefused("JetStream answers with an error", detail=detail)
+    return BackendRejected("JetStream answers with an error", detail=detail)

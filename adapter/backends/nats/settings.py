@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Literal
 from adapter.backends.connection.address import address_problems
 from adapter.backends.settings import (
     BackendSettings,
-    BreakerSettings,
+    CircuitBreakerSettings,
     Parameters,
     Tls,
     at_least_one,
@@ -83,7 +83,7 @@ class Nats(BackendSettings, frozen=True):
     inbox_prefix: str = "_INBOX"
     """Where answers are sent: what the user may subscribe to, without ``.>``."""
 
-    breaker: BreakerSettings = BreakerSettings()
+    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     @property
     def api(self) -> str:

@@ -42,7 +42,7 @@ class NewRelicBackend:
         self._key = SecretFile(settings.api_key_file, "apiKeyFile")
         self._client = HttpClient(settings.http, clock, (self._key,))
         apart: SettingApart[Question, Samples] = SettingApart(self._call, text=lambda question: question.text)
-        self._batcher = Batcher(apart.send, most=settings.questions_per_call, together=apart.together)
+        self._batcher = Batcher(apart.send, most=settings.max_queries_per_request, together=apart.together)
         self._pace = Pace.apart(settings.pace, at_once=settings.http.connections)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:

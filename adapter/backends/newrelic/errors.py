@@ -7,8 +7,8 @@ import msgspec
 from adapter.errors import (
     BackendBusy,
     BackendError,
-    BackendRefused,
-    BackendTimedOut,
+    BackendRejected,
+    BackendTimeout,
     BackendUnauthorized,
     BadQuery,
 )
@@ -21,10 +21,10 @@ _BY_CLASS: Final[dict[str, tuple[type[BackendError], str]]] = {
     "INVALID_API_KEY": (BackendUnauthorized, "it does not know our key"),
     "UNAUTHENTICATED": (BackendUnauthorized, "it does not know our key"),
     "UNAUTHORIZED": (BackendUnauthorized, "our key may not read that account"),
-    "INTERNAL_SERVER_ERROR": (BackendRefused, "it failed to answer"),
-    "SERVER_ERROR": (BackendRefused, "it failed to answer"),
-    "SERVICE_UNAVAILABLE": (BackendRefused, "it failed to answer"),
-    "TIMEOUT": (BackendTimedOut, "the query took too long"),
+    "INTERNAL_SERVER_ERROR": (BackendRejected, "it failed to answer"),
+    "SERVER_ERROR": (BackendRejected, "it failed to answer"),
+    "SERVICE_UNAVAILABLE": (BackendRejected, "it failed to answer"),
+    "TIMEOUT": (BackendTimeout, "the query took too long"),
     "TOO_MANY_REQUESTS": (BackendBusy, "asked more often than New Relic allows"),
     "RATE_LIMITED": (BackendBusy, "asked more often than New Relic allows"),
 }
@@ -37,7 +37,7 @@ _BY_WORDS: Final[tuple[tuple[str, tuple[type[BackendError], str]], ...]] = (
     ("api key", (BackendUnauthorized, "it does not know our key")),
     ("rate limit", (BackendBusy, "asked more often than New Relic allows")),
     ("too many requests", (BackendBusy, "asked more often than New Relic allows")),
-    ("timed out", (BackendTimedOut, "the query took too long")),
+    ("timed out", (BackendTimeout, "the query took too long")),
 )
 """What the class does not say the message may: a syntax error, too, is called a server's."""
 
@@ -69,5 +69,5 @@ def of_error(error: GraphError) -> BackendError:
     if found is None and error.extensions is not None:
         kinds = (error.extensions.error_class, error.extensions.error_code, error.extensions.code)
         found = next((_BY_CLASS[kind] for kind in kinds if kind in _BY_CLASS), None)
-    made, words = found or (BadQuery if error.place() else BackendRefused, "it cannot answer the query")
+    made, words = found or (BadQuery if error.place() else BackendRejected, "it cannot answer the query")
     return made(words, detail=said)

@@ -10,7 +10,7 @@ import msgspec
 from adapter.backends.newrelic.errors import GraphError, of_error
 from adapter.backends.newrelic.request import alias
 from adapter.backends.newrelic.settings import NewRelicParameters
-from adapter.errors import BackendError, BackendRefused, BadQuery
+from adapter.errors import BackendError, BackendRejected, BadQuery
 from adapter.sample import RawSample
 
 Row: TypeAlias = dict[str, Any]
@@ -66,14 +66,14 @@ def answers(body: bytes, asked: Sequence[NewRelicParameters], now: datetime) -> 
     try:
         said = msgspec.json.decode(body, type=Response)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRefused(_NOT_NEW_RELIC, detail=str(error)[:200]) from None
+        raise BackendRejected(_NOT_NEW_RELIC, detail=str(error)[:200]) from None
     names = {alias(number) for number in range(len(asked))}
     errors = said.errors or []
     own = {error.place(): error for error in reversed(errors) if error.place() in names}
     found = (said.data.actor if said.data is not None else None) or {}
     if not found and not own:
         common = [of_error(error) for error in errors]
-        raise common[0] if common else BackendRefused(_NOT_NEW_RELIC, detail="no data")
+        raise common[0] if common else BackendRejected(_NOT_NEW_RELIC, detail="no data")
     return [_answer(found.get(alias(number)), own.get(alias(number)), each, now) for number, each in enumerate(asked)]
 
 
@@ -81,7 +81,7 @@ def _answer(
     found: Account | None, error: GraphError | None, asked: NewRelicParameters, now: datetime
 ) -> Samples | BackendError:
     if found is None or found.nrql is None:
-        return of_error(error) if error is not None else BackendRefused(_NOT_NEW_RELIC, detail="no data")
+        return of_error(error) if error is not None else BackendRejected(_NOT_NEW_RELIC, detail="no data")
     try:
         return tuple(_sample(row, found.nrql.metadata, asked, now) for row in found.nrql.results)
     except BackendError as problem:
@@ -141,4 +141,4 @@ def _time(row: Row, metadata: Metadata, now: datetime) -> datetime:
     try:
         return min(datetime.fromtimestamp(at / 1000, UTC), now)
     except (ValueError, OverflowError, OSError, TypeError):
-        raise BackendRefused(_NOT_NEW_RELIC, detail="a time that is none") from None
+        raise BackendRejected(_NOT_NEW_RELIC, detail="a time that is none") from None

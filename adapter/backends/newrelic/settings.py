@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import ClassVar, Final, Literal
 
 from adapter.backends.connection.http_settings import HttpSettings
-from adapter.backends.settings import BackendSettings, BreakerSettings, Parameters, Tls, at_least_one
+from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Parameters, Tls, at_least_one
 
 LONGEST: Final = 16384
 """Characters of a query: a bound of our own, so that one call is never larger than a server takes."""
@@ -69,7 +69,7 @@ class NewRelic(BackendSettings, frozen=True):
     url: str = ""
     """Where to ask instead of the region's own API, without ``/graphql``."""
 
-    questions_per_call: int = 10
+    max_queries_per_request: int = 10
     """How many rules' queries go by one call; New Relic runs them at the same time."""
 
     pace: timedelta = timedelta(milliseconds=200)
@@ -79,10 +79,10 @@ class NewRelic(BackendSettings, frozen=True):
     proxy_url: str = ""
     """An HTTP proxy on the way. The environment's are not used."""
 
-    largest_answer: int = 16 * 1024 * 1024
+    max_response_bytes: int = 16 * 1024 * 1024
     """In bytes. More is refused before it fills our memory."""
 
-    breaker: BreakerSettings = BreakerSettings()
+    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     @property
     def http(self) -> HttpSettings:
@@ -91,7 +91,7 @@ class NewRelic(BackendSettings, frozen=True):
             url=self.url or _REGIONS[self.region],
             tls=self.tls,
             proxy_url=self.proxy_url,
-            largest_answer=self.largest_answer,
+            max_response_bytes=self.max_response_bytes,
             breaker=self.breaker,
         )
 
@@ -104,4 +104,4 @@ class NewRelic(BackendSettings, frozen=True):
         if self.url.rstrip("/").endswith("/graphql"):
             yield f"{at}.url: must be without /graphql"
         yield from self.http.problems(at)
-        yield from at_least_one({"questionsPerCall": self.questions_per_call}, at)
+        yield from at_least_one({"maxQueriesPerRequest": self.max_queries_per_request}, at)

@@ -11,7 +11,7 @@ from adapter.backends.postgresql.client import Connections
 from adapter.backends.postgresql.parse import columns, samples
 from adapter.backends.postgresql.settings import PostgreSql, PostgreSqlParameters
 from adapter.backends.resilience.protected_call import Guard
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
@@ -25,7 +25,7 @@ class PostgreSqlBackend:
 
     def __init__(self, name: str, settings: PostgreSql, clock: Callable[[], datetime]) -> None:
         self.name = name
-        self._most = settings.most_rows
+        self._most = settings.max_rows
         self._clock = clock
         self._connections = Connections(settings)
         password = self._connections.password
@@ -66,5 +66,5 @@ class PostgreSqlBackend:
         except errors.LIBRARY as error:
             raise errors.of_exception(error) from None
         if len(rows) > self._most:
-            raise BackendRefused("the query finds more rows than mostRows")
+            raise BackendRejected("the query finds more rows than maxRows")
         return tuple(samples(rows, where, now))

@@ -8,8 +8,8 @@ from adapter.backends.connection import socket_errors
 from adapter.errors import (
     BackendBusy,
     BackendError,
-    BackendRefused,
-    BackendTimedOut,
+    BackendRejected,
+    BackendTimeout,
     BackendUnauthorized,
     BackendUnreachable,
     BadQuery,
@@ -21,12 +21,12 @@ _BY_STATE: Final[dict[str, tuple[type[BackendError], str]]] = {
     "25006": (BadQuery, "the query may only read"),
     "28": (BackendUnauthorized, "it does not let us in"),
     "42501": (BackendUnauthorized, "our user may not read that"),
-    "3D": (BackendRefused, "there is no such database"),
+    "3D": (BackendRejected, "there is no such database"),
     "53300": (BackendBusy, "it has too many connections"),
     "53": (BackendBusy, "it has not enough resources"),
-    "57014": (BackendTimedOut, "it was cancelled"),
+    "57014": (BackendTimeout, "it was cancelled"),
     "57": (BackendUnreachable, "it is starting or going down"),
-    "08P01": (BackendRefused, "it answers, but not as PostgreSQL does"),
+    "08P01": (BackendRejected, "it answers, but not as PostgreSQL does"),
     "08": (BackendUnreachable, "the connection broke"),
     "0A": (BadQuery, "it does not understand the query"),
     "21": (BadQuery, "the query fails on what it finds"),
@@ -40,7 +40,7 @@ _BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]
     *socket_errors.BY_CAUSE,
     (OSError, BackendUnreachable, "the connection broke"),
     (asyncpg.UnsupportedClientFeatureError, BadQuery, "a column has a type that cannot be read"),
-    (asyncpg.UnsupportedServerFeatureError, BackendRefused, "it answers, but not as PostgreSQL does"),
+    (asyncpg.UnsupportedServerFeatureError, BackendRejected, "it answers, but not as PostgreSQL does"),
     (asyncpg.InterfaceError, BackendUnreachable, "the connection broke"),  # it was lost between two steps
 )
 LIBRARY: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, ValueError)
@@ -52,16 +52,16 @@ def of_exception(error: Exception) -> BackendError:
     if isinstance(error, asyncpg.PostgresError):
         return _of_state(error)
     if type(error) is ConnectionError and "SSL" in str(error):  # what the server said before TLS was not to be trusted
-        return BackendRefused("it does not offer TLS, or is no PostgreSQL")
+        return BackendRejected("it does not offer TLS, or is no PostgreSQL")
     for kind, made, words in _BY_CAUSE:
         if isinstance(error, kind):
             return made(words, detail=str(getattr(error, "reason", None) or type(error).__name__))
-    return BackendRefused("it answers, but not as PostgreSQL does", detail=type(error).__name__)
+    return BackendRejected("it answers, but not as PostgreSQL does", detail=type(error).__name__)
 
 
 def _of_state(error: asyncpg.PostgresError) -> BackendError:
     state = str(error.sqlstate or "")
-    made, words = _BY_STATE.get(state) or _BY_STATE.get(state[:2]) or (BackendRefused, "it refuses the query")
+    made, words = _BY_STATE.get(state) or _BY_STATE.get(state[:2]) or (BackendRejected, "it refuses the query")
     told = words if state.startswith(("08", "57")) else f"{words} ({state} {_name(error)})"
     return made(told, detail=str(error)[:_LONGEST])
 

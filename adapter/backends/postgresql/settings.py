@@ -6,7 +6,7 @@ from typing import ClassVar, Final, Literal
 
 from adapter.backends.settings import (
     BackendSettings,
-    BreakerSettings,
+    CircuitBreakerSettings,
     Parameters,
     Tls,
     at_least_one,
@@ -94,10 +94,10 @@ class PostgreSql(BackendSettings, frozen=True):
     connections: int = 2
     """Queries under way at once, each in a connection of its own; idle ones are kept."""
 
-    most_rows: int = 1000
+    max_rows: int = 1000
     """A query that finds more is refused before they fill our memory."""
 
-    breaker: BreakerSettings = BreakerSettings()
+    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     def problems(self, at: str) -> Iterator[str]:
         """Say everything that is wrong with them and that no type can say, each problem with its path."""
@@ -114,7 +114,7 @@ class PostgreSql(BackendSettings, frozen=True):
         yield from tls_problems(Tls(cert_file=self.tls.cert_file, key_file=self.tls.key_file), f"{at}.tls")
         counts = {
             "connections": self.connections,
-            "mostRows": self.most_rows,
+            "maxRows": self.max_rows,
             "breaker.failures": self.breaker.failures,
         }
         yield from at_least_one(counts, at)

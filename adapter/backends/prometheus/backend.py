@@ -14,8 +14,8 @@ from adapter.backends.prometheus.client import Client
 from adapter.backends.prometheus.connection import Call
 from adapter.backends.prometheus.parse import names, samples, warned
 from adapter.backends.prometheus.settings import Prometheus
-from adapter.backends.resilience.circuit_breaker import Breaker
-from adapter.errors import BackendError, BackendTimedOut, BackendUnreachable, BadQuery
+from adapter.backends.resilience.circuit_breaker import CircuitBreaker
+from adapter.errors import BackendError, BackendTimeout, BackendUnreachable, BadQuery
 from adapter.rules.promql.sample_age import timed
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
@@ -43,7 +43,7 @@ class PrometheusBackend:
         self._threads = ThreadPoolExecutor(settings.connections, f"prometheus-{name}")
         self._calls: set[Call] = set()
         limits = settings.breaker
-        self._breaker = Breaker(limits.failures, limits.rest, limits.longest)
+        self._breaker = CircuitBreaker(limits.failures, limits.rest, limits.longest)
         self._failure: BackendError = BackendUnreachable("not asked yet")
         self._timed: TTLCache[str, tuple[str, ...]] = TTLCache(_REMEMBERED, _TIMED_FOR)
         """In which forms to ask for a query's numbers and times together: the one that worked, or none that did."""
@@ -128,7 +128,7 @@ class PrometheusBackend:
             self._breaker.abandoned()
             raise
         except BackendError as error:
-            if error.is_everyones:
+            if error.affects_all_queries:
                 self._failure = error
                 self._breaker.failed(self._clock(), about)
             else:
@@ -147,7 +147,7 @@ class PrometheusBackend:
             async with asyncio.timeout_at(ends):
                 return await asyncio.get_running_loop().run_in_executor(self._threads, ask, call)
         except TimeoutError:
-            raise BackendTimedOut from None
+            raise BackendTimeout from None
         finally:
             call.end()
             self._calls.discard(call)
@@ -158,8 +158,8 @@ def _within(deadline: timedelta) -> Iterator[None]:
     """Say of whatever was too slow the same: who notices first, the server, the socket or we, is chance."""
     try:
         yield
-    except BackendTimedOut as error:
-        raise BackendTimedOut(f"no answer within {deadline.total_seconds():g}s", detail=error.detail) from None
+    except BackendTimeout as error:
+        raise BackendTimeout(f"no answer within {deadline.total_seconds():g}s", detail=error.detail) from None
 
 
 def _after(time: timedelta) -> float:

@@ -12,7 +12,7 @@ from adapter.backends.prometheus.credentials import Credentials
 from adapter.backends.prometheus.parse import Answer
 from adapter.backends.prometheus.session import NEVER, Envelope, Session
 from adapter.backends.prometheus.settings import Prometheus
-from adapter.errors import BackendError, BackendTimedOut
+from adapter.errors import BackendError, BackendTimeout
 
 
 class Client:
@@ -47,7 +47,7 @@ class Client:
 
     def _ask(self, call: Call, ask: Callable[[], Envelope]) -> Answer:
         if call.is_over:
-            raise BackendTimedOut("no answer in time")
+            raise BackendTimeout("no answer in time")
         try:
             with call:
                 self._session.refresh()

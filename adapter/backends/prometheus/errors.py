@@ -14,8 +14,8 @@ from requests import exceptions
 from adapter.errors import (
     BackendBusy,
     BackendError,
-    BackendRefused,
-    BackendTimedOut,
+    BackendRejected,
+    BackendTimeout,
     BackendUnauthorized,
     BackendUnreachable,
     BadQuery,
@@ -30,13 +30,13 @@ _BY_STATUS: dict[int, type[BackendError]] = {
     429: BackendBusy,
     502: BackendUnreachable,
     503: BackendUnreachable,
-    504: BackendTimedOut,
+    504: BackendTimeout,
 }
 _BY_TYPE: dict[str, type[BackendError]] = {
     "bad_data": BadQuery,
     "execution": BadQuery,
-    "timeout": BackendTimedOut,
-    "canceled": BackendTimedOut,
+    "timeout": BackendTimeout,
+    "canceled": BackendTimeout,
     "unavailable": BackendUnreachable,
 }
 
@@ -55,7 +55,7 @@ def of_status(status: int, body: bytes) -> BackendError:
         refusal = msgspec.json.decode(body, type=Refusal)
     except msgspec.DecodeError:
         refusal = Refusal("", "", body[:_LONGEST].decode("utf-8", "replace"))
-    kind = _BY_STATUS.get(status, BackendRefused)
+    kind = _BY_STATUS.get(status, BackendRejected)
     if refusal.status == "error" and status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         kind = _BY_TYPE.get(refusal.error_type, kind)
     return kind(_words(status, refusal), detail=refusal.error[:_LONGEST])
@@ -63,28 +63,28 @@ def of_status(status: int, body: bytes) -> BackendError:
 
 def of_refusal(refusal: Refusal) -> BackendError:
     """Say what an error in a 200 means; some proxies send that."""
-    return _BY_TYPE.get(refusal.error_type, BackendRefused)(_words(200, refusal), detail=refusal.error[:_LONGEST])
+    return _BY_TYPE.get(refusal.error_type, BackendRejected)(_words(200, refusal), detail=refusal.error[:_LONGEST])
 
 
 def of_exception(error: Exception) -> BackendError:
     """Say why there was no answer at all."""
     detail = type(error).__name__
     if isinstance(error, exceptions.Timeout):
-        return BackendTimedOut("no answer in time", detail=detail)
+        return BackendTimeout("no answer in time", detail=detail)
     if isinstance(error, exceptions.SSLError):
         why = next((str(each.reason) for each in _causes(error) if isinstance(each, ssl.SSLError)), detail)
         return BackendUnreachable("its certificate or ours was not accepted", detail=why)
     if isinstance(error, exceptions.ProxyError):
         return BackendUnreachable("the proxy does not let us through", detail=detail)
     if isinstance(error, exceptions.ContentDecodingError):
-        return BackendRefused("the answer cannot be decoded", detail=detail)
+        return BackendRejected("the answer cannot be decoded", detail=detail)
     for cause in _causes(error):
         if isinstance(cause, ConnectionRefusedError):
             return BackendUnreachable("connection refused", detail=detail)
         if isinstance(cause, socket.gaierror):
             return BackendUnreachable("its name does not resolve", detail=detail)
         if isinstance(cause, TimeoutError):
-            return BackendTimedOut("no answer in time", detail=detail)
+            return BackendTimeout("no answer in time", detail=detail)
     return BackendUnreachable("the connection broke", detail=detail)
 
 

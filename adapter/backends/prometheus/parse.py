@@ -7,7 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from adapter.backends.prometheus import errors
-from adapter.errors import BackendError, BackendRefused, BadQuery
+from adapter.errors import BackendError, BackendRejected, BadQuery
 from adapter.rules.promql.sample_age import MARK, TIME
 from adapter.sample import RawSample
 
@@ -125,9 +125,9 @@ def _number(series: Series) -> float:
 
 
 def _garbage(detail: str) -> BackendError:
-    return BackendRefused("it answers, but not as Prometheus does", detail=detail[:200])
+    return BackendRejected("it answers, but not as Prometheus does", detail=detail[:200])
 
 
 def warned(doubts: Iterable[str]) -> BackendError:
     """Make the error for an answer that may be partial."""
-    return BackendRefused("the answer may be partial: it came with warnings", detail="; ".join(doubts)[:500])
+    return BackendRejected("the answer may be partial: it came with warnings", detail="; ".join(doubts)[:500])

@@ -15,7 +15,7 @@ from adapter.backends.prometheus import errors
 from adapter.backends.prometheus.connection import PlainPool, TlsPool, current
 from adapter.backends.prometheus.parse import Answer, decode
 from adapter.backends.prometheus.settings import Prometheus
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 
 NEVER = Retry(total=False, connect=0, read=0, redirect=0, status=0, other=0, respect_retry_after_header=False)
 Manager = TypeVar("Manager", bound=PoolManager)
@@ -133,7 +133,7 @@ class Session(requests.Session):
         parts, size = [], 0
         for part in response.iter_content(_CHUNK):
             size += len(part)
-            if size > self._settings.largest_answer:
-                raise BackendRefused("the answer is larger than largestAnswer")
+            if size > self._settings.max_response_bytes:
+                raise BackendRejected("the answer is larger than maxResponseBytes")
             parts.append(part)
         return b"".join(parts)

@@ -22,7 +22,7 @@ class Prometheus(HttpSettings, frozen=True, kw_only=True):
     connections: int = 4
     """Queries in flight at once, and threads to wait for them; a server that hangs holds up no other backend."""
 
-    largest_answer: int = 64 * 1024 * 1024
+    max_response_bytes: int = 64 * 1024 * 1024
     """In bytes; a hundred thousand series with a dozen labels fit. More is refused before it fills our memory."""
 
     parameters: Mapping[str, str] = {}

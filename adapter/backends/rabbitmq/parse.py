@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 from adapter.sample import RawSample
 
 T = TypeVar("T")
@@ -59,11 +59,11 @@ COLUMNS: Final = (
 
 
 def decoded(body: bytes, shape: type[T]) -> T:
-    """Read an answer; raise ``BackendRefused`` if it is none of RabbitMQ's."""
+    """Read an answer; raise ``BackendRejected`` if it is none of RabbitMQ's."""
     try:
         return msgspec.json.decode(body, type=shape)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRefused("it answers, but not as RabbitMQ does", detail=str(error)[:200]) from None
+        raise BackendRejected("it answers, but not as RabbitMQ does", detail=str(error)[:200]) from None
 
 
 def is_refused_for(error: str, body: bytes) -> bool:

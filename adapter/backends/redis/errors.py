@@ -5,7 +5,7 @@ from typing import Final
 from redis import exceptions
 
 from adapter.backends.connection import socket_errors
-from adapter.errors import BackendBusy, BackendError, BackendRefused, BackendUnauthorized, BadQuery
+from adapter.errors import BackendBusy, BackendError, BackendRejected, BackendUnauthorized, BadQuery
 
 _LONGEST: Final = 300
 _NOT_BELIEVED: Final = "it does not believe username and password"
@@ -15,11 +15,11 @@ _BY_CODE: Final[dict[str, tuple[type[BackendError], str]]] = {
     "NOAUTH": (BackendUnauthorized, "it wants a password"),
     "NOPERM": (BackendUnauthorized, "the user may not ask that"),
     "WRONGTYPE": (BadQuery, "the key holds something else than the rule reads"),
-    "MOVED": (BackendRefused, "it is a node of a cluster, and not configured as one"),
-    "ASK": (BackendRefused, "it is a node of a cluster, and not configured as one"),
-    "CLUSTERDOWN": (BackendRefused, "its cluster is down"),
-    "LOADING": (BackendRefused, "it still loads its data"),
-    "MASTERDOWN": (BackendRefused, "it lost its master"),
+    "MOVED": (BackendRejected, "it is a node of a cluster, and not configured as one"),
+    "ASK": (BackendRejected, "it is a node of a cluster, and not configured as one"),
+    "CLUSTERDOWN": (BackendRejected, "its cluster is down"),
+    "LOADING": (BackendRejected, "it still loads its data"),
+    "MASTERDOWN": (BackendRejected, "it lost its master"),
 }
 """Redis begins an error with a word that tells what kind it is."""
 
@@ -40,9 +40,9 @@ def of_exception(error: BaseException) -> BackendError:
     if isinstance(error, exceptions.AuthenticationError):
         return BackendUnauthorized(_NOT_BELIEVED, detail=detail)
     if isinstance(error, exceptions.ResponseError):
-        return BackendRefused("it answers with an error", detail=detail)
+        return BackendRejected("it answers with an error", detail=detail)
     if _FULL in detail:
         return BackendBusy("it has as many clients as it may have", detail=detail)
     if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | OSError):
         return socket_errors.of_connection(error)
-    return BackendRefused("it answers, but not as Redis does", detail=type(error).__name__)
+    return BackendRejected("it answers, but not as Redis does", detail=type(error).__name__)

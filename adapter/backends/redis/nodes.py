@@ -9,7 +9,7 @@ from redis.exceptions import AskError, MovedError
 
 from adapter.backends.connection.address import Address
 from adapter.backends.redis.client import Command, Login, Said, Wire
-from adapter.errors import BackendError, BackendRefused, BackendUnreachable
+from adapter.errors import BackendError, BackendRejected, BackendUnreachable
 
 T = TypeVar("T")
 _MOST_HOPS: Final = 5
@@ -98,13 +98,13 @@ class Cluster:
                 return answers
             there = Address(sent_on.host or (home.host if home else ""), int(sent_on.port))
             if not there.host:
-                raise BackendRefused("its nodes do not say where the key is")
+                raise BackendRejected("its nodes do not say where the key is")
             if isinstance(sent_on, MovedError):
                 self._homes[slot] = there
             else:  # the slot is on its way there, and this key is there already
                 asking = [word for command in commands for word in (("ASKING",), command)]
                 return (await self._wire(there).ask_each(*asking))[1::2]
-        raise BackendRefused("its nodes do not agree on who has the key")
+        raise BackendRejected("its nodes do not agree on who has the key")
 
     async def every(self) -> Sequence[Wire]:
         """Give each master, by what any node knows."""
@@ -139,9 +139,9 @@ class Sentinels:
             case [bytes() as host, bytes() as port] if port.isdigit():
                 return Address(host.decode("utf-8", "replace"), int(port))
             case None:
-                raise BackendRefused("the sentinels know no such master")
+                raise BackendRejected("the sentinels know no such master")
             case _:
-                raise BackendRefused("it answers, but not as a sentinel does")
+                raise BackendRejected("it answers, but not as a sentinel does")
 
     async def aclose(self) -> None:
         """Let go of connections."""
@@ -157,7 +157,7 @@ def masters(said: Said) -> list[Address]:
             case [int(), int(), [bytes() as host, int() as port, *_], *_] if host:
                 found[Address(host.decode("utf-8", "replace"), port)] = None
             case _:
-                raise BackendRefused("it answers, but not as a node of a cluster does")
+                raise BackendRejected("it answers, but not as a node of a cluster does")
     return list(found)
 
 

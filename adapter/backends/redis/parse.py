@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from adapter.backends.redis.settings import OF_GROUPS, RedisParameters
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 from adapter.sample import RawSample
 
 _COMMANDS: Final = {
@@ -112,5 +112,5 @@ def _text(name: bytes) -> str:
     return name.decode("utf-8", "backslashreplace")
 
 
-def _nonsense(said: object) -> BackendRefused:
-    return BackendRefused("it answers, but not as Redis does", detail=type(said).__name__)
+def _nonsense(said: object) -> BackendRejected:
+    return BackendRejected("it answers, but not as Redis does", detail=type(said).__name__)

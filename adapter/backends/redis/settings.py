@@ -6,7 +6,7 @@ from typing import ClassVar, Final, Literal
 from adapter.backends.connection.address import address_problems
 from adapter.backends.settings import (
     BackendSettings,
-    BreakerSettings,
+    CircuitBreakerSettings,
     Parameters,
     Tls,
     at_least_one,
@@ -109,7 +109,7 @@ class Redis(BackendSettings, frozen=True):
     most_keys: int = 1000
     """Keys that a pattern may find. More are refused: part of them would be a wrong number."""
 
-    breaker: BreakerSettings = BreakerSettings()
+    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     def problems(self, at: str) -> Iterator[str]:
         """Say everything that is wrong with them and that no type can say, each problem with its path."""

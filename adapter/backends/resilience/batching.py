@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from adapter.errors import BackendError, BackendRefused, BackendTimedOut, BackendUnreachable
+from adapter.errors import BackendError, BackendRejected, BackendTimeout, BackendUnreachable
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -74,9 +74,9 @@ class Batcher(Generic[Q, A]):
             async with asyncio.timeout_at(asked.ends):
                 return await asked.answer
         except TimeoutError:
-            raise BackendTimedOut(f"no answer within {deadline.total_seconds():g}s") from None
-        except BackendTimedOut as error:  # who was first to notice, and of how much time, is chance
-            raise BackendTimedOut(f"no answer within {deadline.total_seconds():g}s", detail=error.detail) from None
+            raise BackendTimeout(f"no answer within {deadline.total_seconds():g}s") from None
+        except BackendTimeout as error:  # who was first to notice, and of how much time, is chance
+            raise BackendTimeout(f"no answer within {deadline.total_seconds():g}s", detail=error.detail) from None
         finally:
             asked.answer.cancel()  # whoever left is not waited for
             if asked in self._waiting:
@@ -145,7 +145,7 @@ def _hand_out(batch: list[_Asked[Q, A]], sent: asyncio.Future[Sequence[A | Backe
     if failure is not None:
         answers = [failure] * len(batch)
     elif len(sent.result()) != len(batch):
-        answers = [BackendRefused("it answers, but not everything that was asked")] * len(batch)
+        answers = [BackendRejected("it answers, but not everything that was asked")] * len(batch)
     else:
         answers = sent.result()
     for asked, answer in zip(batch, answers, strict=True):

@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from adapter.backends.resilience.fair_semaphore import Turns
 from adapter.backends.resilience.quarantine import Part, Suspects
-from adapter.errors import BackendError, BackendTimedOut, BadQuery
+from adapter.errors import BackendError, BackendTimeout, BadQuery
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -77,9 +77,9 @@ class SettingApart(Generic[Q, A]):
                 self._suspects.refused(texts, loop.time())
                 return [error]
             return await self._parts(questions, self._blamed(error), ends)
-        except BackendTimedOut as error:
+        except BackendTimeout as error:
             # What is asked again had less time than it should have; it goes by itself the next time anyway.
-            if error.was_asked and not is_again:
+            if error.was_sent and not is_again:
                 self._suspects.late(texts, began, loop.time())
             return [error] * len(questions)
         except BackendError as error:
@@ -88,15 +88,15 @@ class SettingApart(Generic[Q, A]):
         return answers
 
     async def _in_time(self, questions: Sequence[Q], part: Part | None, ends: float) -> Sequence[A | BackendError]:
-        late = BackendTimedOut(
+        late = BackendTimeout(
             "no answer in time", detail="not asked this time: others that may be slow were asked first"
         )
-        late.was_asked = False
+        late.was_sent = False
         if part is not None and self._suspects.rests(part, asyncio.get_running_loop().time()):
             raise late
         try:
             async with asyncio.timeout_at(ends), self._turn(part, ends):
-                late = BackendTimedOut("no answer in time")
+                late = BackendTimeout("no answer in time")
                 return await self._call(questions, ends)
         except TimeoutError:
             raise late from None

@@ -24,7 +24,7 @@ class State(StrEnum):
 
 
 @dataclass(slots=True)
-class Breaker:
+class CircuitBreaker:
     """Who may ask now. Say ``admits`` before, and one of ``succeeded``, ``failed`` and ``abandoned`` after."""
 
     failures: int

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from adapter.backends.connection.secret_file import Hidden, without_secrets
-from adapter.backends.resilience.circuit_breaker import Breaker
-from adapter.backends.settings import BreakerSettings
-from adapter.errors import BackendError, BackendTimedOut, BackendUnreachable
+from adapter.backends.resilience.circuit_breaker import CircuitBreaker
+from adapter.backends.settings import CircuitBreakerSettings
+from adapter.errors import BackendError, BackendTimeout, BackendUnreachable
 
 T = TypeVar("T")
 
@@ -19,12 +19,14 @@ _HEAD_START: Final = 0.98
 class Guard:
     """Lets questions through while there is time and reason to ask them."""
 
-    def __init__(self, limits: BreakerSettings, clock: Callable[[], datetime], secrets: Sequence[Hidden] = ()) -> None:
+    def __init__(
+        self, limits: CircuitBreakerSettings, clock: Callable[[], datetime], secrets: Sequence[Hidden] = ()
+    ) -> None:
         self._clock = clock
         self._secrets = secrets
         """What is taken out of whatever a system says; looked at each time, so more may be added."""
 
-        self._breaker = Breaker(limits.failures, limits.rest, limits.longest)
+        self._breaker = CircuitBreaker(limits.failures, limits.rest, limits.longest)
         self._failure: BackendError = BackendUnreachable("not asked yet")
         self._waits: set[asyncio.Timeout] = set()
         self._is_idle = asyncio.Event()
@@ -56,7 +58,7 @@ class Guard:
         try:
             answer = await self._in_time(deadline, ask)
         except BackendError as error:
-            if error.is_everyones:
+            if error.affects_all_queries:
                 self._failure = error
                 self._breaker.failed(self._clock(), about)
             else:
@@ -70,7 +72,7 @@ class Guard:
 
     def _as_before(self) -> BackendError:
         told = type(self._failure)(self._failure.message, detail=f"not asked again yet: {self._failure.detail}")
-        told.was_asked = False
+        told.was_sent = False
         return told
 
     async def _in_time(self, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
@@ -85,7 +87,7 @@ class Guard:
                 return await ask()
         except TimeoutError:
             pass
-        except BackendTimedOut as error:
+        except BackendTimeout as error:
             detail = error.detail
         finally:
             self._waits.discard(wait)
@@ -93,4 +95,4 @@ class Guard:
                 self._is_idle.set()
         if self._is_closed:
             raise BackendUnreachable("it is no longer configured")
-        raise BackendTimedOut(f"no answer within {deadline.total_seconds():g}s", detail=detail)
+        raise BackendTimeout(f"no answer within {deadline.total_seconds():g}s", detail=detail)

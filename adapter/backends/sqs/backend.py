@@ -10,7 +10,7 @@ from adapter.backends.connection.aws.client import AwsClient
 from adapter.backends.parameters import parameters
 from adapter.backends.sqs import parse
 from adapter.backends.sqs.settings import Sqs, SqsParameters
-from adapter.errors import BackendError, BackendRefused, BackendUnauthorized
+from adapter.errors import BackendError, BackendRejected, BackendUnauthorized
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
@@ -93,7 +93,7 @@ class SqsBackend:
             if not page.get("NextToken"):
                 return list(dict.fromkeys(found))
             request["NextToken"] = page["NextToken"]
-        raise BackendRefused("it answers with pages without end")
+        raise BackendRejected("it answers with pages without end")
 
     async def _unless_gone(self, asked: SqsParameters, operation: str, **request: Any) -> Any:  # noqa: ANN401
         """Call; None if SQS says that there is no such queue."""

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 from adapter.sample import RawSample
 
 ATTRIBUTES: Final = {
@@ -20,7 +20,7 @@ def sample(url: str, answer: Mapping[str, Any], reads: Collection[str], now: dat
     """Add up what is wanted of a queue; a number that SQS does not tell makes the sum unknown, and not smaller."""
     told = answer.get("Attributes")
     if not isinstance(told, Mapping):
-        raise BackendRefused(_NOT_AS_SQS, detail="no Attributes")
+        raise BackendRejected(_NOT_AS_SQS, detail="no Attributes")
     total = math.fsum(_number(told.get(ATTRIBUTES[each])) for each in reads)
     return RawSample(total, now, {"queue": url.rpartition("/")[2]})
 
@@ -31,7 +31,7 @@ def urls(answer: Mapping[str, Any]) -> list[str]:
     is_sqs = "x-amzn-requestid" in headers or "x-amz-json" in headers.get("content-type", "")
     found = answer.get("QueueUrls", [] if is_sqs else None)
     if not isinstance(found, list) or not all(isinstance(url, str) for url in found):
-        raise BackendRefused(_NOT_AS_SQS, detail="no QueueUrls")
+        raise BackendRejected(_NOT_AS_SQS, detail="no QueueUrls")
     return found
 
 
@@ -39,7 +39,7 @@ def url(answer: Mapping[str, Any]) -> str:
     """Read the URL of one queue."""
     found = answer.get("QueueUrl")
     if not isinstance(found, str) or not found:
-        raise BackendRefused(_NOT_AS_SQS, detail="no QueueUrl")
+        raise BackendRejected(_NOT_AS_SQS, detail="no QueueUrl")
     return found
 
 
@@ -49,4 +49,4 @@ def _number(told: object) -> float:
     try:
         return float(str(told))
     except ValueError:
-        raise BackendRefused(_NOT_AS_SQS, detail="an attribute is no number") from None
+        raise BackendRejected(_NOT_AS_SQS, detail="an attribute is no number") from None

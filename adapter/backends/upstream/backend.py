@@ -14,7 +14,7 @@ from adapter.backends.connection.http import HttpClient
 from adapter.backends.parameters import parameters
 from adapter.backends.upstream.parse import samples
 from adapter.backends.upstream.settings import Upstream, UpstreamParameters
-from adapter.errors import BackendError, BackendRefused, BackendUnaware
+from adapter.errors import BackendError, BackendMetricUnknown, BackendRejected
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
@@ -62,9 +62,9 @@ def _target(asked: UpstreamParameters) -> str:
 def _refusal(status: int, body: bytes) -> BackendError:
     """Tell a metric that it does not know, and one that it cannot read, from a server that is in trouble itself."""
     if status == HTTPStatus.NOT_FOUND:
-        return BackendUnaware(detail=_said(body))
+        return BackendMetricUnknown(detail=_said(body))
     if said := _said(body):
-        return BackendRefused(f"HTTP {status} {HTTPStatus(status).phrase}", detail=said)
+        return BackendRejected(f"HTTP {status} {HTTPStatus(status).phrase}", detail=said)
     return http_errors.of_status(status, body)
 
 

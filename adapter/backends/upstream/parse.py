@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 from adapter.sample import RawSample
 from autoscaler.values.quantity import Quantity, QuantityError
 
@@ -22,13 +22,13 @@ class _ValueList(msgspec.Struct, frozen=True):
 
 
 def samples(body: bytes, now: datetime) -> tuple[RawSample, ...]:
-    """Read an answer; raise ``BackendRefused`` if it is none."""
+    """Read an answer; raise ``BackendRejected`` if it is none."""
     try:
         listed = msgspec.json.decode(body, type=_ValueList)
     except msgspec.DecodeError as error:
-        raise BackendRefused("it answers, but not with a list of values", detail=str(error)[:200]) from None
+        raise BackendRejected("it answers, but not with a list of values", detail=str(error)[:200]) from None
     if listed.kind != "ExternalMetricValueList":
-        raise BackendRefused("it answers, but not with a list of values", detail=f"kind {listed.kind[:60]!r}")
+        raise BackendRejected("it answers, but not with a list of values", detail=f"kind {listed.kind[:60]!r}")
     return tuple(_sample(item, now) for item in listed.items or ())
 
 
@@ -37,7 +37,7 @@ def _sample(item: _Value, now: datetime) -> RawSample:
         number = Quantity.parse(str(item.value)).to_float()
         at = now if item.timestamp is None else _time(item.timestamp)
     except (QuantityError, ValueError) as error:
-        raise BackendRefused("what it answers is no number or no time", detail=str(error)[:200]) from None
+        raise BackendRejected("what it answers is no number or no time", detail=str(error)[:200]) from None
     window = None if item.window_seconds is None else timedelta(seconds=item.window_seconds)
     return RawSample(number, at, item.metric_labels or {}, window)
 

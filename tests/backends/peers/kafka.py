@@ -97,4 +97,4 @@ class Peer(ContractPeer):
         """Change the password; Kafka goes on believing connections that are open, so end them."""
         self.admin.believe(password)
         self.hop.refuse()
-        self.hop.pass_on()
+        self.hop.delegate()

@@ -16,7 +16,7 @@ from adapter.errors import Unauthenticated
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import RuleReader, Sources
 from adapter.rules.rule import Rule, Series
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from adapter.server.access_log import AccessLog
 from adapter.server.accounting import Journal
 from adapter.server.external_metrics import ExternalMetrics
@@ -40,7 +40,7 @@ class Peer(HttpPeer):
         self._good = self.secrets[0]
         self.renew()
         self._loop = asyncio.new_event_loop()
-        self._book, self._told, started = RuleBook(), asyncio.Event(), threading.Event()
+        self._book, self._told, started = RuleRegistry(), asyncio.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, args=(started,), name="peer upstream")
         self._thread.start()
         assert started.wait(20)

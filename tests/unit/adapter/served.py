@@ -16,7 +16,7 @@ from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import RuleReader, Sources
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule, Series
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample
 from adapter.server.access_log import AccessLog
 from adapter.server.accounting import Journal
@@ -85,7 +85,7 @@ class Served(Assembled):
 def assembled(limits: Limits | None = None) -> Assembled:
     backend, telemetry, lines = Gated(), Telemetry(), []
     sources = Sources.of(Fetcher({"static": backend}, lambda: NOW))
-    reader = RuleReader(RuleBook([Rule("m", (Series(1.0),))]), sources, lambda: NOW + timedelta(seconds=1))
+    reader = RuleReader(RuleRegistry([Rule("m", (Series(1.0),))]), sources, lambda: NOW + timedelta(seconds=1))
     log = AccessLog(lambda _at, says, told: lines.extend({"msg": says, **facts} for facts in told), lambda: NOW)
     server = Server(
         metrics=ExternalMetrics(reader, lambda: NOW),

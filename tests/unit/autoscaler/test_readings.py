@@ -20,7 +20,7 @@ from autoscaler.types.observation import (
     ObjectReading,
     PodReading,
     PodSample,
-    Unreadable,
+    UnavailableReading,
 )
 from tests.builders import NOW, ago
 
@@ -102,11 +102,13 @@ def test_an_external_metric():
     ],
 )
 def test_nothing_is_an_error_and_not_zero(answer, message):
-    assert answer == Unreadable(message, FailureClass.NO_SERIES)
+    assert answer == UnavailableReading(message, FailureClass.NO_SERIES)
 
 
 def test_an_api_that_did_not_answer():
     text = "unable to fetch metrics from external metrics API: timeout"
 
-    assert failed(MetricsApi.EXTERNAL, "timeout") == Unreadable(text, FailureClass.API_UNAVAILABLE)
-    assert failed(MetricsApi.EXTERNAL, "timeout", FailureClass.TIMED_OUT) == Unreadable(text, FailureClass.TIMED_OUT)
+    assert failed(MetricsApi.EXTERNAL, "timeout") == UnavailableReading(text, FailureClass.API_UNAVAILABLE)
+    assert failed(MetricsApi.EXTERNAL, "timeout", FailureClass.TIMED_OUT) == UnavailableReading(
+        text, FailureClass.TIMED_OUT
+    )

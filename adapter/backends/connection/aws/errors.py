@@ -6,7 +6,7 @@ from typing import Final
 from botocore import exceptions as aws
 
 from adapter.backends.connection import http_errors
-from adapter.errors import BackendBusy, BackendError, BackendRefused, BackendUnauthorized, BackendUnreachable, BadQuery
+from adapter.errors import BackendBusy, BackendError, BackendRejected, BackendUnauthorized, BackendUnreachable, BadQuery
 
 _LONGEST: Final = 300
 _CODE: Final = re.compile(r"[A-Za-z][\w.:#-]{2,80}", re.ASCII)
@@ -40,7 +40,7 @@ def of(error: Exception) -> BackendError:
         case aws.NoRegionError():
             return BackendUnreachable("no region is set: write region, or set AWS_REGION")
         case _:
-            return BackendRefused(_NOT_AS_AWS, detail=_told(error))
+            return BackendRejected(_NOT_AS_AWS, detail=_told(error))
 
 
 def of_opening(error: Exception) -> BackendError:
@@ -80,7 +80,7 @@ def _of_answer(error: aws.ClientError) -> BackendError:
             return kind(TOO_OFTEN if pattern is _TOO_OFTEN else f"AWS says {code}", detail=f"{code}: {message}")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
     if not isinstance(status, int) or status < 300:
-        return BackendRefused(_NOT_AS_AWS, detail=f"{code}: {message}")
+        return BackendRejected(_NOT_AS_AWS, detail=f"{code}: {message}")
     found = http_errors.of_status(status, message.encode())
     return type(found)(f"AWS says {code}" if code else found.message, detail=found.detail)
 

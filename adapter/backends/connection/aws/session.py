@@ -5,7 +5,7 @@ from typing import Any, Final
 import aiohttp
 from aiobotocore.httpsession import AIOHTTPSession
 
-from adapter.errors import BackendRefused
+from adapter.errors import BackendRejected
 
 _CHUNK: Final = 65536
 LARGEST: Final = 16 * 1024 * 1024
@@ -40,6 +40,6 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
     async for part in response.content.iter_chunked(_CHUNK):
         size += len(part)
         if size > LARGEST:
-            raise BackendRefused("the answer is too large")
+            raise BackendRejected("the answer is too large")
         parts.append(part)
     return b"".join(parts)

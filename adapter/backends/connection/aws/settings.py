@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from adapter.backends.connection.urls import url_problems
-from adapter.backends.settings import BackendSettings, BreakerSettings, at_least_one
+from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, at_least_one
 
 _REGION: Final = re.compile(r"[a-z0-9-]{1,40}")
 _ROLE: Final = re.compile(r"arn:[\w-]+:iam::\d{12}:role/[\w+=,.@/-]+", re.ASCII)
@@ -45,7 +45,7 @@ class AwsSettings(BackendSettings, frozen=True):
     connections: int = 10
     """Requests in flight at once, in each region."""
 
-    breaker: BreakerSettings = BreakerSettings()
+    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     def problems(self, at: str) -> Iterator[str]:
         """Say everything that is wrong with them and that no type can say, each problem with its path."""

@@ -8,7 +8,7 @@ from adapter.backends.cloudwatch import expression
 from adapter.backends.cloudwatch.parameters import CloudWatchParameters, Metric
 from adapter.backends.cloudwatch.parse import series
 from adapter.backends.cloudwatch.query import Asked, Question, asked_now, blamed, calls, queries, together, window
-from adapter.errors import BackendRefused, BadQuery
+from adapter.errors import BackendRejected, BadQuery
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -95,5 +95,5 @@ def test_what_an_expression_is(text: str, *, is_select: bool, finds: bool, stand
 def test_series_that_nothing_tells_apart_cannot_be_put_together_from_pages() -> None:
     page = {"MetricDataResults": [{"Id": "q0", "Label": "x"}] * 2}
     assert len(series([page])["q0"]) == 2
-    with pytest.raises(BackendRefused):
+    with pytest.raises(BackendRejected):
         series([page, page])

@@ -8,7 +8,7 @@ import pytest
 
 from adapter.backends.http.parse import samples
 from adapter.backends.http.settings import HttpParameters
-from adapter.errors import BackendError, BackendRefused, BadQuery
+from adapter.errors import BackendError, BackendRejected, BadQuery
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 LAUGHS = b"""<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><x>&b;</x>"""
@@ -61,22 +61,22 @@ def test_a_series_may_say_when_it_is_from(at: str):
 @pytest.mark.parametrize(
     ("form", "body", "value", "kind", "message"),
     [
-        ("json", b"<html>", "", BackendRefused, "it answers, but not with JSON"),
-        ("json", b"\xff\xfe", "", BackendRefused, "it answers, but not with JSON"),
-        ("json", b'{"a":1}', "", BackendRefused, "what it answers is no number"),
-        ("json", b"true", "", BackendRefused, "what it answers is no number"),
-        ("json", b'"many"', "", BackendRefused, "what it answers is no number"),
+        ("json", b"<html>", "", BackendRejected, "it answers, but not with JSON"),
+        ("json", b"\xff\xfe", "", BackendRejected, "it answers, but not with JSON"),
+        ("json", b'{"a":1}', "", BackendRejected, "what it answers is no number"),
+        ("json", b"true", "", BackendRejected, "what it answers is no number"),
+        ("json", b'"many"', "", BackendRejected, "what it answers is no number"),
         ("json", b'[{"value":1,"extra":2}]', "", BadQuery, "a series may have labels, value and at"),
         ("json", b'[{"labels":[1],"value":1}]', "", BadQuery, "labels must be names with values"),
-        ("json", b'[{"value":null}]', "", BackendRefused, "what it answers is no number"),
-        ("json", b'[{"value":1,"at":"soon"}]', "", BackendRefused, "what it answers is no time"),
+        ("json", b'[{"value":null}]', "", BackendRejected, "what it answers is no number"),
+        ("json", b'[{"value":1,"at":"soon"}]', "", BackendRejected, "what it answers is no time"),
         ("json", b'{"a":"x"}', "sum(a)", BadQuery, "the expression does not fit the document"),
-        ("xml", LAUGHS, ".", BackendRefused, "it answers with XML that declares a document type"),
-        ("xml", OUTSIDE, ".", BackendRefused, "it answers with XML that declares a document type"),
-        ("xml", b"<a><b></a>", "b", BackendRefused, "it answers, but not with XML"),
-        ("xml", b"", "b", BackendRefused, "it answers, but not with XML"),
-        ("xml", b"<a>x</a>", ".", BackendRefused, "what it answers is no number"),
-        ("text", b"plenty", "", BackendRefused, "what it answers is no number"),
+        ("xml", LAUGHS, ".", BackendRejected, "it answers with XML that declares a document type"),
+        ("xml", OUTSIDE, ".", BackendRejected, "it answers with XML that declares a document type"),
+        ("xml", b"<a><b></a>", "b", BackendRejected, "it answers, but not with XML"),
+        ("xml", b"", "b", BackendRejected, "it answers, but not with XML"),
+        ("xml", b"<a>x</a>", ".", BackendRejected, "what it answers is no number"),
+        ("text", b"plenty", "", BackendRejected, "what it answers is no number"),
     ],
 )
 def test_what_makes_no_sense_is_told(form: str, body: bytes, value: str, kind: type[BackendError], message: str):
@@ -113,6 +113,6 @@ def test_an_expression_that_would_never_end_is_ended():
 
 def test_depth_is_no_way_to_bring_it_down():
     deep = 100_000
-    with pytest.raises(BackendRefused):
+    with pytest.raises(BackendRejected):
         read(b"[" * deep + b"]" * deep)
     assert read(b"<a>" * deep + b"1" + b"</a>" * deep, "xml", "nothing") == []

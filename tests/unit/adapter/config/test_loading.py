@@ -8,7 +8,7 @@ from adapter import errors
 from adapter.config.loading import ConfigFile, without_bad_rules
 from adapter.config.model import Config, Limits
 from adapter.errors import ConfigInvalid
-from adapter.metrics.pipeline import MetricSupply
+from adapter.metrics.pipeline import MetricPipeline
 from autoscaler.values.selector import parse
 from tests.fakes.backend import BEGINNING, ScriptedBackend, raw
 
@@ -44,7 +44,7 @@ def test_what_is_wrong_elsewhere_stops_the_start():
     assert refused.value.problems == ("serving.prot: unknown key; did you mean 'port'?",)
 
 
-class World:
+class Dependencies:
     """A file, and the supply that follows it."""
 
     def __init__(self, folder: Path) -> None:
@@ -53,7 +53,7 @@ class World:
         self.verdicts = 0
         self.write("http://one", "x")
         self.file = ConfigFile(self.path, {}, every=timedelta(milliseconds=5))
-        self.supply = MetricSupply(self.file.start(), self.open, lambda: BEGINNING)
+        self.supply = MetricPipeline(self.file.start(), self.open, lambda: BEGINNING)
 
     def open(self, name: str, settings: object, _clock: object) -> ScriptedBackend:
         rows = {"x": (raw(len(self.opened)),), "y": (raw(7),)}
@@ -84,7 +84,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path):
-    here = await asyncio.to_thread(World, tmp_path)
+    here = await asyncio.to_thread(Dependencies, tmp_path)
     following = asyncio.create_task(here.file.follow(here.use, here.refuse))
     yield here
     following.cancel()
@@ -92,7 +92,7 @@ async def world(tmp_path: Path):
     await here.supply.aclose()
 
 
-async def test_a_changed_file_is_in_force_within_seconds(world: World):
+async def test_a_changed_file_is_in_force_within_seconds(world: Dependencies):
     assert await world.value() == 0
     world.write("http://one", "y")
     await world.settled()
@@ -101,7 +101,9 @@ async def test_a_changed_file_is_in_force_within_seconds(world: World):
     assert len(world.opened) == 1
 
 
-async def test_a_bad_new_file_leaves_the_old_one_serving_and_says_so(world: World, caplog: pytest.LogCaptureFixture):
+async def test_a_bad_new_file_leaves_the_old_one_serving_and_says_so(
+    world: Dependencies, caplog: pytest.LogCaptureFixture
+):
     world.path.write_text("rules: [{name: queue, qurey: x}]")
     await world.settled()
     assert await world.value() == 0
@@ -114,7 +116,7 @@ async def test_a_bad_new_file_leaves_the_old_one_serving_and_says_so(world: Worl
     assert world.supply.book.trouble == ()
 
 
-async def test_a_file_that_is_gone_leaves_the_old_one_serving(world: World):
+async def test_a_file_that_is_gone_leaves_the_old_one_serving(world: Dependencies):
     world.path.unlink()
     await world.settled()
 
@@ -122,7 +124,7 @@ async def test_a_file_that_is_gone_leaves_the_old_one_serving(world: World):
     assert "No such file" in world.supply.book.trouble[0]
 
 
-async def test_another_backend_is_opened_and_the_old_one_closed(world: World):
+async def test_another_backend_is_opened_and_the_old_one_closed(world: Dependencies):
     assert await world.value() == 0
     world.write("http://two", "x")
     await world.settled()
@@ -131,7 +133,7 @@ async def test_another_backend_is_opened_and_the_old_one_closed(world: World):
     assert [backend.closed for backend in world.opened] == [True, False]
 
 
-async def test_a_rule_that_goes_is_no_metric_any_more(world: World):
+async def test_a_rule_that_goes_is_no_metric_any_more(world: Dependencies):
     world.path.write_text("{}")
     await world.settled()
 
@@ -139,7 +141,7 @@ async def test_a_rule_that_goes_is_no_metric_any_more(world: World):
         await world.value()
 
 
-async def test_what_needs_a_restart_is_said_to(world: World, caplog: pytest.LogCaptureFixture):
+async def test_what_needs_a_restart_is_said_to(world: Dependencies, caplog: pytest.LogCaptureFixture):
     await world.supply.use(Config(limits=Limits(connections=7)))
 
     assert "waits for a restart" in caplog.text

@@ -28,8 +28,8 @@ def test_a_whole_file(tmp_path: Path):
           port: 7443
           tls:
             files: {certFile: tls.crt, keyFile: tls.key}
-        auth: {kubeconfig: admin.conf, allowMemory: 1m}
-        limits: {requestTimeout: 2s500ms, concurrentRequests: 10}
+        auth: {kubeconfig: admin.conf, authorizedTTL: 1m}
+        limits: {requestTimeout: 2s500ms, maxConcurrentRequests: 10}
         log: {format: text, level: debug}
         rules:
         - name: queue-depth
@@ -44,7 +44,7 @@ def test_a_whole_file(tmp_path: Path):
 
     assert read.serving.port == 7443
     assert read.serving.tls.files == model.TlsFiles("tls.crt", "tls.key")
-    assert read.auth.allow_memory == timedelta(minutes=1)
+    assert read.auth.authorized_ttl == timedelta(minutes=1)
     assert read.limits.request_timeout == timedelta(seconds=2.5)
     assert read.rules[0].max_sample_age == timedelta(seconds=90)
     assert read.rules[0].static[1].age == timedelta(minutes=1)

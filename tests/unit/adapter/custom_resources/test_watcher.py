@@ -20,7 +20,7 @@ from adapter.fakecluster.cluster import Cluster
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import RuleReader, Sources
 from adapter.rules.rule import Rule, Series
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.values.selector import parse
 from tests.fakes.backend import ScriptedBackend, loop_clock, raw
 
@@ -31,7 +31,7 @@ ASKED = 'x{namespace="shop"}'
 
 
 @dataclass
-class World:
+class Dependencies:
     cluster: Cluster
     backend: ScriptedBackend
     reader: RuleReader
@@ -61,16 +61,16 @@ class World:
 
 
 @asynccontextmanager
-async def world(*filed: Rule) -> AsyncIterator[World]:
+async def world(*filed: Rule) -> AsyncIterator[Dependencies]:
     backend = ScriptedBackend("main")
-    book = RuleBook(filed)
+    book = RuleRegistry(filed)
     reader = RuleReader(book, Sources.of(Fetcher({"main": backend, "static": backend}, loop_clock)), loop_clock)
     async with Cluster.serving() as cluster, cluster.client() as client:
         cluster.define(CRD)
         objects = ExternalMetricObjects(client, book, BACKENDS)
         statuses = StatusKeeper(client, objects, reader, loop_clock, values_every=timedelta(0))
         following = asyncio.create_task(objects.run())
-        yield World(cluster, backend, reader, objects, statuses)
+        yield Dependencies(cluster, backend, reader, objects, statuses)
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
         await reader.sources.aclose()

@@ -5,7 +5,7 @@ from adapter.debug.trace_text import lines
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import RuleReader, Sources
 from adapter.rules.rule import Namespacing, Rule
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.values.selector import parse
 from tests.fakes.backend import BEGINNING, ScriptedBackend, raw
 
@@ -13,7 +13,7 @@ from tests.fakes.backend import BEGINNING, ScriptedBackend, raw
 async def told(rows: tuple, selector: str = "", rule: Rule | None = None) -> dict:
     backend = ScriptedBackend(rows={"q": rows})
     sources = Sources.of(Fetcher({"b": backend}, lambda: BEGINNING))
-    reader = RuleReader(RuleBook([rule or Rule("m", backend="b", query="q")]), sources, lambda: BEGINNING)
+    reader = RuleReader(RuleRegistry([rule or Rule("m", backend="b", query="q")]), sources, lambda: BEGINNING)
     look = await reader.look("shop", "m", parse(selector))
     await sources.aclose()
     return way(look, reader)

@@ -9,9 +9,9 @@ from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.in_process import InProcessMetrics
 from adapter.metrics.reader import RuleReader, Sources
 from adapter.rules.rule import Namespacing, Rule
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.ports import ExternalMetrics, MetricChange
-from autoscaler.types.observation import ExternalReading, FailureClass, Unreadable
+from autoscaler.types.observation import ExternalReading, FailureClass, UnavailableReading
 from autoscaler.values.selector import parse
 from tests.fakes.backend import BEGINNING, ScriptedBackend, raw
 
@@ -23,7 +23,7 @@ TEAMS = Rule("queue", backend="b", query="q")
 
 @asynccontextmanager
 async def door(backend: ScriptedBackend, *rules: Rule) -> AsyncIterator[tuple[ExternalMetrics, RuleReader]]:
-    reader = RuleReader(RuleBook(rules), Sources.of(Fetcher({"b": backend}, lambda: BEGINNING)), lambda: BEGINNING)
+    reader = RuleReader(RuleRegistry(rules), Sources.of(Fetcher({"b": backend}, lambda: BEGINNING)), lambda: BEGINNING)
     yield InProcessMetrics(reader), reader
     await reader.sources.aclose()
 
@@ -37,7 +37,7 @@ async def test_a_number_for_each_series_that_matches():
 @pytest.mark.parametrize(
     ("metric", "found", "failure", "says"),
     [
-        ("queue", errors.BackendTimedOut("no answer within 5s"), FailureClass.TIMED_OUT, "no answer within 5s"),
+        ("queue", errors.BackendTimeout("no answer within 5s"), FailureClass.TIMED_OUT, "no answer within 5s"),
         ("queue", (), FailureClass.NO_SERIES, "it has none now"),
         ("qeue", (), FailureClass.UNKNOWN_METRIC, "did you mean 'queue'?"),
     ],
@@ -46,7 +46,7 @@ async def test_what_cannot_be_read_is_a_value_in_the_apis_words(metric, found, f
     async with door(ScriptedBackend(rows={"q": found}), TEAMS) as (metrics, _):
         told = await metrics.read("a", metric, parse(""))
 
-    assert isinstance(told, Unreadable)
+    assert isinstance(told, UnavailableReading)
     assert told.failure is failure
     assert told.message.startswith("unable to fetch metrics from external metrics API: ")
     assert says in told.message

@@ -51,7 +51,7 @@ async def test_nothing_is_fetched_that_nobody_asks_for():
 
 
 async def test_a_failure_is_believed_for_a_second():
-    backend = ScriptedBackend(rows={"q": errors.BackendRefused("no")})
+    backend = ScriptedBackend(rows={"q": errors.BackendRejected("no")})
     answers = cache(backend)
     assert isinstance(await answers.get(QUERY, INTERVAL, DEADLINE), Failed)
     assert isinstance(answers.peek(QUERY), Failed)

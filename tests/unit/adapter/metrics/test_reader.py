@@ -15,7 +15,7 @@ from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.read_history import Asked
 from adapter.metrics.reader import RuleReader, Sources
 from adapter.rules.rule import Namespacing, OnEmpty, OnOld, OnUnusable, Rule, Series
-from adapter.rules.rule_registry import RuleBook
+from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import Sample
 from autoscaler.types.observation import FailureClass
 from autoscaler.values.selector import parse
@@ -27,7 +27,7 @@ EVERYTHING = parse("")
 
 def reader(*rules: Rule) -> RuleReader:
     return RuleReader(
-        RuleBook(rules), Sources.of(Fetcher({"static": StaticBackend(lambda: NOW)}, lambda: NOW)), lambda: NOW
+        RuleRegistry(rules), Sources.of(Fetcher({"static": StaticBackend(lambda: NOW)}, lambda: NOW)), lambda: NOW
     )
 
 
@@ -128,7 +128,7 @@ async def test_a_number_just_as_old_as_may_be_is_served():
 
 @asynccontextmanager
 async def reading(backend: ScriptedBackend, *rules: Rule) -> AsyncIterator[RuleReader]:
-    it = RuleReader(RuleBook(rules), Sources.of(Fetcher({"b": backend}, loop_clock)), loop_clock)
+    it = RuleReader(RuleRegistry(rules), Sources.of(Fetcher({"b": backend}, loop_clock)), loop_clock)
     yield it
     await it.sources.aclose()
 
@@ -196,10 +196,10 @@ async def test_each_read_is_remembered_with_since_when_it_fails():
     backend = ScriptedBackend(rows={"q": (raw(5, namespace="shop"), raw(1, namespace="bank"))}, takes=0.5)
     async with reading(backend, TEAMS) as it:
         await it.read("shop", "queue", EVERYTHING)
-        backend.rows["q"] = errors.BackendRefused("no", detail="HTTP 418")
+        backend.rows["q"] = errors.BackendRejected("no", detail="HTTP 418")
         for _ in range(3):
             await asyncio.sleep(20)
-            with contextlib.suppress(errors.BackendRefused):
+            with contextlib.suppress(errors.BackendRejected):
                 await it.read("shop", "Queue", EVERYTHING)
         read = it.reads.of(Asked("shop", "queue", EVERYTHING))
 

@@ -129,7 +129,7 @@ async def test_a_failure_replaces_what_was_known_and_is_tried_again_soon():
     backend = ScriptedBackend(rows={"q": (raw(1),)})
     async with kept(backend) as snapshots:
         await read(snapshots)
-        backend.rows["q"] = errors.BackendRefused("no")
+        backend.rows["q"] = errors.BackendRejected("no")
         await asyncio.sleep(10.5)
         failed = await read(snapshots)
         assert isinstance(failed, Failed)
@@ -168,7 +168,7 @@ async def test_a_backend_that_takes_too_long_has_timed_out():
         failed = await read(snapshots)
 
     assert isinstance(failed, Failed)
-    assert isinstance(failed.error, errors.BackendTimedOut)
+    assert isinstance(failed.error, errors.BackendTimeout)
     assert failed.took == DEADLINE
 
 
@@ -204,7 +204,7 @@ async def test_listeners_hear_of_changes_and_only_of_those():
         await asyncio.sleep(10)
         assert heard == [(QUERY.key, (raw(2, n="b"),))]
 
-        backend.rows["q"] = errors.BackendRefused("no")
+        backend.rows["q"] = errors.BackendRejected("no")
         await asyncio.sleep(10)
         assert heard[1:] == [(QUERY.key, None)]
 
@@ -303,7 +303,7 @@ async def test_where_questions_go_out_together_they_are_due_on_the_same_beat():
 
 async def test_a_failure_is_tried_again_soon_also_where_questions_go_out_together():
     backend = Together()
-    backend.rows["q0"] = errors.BackendRefused("no")
+    backend.rows["q0"] = errors.BackendRejected("no")
     async with kept(backend) as snapshots:
         await asyncio.sleep(3)
         await read(snapshots, Query("b", "q0"))

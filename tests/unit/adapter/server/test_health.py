@@ -6,14 +6,14 @@ from aiohttp.test_utils import make_mocked_request
 from adapter.auth.attributes import attributes_of
 from adapter.errors import PathNotFound
 from adapter.server.health import Health
-from adapter.server.request_context import Exchange
+from adapter.server.request_context import RequestContext
 
 SICK = Health(live={}, ready={"trust": lambda: False, "certificate": lambda: True})
 
 
-def exchange(path: str) -> Exchange:
+def exchange(path: str) -> RequestContext:
     request = make_mocked_request("GET", path)
-    return Exchange(request, request.path, request.query, attributes_of("GET", request.path, {}), "id")
+    return RequestContext(request, request.path, request.query, attributes_of("GET", request.path, {}), "id")
 
 
 async def test_a_failing_check_is_named_even_to_who_did_not_ask():

@@ -8,15 +8,15 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from adapter.auth.attributes import attributes_of
 from adapter.errors import BadRequest, DeadlineExceeded, TooManyRequests
-from adapter.server.limits import Deadline, Deadlines, Turnstile, time_for
-from adapter.server.request_context import Exchange
+from adapter.server.limits import ConcurrencyLimit, Deadline, Deadlines, time_for
+from adapter.server.request_context import RequestContext
 
 TEN = timedelta(seconds=10)
 
 
-def exchange(path: str) -> Exchange:
+def exchange(path: str) -> RequestContext:
     request = make_mocked_request("GET", path)
-    return Exchange(request, request.path, request.query, attributes_of("GET", request.path, {}), "id")
+    return RequestContext(request, request.path, request.query, attributes_of("GET", request.path, {}), "id")
 
 
 def within(limit: timedelta) -> Deadline:
@@ -45,7 +45,7 @@ def test_a_time_that_is_none_is_refused():
 
 def test_so_many_and_no_more_whatever_becomes_of_them():
     registry = CollectorRegistry()
-    turnstile = Turnstile(1, Gauge("inside", "Inside.", registry=registry))
+    turnstile = ConcurrencyLimit(1, Gauge("inside", "Inside.", registry=registry))
     with suppress(ZeroDivisionError), turnstile:
         assert registry.get_sample_value("inside") == 1
         with pytest.raises(TooManyRequests), turnstile:

@@ -21,7 +21,7 @@ async def test_an_answer_that_is_late_is_an_error_and_frees_its_place():
 
 
 async def test_as_many_as_may_be_and_the_next_is_refused_without_being_told_to_wait():
-    async with served(Limits(concurrent_requests=1)) as it:
+    async with served(Limits(max_concurrent_requests=1)) as it:
         first = asyncio.create_task(it.session.get(METRIC))
         await it.backend.asked.wait()
         second = await it.session.get(METRIC)
@@ -37,7 +37,7 @@ async def test_as_many_as_may_be_and_the_next_is_refused_without_being_told_to_w
 
 
 async def test_administrators_are_not_counted():
-    async with served(Limits(concurrent_requests=1)) as it:
+    async with served(Limits(max_concurrent_requests=1)) as it:
         first = asyncio.create_task(it.session.get(METRIC))
         await it.backend.asked.wait()
         it.backend.may_answer.set()

@@ -9,7 +9,7 @@ from aiohttp.test_utils import make_mocked_request
 from adapter.config.model import Limits
 from adapter.sample import Sample
 from adapter.server.external_metrics import ExternalMetrics
-from adapter.server.request_context import Exchanges
+from adapter.server.request_context import RequestContexts
 from autoscaler.values.selector import Selector
 from tests.unit.adapter.served import METRIC, NOW, Served, served
 
@@ -158,7 +158,7 @@ async def test_who_is_still_reading_an_answer_is_waited_for_on_a_stop():
 )
 async def test_what_takes_much_memory_is_told_and_not_kept(reader: Reader, path: str):
     metrics = ExternalMetrics(reader, lambda: NOW)
-    told = await metrics.read(Exchanges().begin(make_mocked_request("GET", path)))
+    told = await metrics.read(RequestContexts().begin(make_mocked_request("GET", path)))
 
     assert b'"value":"1"' in told.content
     assert metrics._written == {}
@@ -198,7 +198,10 @@ async def test_the_same_values_are_told_under_the_name_and_in_the_form_that_was_
 
 async def test_new_values_are_written_anew_and_the_same_ones_are_not():
     reader = Reader()
-    metrics, exchange = ExternalMetrics(reader, lambda: NOW), Exchanges().begin(make_mocked_request("GET", METRIC))
+    metrics, exchange = (
+        ExternalMetrics(reader, lambda: NOW),
+        RequestContexts().begin(make_mocked_request("GET", METRIC)),
+    )
     first, again = [(await metrics.read(exchange)).content for _ in range(2)]
     reader.samples = (Sample(2000, NOW),)
     other = (await metrics.read(exchange)).content

@@ -7,7 +7,7 @@ import pytest
 from autoscaler.conformance import behavior, inputs, queue, reconcile, replicas, validation
 from autoscaler.conformance.report import FileReport, Tally, print_report, run_file, run_folder
 from autoscaler.conformance.result import Case, Difference, Result, compare, run_case
-from autoscaler.types.observation import FailureClass, Unreadable
+from autoscaler.types.observation import FailureClass, UnavailableReading
 from autoscaler.types.spec import Metric
 
 ONE = {"v": 1, "milliDecimalSI": "1m", "milliBinarySI": "1m", "decimalSI": "1", "binarySI": "1"}
@@ -201,11 +201,11 @@ def test_a_runner_knows_its_kind_by_content(document, owner, section):
 
 
 def test_a_vector_must_hold_the_object_it_asks_for():
-    assert inputs.object_reading({}, "requests") == Unreadable(
+    assert inputs.object_reading({}, "requests") == UnavailableReading(
         "unable to fetch metrics from custom metrics API: the vector has no object metric requests",
         FailureClass.API_UNAVAILABLE,
     )
 
 
 def test_a_type_that_is_not_known_has_nothing_to_read():
-    assert inputs.reading_of(Metric(type="Weather"), {}) == Unreadable("there is nothing to read for this type")
+    assert inputs.reading_of(Metric(type="Weather"), {}) == UnavailableReading("there is nothing to read for this type")

@@ -18,11 +18,11 @@ def test_late_visits_stretch_the_period_and_that_is_said_once(caplog):
     load = Load(ControllerTelemetry(registry), PERIOD)
     for second in range(46):
         load.began(timedelta(seconds=7.5), later(second))
-    assert registry.get_sample_value("steadyscale_autoscaler_period_stretch") == 1.5
+    assert registry.get_sample_value("steadyscale_autoscaler_sync_period_ratio") == 1.5
     assert [record.message for record in caplog.records] == ["overloaded: every autoscaler is looked at less often"]
     for second in range(46, 100):
         load.began(timedelta(0), later(second))
-    assert registry.get_sample_value("steadyscale_autoscaler_period_stretch") == 1
+    assert registry.get_sample_value("steadyscale_autoscaler_sync_period_ratio") == 1
     assert caplog.records[-1].message == "no longer overloaded"
     assert len(caplog.records) == 2
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from autoscaler.controller.worker_pool import Lanes
+from autoscaler.controller.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.looptime
 
@@ -15,7 +15,7 @@ class Visits:
         self.takes = takes
         self.began = []
         self.ended = []
-        self.lanes = Lanes(width, self.visit, lambda: None, slow_width)
+        self.lanes = WorkerPool(width, self.visit, lambda: None, slow_width)
 
     async def visit(self, key):
         self.began.append((asyncio.get_running_loop().time(), key))
@@ -110,7 +110,7 @@ async def test_a_visit_that_fails_makes_room(caplog):
     async def fail(_key):
         raise RuntimeError("no")
 
-    lanes = Lanes(1, fail, lambda: None)
+    lanes = WorkerPool(1, fail, lambda: None)
     lanes.start("a")
     await asyncio.sleep(0)
     await asyncio.sleep(0)

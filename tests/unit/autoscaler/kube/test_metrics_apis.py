@@ -17,7 +17,7 @@ from autoscaler.types.observation import (
     ObjectReading,
     PodReading,
     Reading,
-    Unreadable,
+    UnavailableReading,
 )
 from autoscaler.types.spec import (
     ContainerResourceSource,
@@ -158,13 +158,13 @@ async def test_a_selector_that_makes_no_sense_is_the_users_fault_and_nobody_is_a
 )
 async def test_who_is_not_there_cannot_be_asked(metric: Metric, message: str, failure: FailureClass) -> None:
     async with cluster_with_a_pod() as cluster:
-        assert await read(cluster, metric) == Unreadable(message, failure)
+        assert await read(cluster, metric) == UnavailableReading(message, failure)
 
 
 async def test_no_series_is_an_error_and_no_zero() -> None:
     async with cluster_with_a_pod() as cluster:
         cluster.metrics.external["default", "queue"] = []
-        nothing = Unreadable("no metrics returned from external metrics API", FailureClass.NO_SERIES)
+        nothing = UnavailableReading("no metrics returned from external metrics API", FailureClass.NO_SERIES)
         assert await read(cluster, external("queue")) == nothing
 
 
@@ -181,14 +181,14 @@ async def test_a_refusal_has_its_class(code: int, failure: FailureClass) -> None
     async with cluster_with_a_pod() as cluster:
         cluster.refuse_next(code)
         refused = "unable to fetch metrics from external metrics API: refused on request"
-        assert await read(cluster, external("queue")) == Unreadable(refused, failure)
+        assert await read(cluster, external("queue")) == UnavailableReading(refused, failure)
 
 
 async def test_a_server_that_is_down_is_unreachable() -> None:
     async with cluster_with_a_pod() as cluster:
         await cluster.go_down()
         reading = await read(cluster, external("queue"))
-        assert isinstance(reading, Unreadable)
+        assert isinstance(reading, UnavailableReading)
         assert reading.failure is FailureClass.UNREACHABLE
 
 
@@ -196,7 +196,7 @@ async def test_a_number_that_is_none_is_said_to_be_none() -> None:
     async with cluster_with_a_pod() as cluster:
         cluster.metrics.external["default", "queue"] = ["many"]
         reading = await read(cluster, external("queue"))
-        assert isinstance(reading, Unreadable)
+        assert isinstance(reading, UnavailableReading)
         assert reading.failure is FailureClass.NOT_A_NUMBER
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from adapter.backends.connection.shared_connection import Shared
-from adapter.errors import BackendRefused, BackendUnreachable
+from adapter.errors import BackendRejected, BackendUnreachable
 
 
 class Line:
@@ -19,7 +19,7 @@ class Line:
         self.is_closed = True
 
 
-class Exchange:
+class RequestContext:
     """Opens connections, or does not."""
 
     def __init__(self) -> None:
@@ -42,17 +42,17 @@ class Exchange:
 
 
 @pytest.fixture
-def exchange() -> Exchange:
-    return Exchange()
+def exchange() -> RequestContext:
+    return RequestContext()
 
 
-async def test_a_crowd_shares_one(exchange: Exchange) -> None:
+async def test_a_crowd_shares_one(exchange: RequestContext) -> None:
     assert await asyncio.gather(*(exchange.number() for _ in range(20))) == [0] * 20
     await exchange.shared.aclose()
     assert [line.is_closed for line in exchange.lines] == [True]
 
 
-async def test_one_that_ended_is_replaced_before_it_is_used(exchange: Exchange) -> None:
+async def test_one_that_ended_is_replaced_before_it_is_used(exchange: RequestContext) -> None:
     assert await exchange.number() == 0
     exchange.lines[0].is_good = False
     assert await exchange.number() == 1
@@ -61,7 +61,7 @@ async def test_one_that_ended_is_replaced_before_it_is_used(exchange: Exchange) 
 
 
 @pytest.mark.parametrize("error", [BackendUnreachable("the connection broke"), asyncio.CancelledError(), ValueError()])
-async def test_who_leaves_without_an_answer_leaves_it_in_doubt(exchange: Exchange, error: BaseException) -> None:
+async def test_who_leaves_without_an_answer_leaves_it_in_doubt(exchange: RequestContext, error: BaseException) -> None:
     async with exchange.shared.one() as stays:
         with pytest.raises(type(error)):
             async with exchange.shared.one():
@@ -72,15 +72,15 @@ async def test_who_leaves_without_an_answer_leaves_it_in_doubt(exchange: Exchang
     assert [line.is_closed for line in exchange.lines] == [True, True]
 
 
-async def test_a_refusal_is_an_answer(exchange: Exchange) -> None:
-    with pytest.raises(BackendRefused):
+async def test_a_refusal_is_an_answer(exchange: RequestContext) -> None:
+    with pytest.raises(BackendRejected):
         async with exchange.shared.one():
-            raise BackendRefused("no")
+            raise BackendRejected("no")
     assert await exchange.number() == 0
     await exchange.shared.aclose()
 
 
-async def test_who_cannot_connect_leaves_it_to_the_next(exchange: Exchange) -> None:
+async def test_who_cannot_connect_leaves_it_to_the_next(exchange: RequestContext) -> None:
     exchange.failures = 2
     said = await asyncio.gather(*(exchange.number() for _ in range(4)), return_exceptions=True)
     assert [isinstance(each, BackendUnreachable) for each in said] == [True, True, False, False]

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from adapter.backends.resilience.batching import Batcher
-from adapter.errors import BackendError, BackendRefused, BackendTimedOut, BackendUnreachable
+from adapter.errors import BackendError, BackendRejected, BackendTimeout, BackendUnreachable
 
 pytestmark = pytest.mark.looptime
 DEADLINE = timedelta(seconds=5)
@@ -32,7 +32,7 @@ class System:
             raise
         if self.fails is not None:
             raise self.fails
-        return [BackendRefused("negative") if each < 0 else each * 2 for each in questions]
+        return [BackendRejected("negative") if each < 0 else each * 2 for each in questions]
 
     async def ask(self, question: int, deadline: timedelta = DEADLINE) -> int:
         return await self.batcher.ask(question, deadline)
@@ -74,7 +74,7 @@ async def test_nobody_waits_for_a_call_that_it_could_not_go_with():
     batcher: Batcher[int, int] = Batcher(send, most=10, together=lambda question: question % 2)
     found = await asyncio.gather(*(batcher.ask(each, DEADLINE) for each in range(4)), return_exceptions=True)
     assert [found[0], found[2]] == [0, 2]
-    assert [type(each) for each in found[1::2]] == [BackendTimedOut, BackendTimedOut]
+    assert [type(each) for each in found[1::2]] == [BackendTimeout, BackendTimeout]
 
 
 async def test_one_bad_question_is_nobody_elses_trouble():
@@ -82,7 +82,7 @@ async def test_one_bad_question_is_nobody_elses_trouble():
     good, bad = await asyncio.gather(system.ask(1), system.ask(-1), return_exceptions=True)
 
     assert good == 2
-    assert isinstance(bad, BackendRefused)
+    assert isinstance(bad, BackendRejected)
     assert bad.message == "negative"
 
 
@@ -108,7 +108,7 @@ async def test_each_waits_by_its_own_deadline_and_the_call_goes_on_for_who_has_m
     loop = asyncio.get_running_loop()
     hasty = asyncio.create_task(system.ask(1, timedelta(seconds=1)))
     patient = asyncio.create_task(system.ask(2, timedelta(seconds=10)))
-    with pytest.raises(BackendTimedOut, match="no answer within 1s"):
+    with pytest.raises(BackendTimeout, match="no answer within 1s"):
         await hasty
     assert loop.time() < 1
     assert await patient == 4
@@ -118,10 +118,10 @@ async def test_each_waits_by_its_own_deadline_and_the_call_goes_on_for_who_has_m
 async def test_a_call_that_takes_all_its_time_can_still_tell_why():
     async def send(_: Sequence[int], left: timedelta) -> list[int]:
         await asyncio.sleep(left.total_seconds())
-        raise BackendTimedOut("no answer in 4.7s", detail="why")
+        raise BackendTimeout("no answer in 4.7s", detail="why")
 
     batcher: Batcher[int, int] = Batcher(send, most=10)
-    with pytest.raises(BackendTimedOut, match=r"^no answer within 5s$") as caught:
+    with pytest.raises(BackendTimeout, match=r"^no answer within 5s$") as caught:
         await batcher.ask(1, DEADLINE)
     assert caught.value.detail == "why"
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.backends.resilience.bisect import SettingApart
-from adapter.errors import BackendError, BackendRefused, BadQuery
+from adapter.errors import BackendError, BackendRejected, BadQuery
 
 TIME = timedelta(seconds=5)
 
@@ -97,8 +97,8 @@ async def test_who_is_good_again_goes_with_the_others():
 
 async def test_a_failure_that_is_no_questions_is_everyones_and_nobody_is_looked_for():
     system = System()
-    system.fails = BackendRefused("asked too often")
-    assert await system.send(range(8)) == ["BackendRefused"] * 8
+    system.fails = BackendRejected("asked too often")
+    assert await system.send(range(8)) == ["BackendRejected"] * 8
     assert len(system.calls) == 1
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.backends.resilience.circuit_breaker import Breaker, State
+from adapter.backends.resilience.circuit_breaker import CircuitBreaker, State
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -14,11 +14,11 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def breaker() -> Breaker:
-    return Breaker(failures=3, rest=timedelta(seconds=2), longest=timedelta(seconds=5))
+def breaker() -> CircuitBreaker:
+    return CircuitBreaker(failures=3, rest=timedelta(seconds=2), longest=timedelta(seconds=5))
 
 
-def opened() -> Breaker:
+def opened() -> CircuitBreaker:
     made = breaker()
     for question in "abc":
         made.failed(at(0), question)

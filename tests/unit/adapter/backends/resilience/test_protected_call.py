@@ -4,15 +4,15 @@ from datetime import timedelta
 import pytest
 
 from adapter.backends.resilience.protected_call import Guard
-from adapter.backends.settings import BreakerSettings
+from adapter.backends.settings import CircuitBreakerSettings
 from adapter.errors import (
     Ambiguous,
     BackendBusy,
     BackendError,
-    BackendRefused,
-    BackendTimedOut,
+    BackendMetricUnknown,
+    BackendRejected,
+    BackendTimeout,
     BackendUnauthorized,
-    BackendUnaware,
     BackendUnreachable,
     BadQuery,
 )
@@ -23,7 +23,7 @@ SECOND = timedelta(seconds=1)
 
 
 def guard(failures: int = 2) -> Guard:
-    return Guard(BreakerSettings(failures=failures, rest=SECOND, longest=SECOND * 4), loop_clock)
+    return Guard(CircuitBreakerSettings(failures=failures, rest=SECOND, longest=SECOND * 4), loop_clock)
 
 
 async def answer() -> int:
@@ -53,17 +53,17 @@ async def test_a_deadline_ends_the_wait_and_the_question():
             ended.append(asyncio.get_running_loop().time())
             raise
 
-    with pytest.raises(BackendTimedOut, match=r"^no answer within 1s$"):
+    with pytest.raises(BackendTimeout, match=r"^no answer within 1s$"):
         await guard().ask("q", SECOND, ask)
     assert ended == [pytest.approx(0.98)]
 
 
-@pytest.mark.parametrize("raised", [TimeoutError("a library's"), BackendTimedOut("its own words", detail="said")])
+@pytest.mark.parametrize("raised", [TimeoutError("a library's"), BackendTimeout("its own words", detail="said")])
 async def test_who_noticed_that_it_was_too_slow_makes_no_difference(raised: Exception):
     async def ask() -> int:
         raise raised
 
-    with pytest.raises(BackendTimedOut, match=r"^no answer within 1s$"):
+    with pytest.raises(BackendTimeout, match=r"^no answer within 1s$"):
         await guard().ask("q", SECOND, ask)
 
 
@@ -83,7 +83,7 @@ async def test_who_answers_nobody_is_left_in_peace_and_tried_again():
     assert await door.ask("q", SECOND, answer) == 42
 
 
-@pytest.mark.parametrize("kind", [Ambiguous, BackendRefused, BackendUnauthorized, BackendUnaware, BadQuery])
+@pytest.mark.parametrize("kind", [Ambiguous, BackendRejected, BackendUnauthorized, BackendMetricUnknown, BadQuery])
 async def test_who_answers_is_there_whatever_the_answer(kind: type[BackendError]):
     door = guard()
 

@@ -11,7 +11,7 @@ from adapter.backends.resilience.batching import Batcher
 from adapter.backends.resilience.bisect import SettingApart
 from adapter.backends.resilience.protected_call import Guard
 from adapter.backends.resilience.rate_limit import Pace
-from adapter.backends.settings import BreakerSettings
+from adapter.backends.settings import CircuitBreakerSettings
 from adapter.errors import BackendError, BadQuery
 from tests.fakes.backend import loop_clock
 
@@ -241,7 +241,9 @@ async def test_who_has_less_time_than_the_others_is_late_for_itself_and_under_no
 
 async def test_what_a_breaker_tells_of_earlier_says_nothing_of_a_question():
     system = System(*HUNDRED)
-    guard = Guard(BreakerSettings(failures=1, rest=timedelta(minutes=10), longest=timedelta(minutes=10)), loop_clock)
+    guard = Guard(
+        CircuitBreakerSettings(failures=1, rest=timedelta(minutes=10), longest=timedelta(minutes=10)), loop_clock
+    )
     sent = []
 
     async def call(questions: Sequence[int], ends: float) -> Sequence[int | BackendError]:
