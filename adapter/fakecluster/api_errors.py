@@ -1,10 +1,10 @@
-"""The API server's refusals, with its codes, reasons and words."""
+"""API server errors, with the codes, reasons and messages of kube-apiserver."""
 
 from adapter.fakecluster.kinds import Json, Kind
 
 
-class Refused(Exception):
-    """A request is answered with a Status instead of what was asked for."""
+class ApiError(Exception):
+    """A request that is answered with a Status object."""
 
     def __init__(self, code: int, reason: str, message: str, *, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -13,7 +13,7 @@ class Refused(Exception):
         self.retry_after = retry_after
 
     def status(self) -> Json:
-        """Give the body of the answer."""
+        """Return the response body."""
         return {
             "kind": "Status",
             "apiVersion": "v1",
@@ -40,57 +40,52 @@ REASONS = {
 }
 
 
-def on_request(code: int) -> Refused:
-    """Refuse because a test or a demonstration wants it so."""
-    return Refused(code, REASONS.get(code, "Unknown"), "refused on request", retry_after=1 if code == 429 else None)
+def injected(code: int) -> ApiError:
+    """Return an error that a test or the demo configured."""
+    return ApiError(code, REASONS.get(code, "Unknown"), "injected fault", retry_after=1 if code == 429 else None)
 
 
-def not_found(kind: Kind, name: str) -> Refused:
-    """Say that there is no such object."""
-    return Refused(404, "NotFound", f'{kind.full_name} "{name}" not found')
+def not_found(kind: Kind, name: str) -> ApiError:
+    """Return the error for an object that does not exist."""
+    return ApiError(404, "NotFound", f'{kind.full_name} "{name}" not found')
 
 
-def no_such_path() -> Refused:
-    """Say that there is no such kind, or no such version of it."""
-    return Refused(404, "NotFound", "the server could not find the requested resource")
+def unknown_resource() -> ApiError:
+    """Return the error for a resource, or a version of it, that is not served."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
-def already_exists(kind: Kind, name: str) -> Refused:
-    """Say that somebody was first."""
-    return Refused(409, "AlreadyExists", f'{kind.full_name} "{name}" already exists')
+def already_exists(kind: Kind, name: str) -> ApiError:
+    """Return the error for creating an object that exists."""
+    return ApiError(409, "AlreadyExists", f'{kind.full_name} "{name}" already exists')
 
 
-def modified(kind: Kind, name: str) -> Refused:
-    """Say that somebody wrote in between."""
+def conflict(kind: Kind, name: str) -> ApiError:
+    """Return the error for a write with an outdated resourceVersion."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
-    return Refused(409, "Conflict", f'Operation cannot be fulfilled on {kind.full_name} "{name}": {why}')
+    return ApiError(409, "Conflict", f'Operation cannot be fulfilled on {kind.full_name} "{name}": {why}')
 
 
-def another_uid(kind: Kind, name: str, wanted: str, found: str) -> Refused:
-    """Say that this is another object of the same name."""
-    met = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
-    where = f"Key: /registry/{kind.plural}/{name}, ResourceVersion: 0"
-    why = f"StorageError: invalid object, Code: 4, {where}, AdditionalErrorMsg: {met}"
-    return Refused(409, "Conflict", f'Operation cannot be fulfilled on {kind.full_name} "{name}": {why}')
+def uid_mismatch(kind: Kind, name: str, requested: str, stored: str) -> ApiError:
+    """Return the error for a write that names the UID of another object."""
+    precondition = f"Precondition failed: UID in precondition: {requested}, UID in object meta: {stored}"
+    key = f"Key: /registry/{kind.plural}/{name}, ResourceVersion: 0"
+    why = f"StorageError: invalid object, Code: 4, {key}, AdditionalErrorMsg: {precondition}"
+    return ApiError(409, "Conflict", f'Operation cannot be fulfilled on {kind.full_name} "{name}": {why}')
 
 
-def invalid(kind: Kind, name: str, problems: list[str]) -> Refused:
-    """Say what is wrong with an object."""
+def invalid(kind: Kind, name: str, problems: list[str]) -> ApiError:
+    """Return the error for an object that fails validation."""
     listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-    what = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-    return Refused(422, "Invalid", f'{what} "{name}" is invalid: {listed}')
+    group_kind = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    return ApiError(422, "Invalid", f'{group_kind} "{name}" is invalid: {listed}')
 
 
-def too_old(version: int, oldest: int) -> Refused:
-    """Say that a watch cannot go on from there."""
-    return Refused(410, "Expired", f"too old resource version: {version} ({oldest})")
+def resource_version_expired(version: int, oldest: int) -> ApiError:
+    """Return the error for a watch that starts before the oldest stored write."""
+    return ApiError(410, "Expired", f"too old resource version: {version} ({oldest})")
 
 
-def continue_too_old() -> Refused:
-    """Say that the pages of a list can no longer be turned."""
-    return Refused(410, "Expired", "The provided continue parameter is too old to display a consistent list result.")
-
-
-def misplaced(kind: Kind, forbidden: str, detail: str) -> Refused:
-    """Say that a request may not be made."""
-    return Refused(403, "Forbidden", f"{kind.full_name} is forbidden: {forbidden} {detail}".strip())
+def continue_expired() -> ApiError:
+    """Return the error for a continue token whose list is no longer available."""
+    return ApiError(410, "Expired", "The provided continue parameter is too old to display a consistent list result.")

@@ -1,10 +1,10 @@
-"""A Kubernetes API in memory, on loopback, over real HTTP: for the demonstration, and for tests that need a cluster.
+"""An in-memory Kubernetes API server that listens on loopback, for the demo and for tests.
 
-It knows: objects of built-in and of defined kinds, with versions that grow; 404, 409 and 422 in the API server's words;
-merge patches; status and scale subresources; lists in pages, watches with bookmarks, versions that expire; discovery;
-reviews of tokens and access; metrics; workloads whose pods follow their replicas. It does not know: admission, CEL,
-server-side apply, managed fields, garbage collection. What it knows it does as the real one does; `tests/contract` runs
-the same sentences on both.
+Supported: built-in kinds and CustomResourceDefinitions; resource versions and generations; 404, 409, 410 and 422 with
+the messages of kube-apiserver; merge patches; status and scale subresources; paged lists; watches with bookmarks;
+discovery; TokenReview and SubjectAccessReview; the three metrics APIs; workloads whose pods follow their replicas.
+Not supported: admission, CEL, server-side apply, managed fields, garbage collection. `tests/contract` runs the same
+tests against this server and a real one.
 """
 
 import asyncio
@@ -17,44 +17,44 @@ from typing import Final, Self
 
 from aiohttp import web
 
-from adapter.fakecluster.api_errors import Refused
-from adapter.fakecluster.fault_injection import Weather
+from adapter.fakecluster.api_errors import ApiError
+from adapter.fakecluster.fault_injection import FaultInjection
 from adapter.fakecluster.kinds import Json, Kinds
 from adapter.fakecluster.metrics_apis import Metrics
-from adapter.fakecluster.reads import Reading
-from adapter.fakecluster.resource_path import Place, find_place
+from adapter.fakecluster.reads import ObjectReader
+from adapter.fakecluster.resource_path import ResourcePath, parse_path
 from adapter.fakecluster.reviews import Reviews
-from adapter.fakecluster.server import ApiServer, Asked
-from adapter.fakecluster.storage import Shelf, Write
-from adapter.fakecluster.workload_controller import Workloads
-from adapter.fakecluster.writes import Writing
+from adapter.fakecluster.server import ApiServer, ReceivedRequest
+from adapter.fakecluster.storage import Storage
+from adapter.fakecluster.workload_controller import WorkloadController
+from adapter.fakecluster.writes import ObjectWriter
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import Connection
 
 _LOOPBACK: Final = "127.0.0.1"
-_BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def loop_clock() -> datetime:
-    """Tell a time that passes as the event loop's does, which in a test may be faster than the world's."""
-    return _BEGINNING + timedelta(seconds=asyncio.get_running_loop().time())
+    """Return a time that advances with the event loop's clock, which may be virtual in tests."""
+    return _EPOCH + timedelta(seconds=asyncio.get_running_loop().time())
 
 
 class Cluster:
-    """The cluster, and the verbs by which somebody other than its clients changes it. Open it with `serving`."""
+    """The API server with its state. The methods act on objects directly, without HTTP. Open it with `serving`."""
 
     def __init__(self, clock: Callable[[], datetime] = loop_clock) -> None:
         self.clock = clock
-        self.shelf = Shelf()
+        self.storage = Storage()
         self.kinds = Kinds()
         self.reviews = Reviews()
-        self.weather = Weather()
-        self.metrics = Metrics(self.shelf, clock)
-        self._reading = Reading(self.shelf)
-        self._writing = Writing(self.shelf, self.kinds, clock)
-        self.workloads = Workloads(self.shelf, self.kinds, self._writing, clock)
+        self.faults = FaultInjection()
+        self.metrics = Metrics(self.storage, clock)
+        self._reader = ObjectReader(self.storage)
+        self._writer = ObjectWriter(self.storage, self.kinds, clock)
+        self.workloads = WorkloadController(self.storage, self.kinds, self._writer, clock)
         self._api = ApiServer(
-            self.shelf, self.kinds, self._reading, self._writing, self.reviews, self.metrics, self.weather
+            self.storage, self.kinds, self._reader, self._writer, self.reviews, self.metrics, self.faults
         )
         self._runner: web.AppRunner | None = None
         self._port = 0
@@ -62,114 +62,106 @@ class Cluster:
     @classmethod
     @asynccontextmanager
     async def serving(cls, clock: Callable[[], datetime] = loop_clock) -> AsyncIterator[Self]:
-        """Run a cluster for the length of the block."""
+        """Run a cluster while the block runs."""
         cluster = cls(clock)
-        await cluster.come_up()
-        following = asyncio.create_task(cluster.workloads.run(), name="workloads")
+        await cluster.start()
+        controller = asyncio.create_task(cluster.workloads.run(), name="workload controller")
         try:
             yield cluster
         finally:
-            await cluster.go_down()
-            following.cancel()
+            await cluster.stop()
+            controller.cancel()
             with suppress(asyncio.CancelledError):
-                await following
+                await controller
 
     @property
     def connection(self) -> Connection:
-        """How to reach it: no TLS, no credentials."""
+        """A connection without TLS and without credentials."""
 
-        async def nobody() -> Mapping[str, str]:
+        async def no_credentials() -> Mapping[str, str]:
             return {}
 
-        return Connection(
-            f"http://{_LOOPBACK}:{self._port}", ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), None, None, nobody
-        )
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return Connection(f"http://{_LOOPBACK}:{self._port}", tls, None, None, no_credentials)
 
     def client(self) -> AbstractAsyncContextManager[KubeClient]:
-        """Open a session with it."""
+        """Open a client session."""
         return KubeClient.open(self.connection)
 
     @property
-    def asked(self) -> list[Asked]:
-        """Every request that came, oldest first; clear it to count from here."""
-        return self._api.asked
+    def requests(self) -> list[ReceivedRequest]:
+        """Every received request, oldest first; tests may clear it."""
+        return self._api.requests
 
-    # --- its objects, as somebody else sees and changes them ---------------------------------------------------------
+    # --- Objects -----------------------------------------------------------------------------------------------------
 
     def get(self, path: str) -> Json | None:
-        """Look at an object, or its scale; None: there is none."""
+        """Return an object or its scale; None if it does not exist."""
         try:
-            return copy.deepcopy(self._reading.get(self._place(path)))
-        except Refused:
+            return copy.deepcopy(self._reader.get(self._parse(path)))
+        except ApiError:
             return None
 
     def create(self, collection: str, body: Json) -> Json:
         """Create an object."""
-        return copy.deepcopy(self._writing.create(self._place(collection), copy.deepcopy(body)))
+        return copy.deepcopy(self._writer.create(self._parse(collection), copy.deepcopy(body)))
 
-    def edit(self, path: str, patch: Json) -> Json:
-        """Merge a change into an object, its status or its scale."""
-        return copy.deepcopy(self._writing.patch(self._place(path), copy.deepcopy(patch)))
+    def patch(self, path: str, patch: Json) -> Json:
+        """Apply a merge patch to an object, its status or its scale."""
+        return copy.deepcopy(self._writer.patch(self._parse(path), copy.deepcopy(patch)))
 
     def put(self, path: str, content: Json) -> Json:
-        """Write a whole object, whether or not it is there."""
-        place = self._place(path)
+        """Create or replace an object."""
+        parsed = self._parse(path)
         body = copy.deepcopy(content)
         if self.get(path) is None:
-            body.setdefault("metadata", {})["name"] = place.name
-            return self._writing.create(Place(place.kind, place.namespace, "", ""), body)
-        current = self._reading.get(place)["metadata"]["resourceVersion"]
+            body.setdefault("metadata", {})["name"] = parsed.name
+            return self._writer.create(ResourcePath(parsed.kind, parsed.namespace), body)
+        current = self._reader.get(parsed)["metadata"]["resourceVersion"]
         body["metadata"] = {**body.get("metadata", {}), "resourceVersion": current}
-        return self._writing.replace(place, body)
+        return self._writer.replace(parsed, body)
 
     def delete(self, path: str) -> None:
         """Delete an object."""
-        self._writing.delete(self._place(path))
+        self._writer.delete(self._parse(path))
 
-    def define(self, definition: Json) -> None:
-        """Let there be a kind, given as a CustomResourceDefinition."""
-        self.put(
-            f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition['metadata']['name']}", definition
-        )
+    def install_crd(self, crd: Json) -> None:
+        """Create or replace a CustomResourceDefinition."""
+        self.put(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}", crd)
 
     def list(self, collection: str) -> list[Json]:
         """List a collection."""
-        return copy.deepcopy(self._reading.list(self._place(collection), {})["items"])
+        return copy.deepcopy(self._reader.list(self._parse(collection), {})["items"])
 
-    # --- bad days ----------------------------------------------------------------------------------------------------
+    # --- Faults ------------------------------------------------------------------------------------------------------
 
-    def refuse_next(self, code: int, *, times: int = 1, verb: str = "", within: str = "", after: int = 0) -> None:
-        """Refuse the next requests with this code: all, or those of a verb, or those with `within` in their path."""
-        self.weather.refuse_next(code, times=times, verb=verb, within=within, after=after)
+    def fail_next(self, code: int, *, times: int = 1, verb: str = "", within: str = "", after: int = 0) -> None:
+        """Fail the next requests: see ``FaultInjection.fail_next``."""
+        self.faults.fail_next(code, times=times, verb=verb, within=within, after=after)
 
-    def hang_up(self) -> None:
-        """End every watch; clients can go on from where they were."""
-        self.shelf.hang_up()
+    def close_watches(self) -> None:
+        """End every watch; clients can resume from their last version."""
+        self.storage.close_watches()
 
     def expire_watches(self) -> None:
-        """End every watch and every list that is being turned; none can go on, all must begin again."""
-        self.shelf.compact()
-        self._reading.forget_pages()
-        self.shelf.hang_up()
+        """End every watch and expire every version and continue token, so that clients must list again."""
+        self.storage.compact()
+        self._reader.expire_pages()
+        self.storage.close_watches()
 
-    def bookmark(self) -> None:
-        """Send a bookmark to every watch that wants them."""
-        for subscription in tuple(self.shelf.watching()):
-            subscription.writes.put_nowait(Write(self.shelf.version, subscription.resource or ("", ""), None, None))
-
-    async def go_down(self) -> None:
-        """Stop listening and drop every connection; what is stored stays."""
-        self.shelf.hang_up()
+    async def stop(self) -> None:
+        """Stop listening and close every connection; stored objects remain."""
+        self.storage.close_watches()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
 
-    async def come_up(self) -> None:
-        """Listen, where it listened before."""
+    async def start(self) -> None:
+        """Listen, on the same port as before."""
         self._runner = web.AppRunner(self._api.application(), shutdown_timeout=0.05)
         await self._runner.setup()
         await web.TCPSite(self._runner, _LOOPBACK, self._port, reuse_address=True).start()
         self._port = self._runner.addresses[0][1]
 
-    def _place(self, path: str) -> Place:
-        return find_place(path, self.kinds)
+    def _parse(self, path: str) -> ResourcePath:
+        return parse_path(path, self.kinds)

@@ -1,17 +1,17 @@
-"""What is served, told as clients ask for it: the groups, a group, the resources of a version."""
+"""API discovery: groups, versions of a group, resources of a version."""
 
 from collections.abc import Iterator
 
-from adapter.fakecluster.api_errors import no_such_path
+from adapter.fakecluster.api_errors import unknown_resource
 from adapter.fakecluster.kinds import Json, Kind, Kinds
 
 _VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
 
 
 def discover(path: str, kinds: Kinds, aggregated: dict[str, tuple[str, ...]]) -> Json | None:
-    """Answer a question about what is served; None: the path is no such question.
+    """Return a discovery document; None if the path is not a discovery path.
 
-    `aggregated` are groups that other servers answer for, with their versions.
+    `aggregated` maps the groups of aggregated API servers to their versions.
     """
     match path.strip("/").split("/"):
         case ["api"]:
@@ -25,7 +25,7 @@ def discover(path: str, kinds: Kinds, aggregated: dict[str, tuple[str, ...]]) ->
         case ["apis", group]:
             versions = kinds.versions(group) or aggregated.get(group)
             if not versions:
-                raise no_such_path()
+                raise unknown_resource()
             return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)}
         case ["apis", group, version]:
             return _resources(group, version, kinds)
@@ -41,7 +41,7 @@ def _group(group: str, versions: tuple[str, ...]) -> Json:
 def _resources(group: str, version: str, kinds: Kinds) -> Json:
     served = [kind for kind in kinds if (kind.group, kind.version) == (group, version)]
     if not served:
-        raise no_such_path()
+        raise unknown_resource()
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
@@ -52,9 +52,8 @@ def _resources(group: str, version: str, kinds: Kinds) -> Json:
 
 def _entries(kind: Kind) -> Iterator[Json]:
     entry: Json = {"name": kind.plural, "singularName": kind.kind.lower(), "namespaced": kind.namespaced}
-    called = {"shortNames": list(kind.short_names), "categories": list(kind.categories)}
-    names = {name: words for name, words in called.items() if words}
-    yield {**entry, "kind": kind.kind, "verbs": _VERBS, **names}
+    aliases = {"shortNames": list(kind.short_names), "categories": list(kind.categories)}
+    yield {**entry, "kind": kind.kind, "verbs": _VERBS, **{key: names for key, names in aliases.items() if names}}
     if kind.has_status:
         yield {**entry, "name": f"{kind.plural}/status", "kind": kind.kind, "verbs": ["get", "patch", "update"]}
     if kind.scale is not None:

@@ -1,20 +1,20 @@
-"""What an API server does to its clients on a bad day, on demand: refusals, silence, permissions that are missing."""
+"""Faults to inject into the API server: error responses, missing responses, missing permissions."""
 
 import asyncio
 from dataclasses import dataclass, field
 
-from adapter.fakecluster.api_errors import Refused, on_request
+from adapter.fakecluster.api_errors import ApiError, injected
 
 
 @dataclass
-class _Refusal:
+class _Failure:
     code: int
     times: int
     verb: str
     within: str
     after: int
 
-    def fits(self, verb: str, path: str) -> bool:
+    def matches(self, verb: str, path: str) -> bool:
         if self.times <= 0 or self.verb not in {"", verb} or self.within not in path:
             return False
         self.after -= 1
@@ -22,56 +22,53 @@ class _Refusal:
 
 
 @dataclass
-class Weather:
-    """Fair unless somebody says otherwise."""
+class FaultInjection:
+    """The faults that are active. There are none at first."""
 
-    refusing: int = 0
-    """While not zero, every request is refused with this code."""
+    fail_all_with: int = 0
+    """While not zero, every request fails with this status code."""
 
-    _refusals: list[_Refusal] = field(default_factory=list)
+    _failures: list[_Failure] = field(default_factory=list)
     _forbidden: set[tuple[str, str]] = field(default_factory=set)
-    _moving: asyncio.Event = field(default_factory=asyncio.Event)
+    _unblocked: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self._moving.set()
+        self._unblocked.set()
 
-    def refuse_next(self, code: int, *, times: int = 1, verb: str = "", within: str = "", after: int = 0) -> None:
-        """Refuse the next requests with this code: all, or those of a verb, or those with `within` in their path.
+    def fail_next(self, code: int, *, times: int = 1, verb: str = "", within: str = "", after: int = 0) -> None:
+        """Fail requests with this verb and ``within`` in their path: skip ``after`` of them, then fail ``times``."""
+        self._failures.append(_Failure(code, times, verb, within, after))
 
-        ``after`` so many of them that are let through.
-        """
-        self._refusals.append(_Refusal(code, times, verb, within, after))
-
-    def relent(self) -> None:
-        """Refuse nothing any more."""
-        self._refusals.clear()
+    def clear(self) -> None:
+        """Remove the failures that ``fail_next`` added."""
+        self._failures.clear()
 
     def forbid(self, verb: str, resource: str) -> None:
-        """Let nobody do this to a resource: ``forbid("list", "pods")``."""
+        """Answer 403 to a verb on a resource: ``forbid("list", "pods")``."""
         self._forbidden.add((verb, resource))
 
-    def permit(self, verb: str, resource: str) -> None:
-        """Take that back."""
+    def allow(self, verb: str, resource: str) -> None:
+        """Undo ``forbid``."""
         self._forbidden.discard((verb, resource))
 
-    def freeze(self) -> None:
-        """Accept requests and answer none."""
-        self._moving.clear()
+    def block(self) -> None:
+        """Accept requests and send no responses."""
+        self._unblocked.clear()
 
-    def thaw(self) -> None:
-        """Answer again, also those who have been waiting."""
-        self._moving.set()
+    def unblock(self) -> None:
+        """Send responses again, also to the requests that are waiting."""
+        self._unblocked.set()
 
-    async def let_through(self, verb: str, path: str, resource: str) -> None:
-        """Let a request pass, or not; `verb` and `resource` as in a role, such as ``patch`` and ``pods/status``."""
-        await self._moving.wait()
-        if self.refusing:
-            raise on_request(self.refusing)
-        for refusal in self._refusals:
-            if refusal.fits(verb, path):
-                refusal.times -= 1
-                raise on_request(refusal.code)
+    async def inject(self, verb: str, path: str, resource: str) -> None:
+        """Raise the fault for a request, if any; verb and resource as in an RBAC rule: ``patch``, ``pods/status``."""
+        await self._unblocked.wait()
+        if self.fail_all_with:
+            raise injected(self.fail_all_with)
+        for failure in self._failures:
+            if failure.matches(verb, path):
+                failure.times -= 1
+                raise injected(failure.code)
         if (verb, resource) in self._forbidden:
             plural, _, _ = resource.partition("/")
             why = f'User "steadyscale" cannot {verb} resource "{resource}" in this API group'
-            raise Refused(403, "Forbidden", f"{plural} is forbidden: {why}")
+            raise ApiError(403, "Forbidden", f"{plural} is forbidden: {why}")

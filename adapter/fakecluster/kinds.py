@@ -1,4 +1,4 @@
-"""The kinds of objects that the cluster in memory knows: some built in, others defined while it runs."""
+"""The kinds that the API server serves: built-in ones, and those of CustomResourceDefinitions."""
 
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
@@ -10,7 +10,7 @@ Json: TypeAlias = dict[str, Any]
 
 _REPLICAS: Final = ScalePaths(".spec.replicas", ".status.replicas")
 _ALL: Final = ("all",)
-DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
+CRD_RESOURCE: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
 class Kind(Record):
@@ -22,55 +22,46 @@ class Kind(Record):
     kind: str
     namespaced: bool = True
     has_status: bool = False
-    """Whether status is written by itself, through its subresource."""
+    """Whether there is a status subresource."""
 
     scale: ScalePaths | None = None
-    counts_changes: bool = False
-    """Whether metadata.generation grows when the spec changes."""
+    has_generation: bool = False
+    """Whether metadata.generation is incremented when the spec changes."""
 
-    created_by_put: bool = False
+    allow_create_on_update: bool = False
+    """Whether PUT creates a missing object."""
+
     short_names: tuple[str, ...] = ()
-    """What people call it at a terminal."""
-
     categories: tuple[str, ...] = ()
-    """In which lists of several kinds it is, such as ``kubectl get all``."""
+    """Groups of kinds in kubectl, such as ``kubectl get all``."""
 
     schema: Json | None = None
-    """What a custom kind's objects must look like."""
+    """The structural schema; None for built-in kinds."""
 
     @property
     def resource(self) -> tuple[str, str]:
-        """What stays the same in every version."""
+        """Group and plural name."""
         return self.group, self.plural
 
     @property
     def full_name(self) -> str:
-        """As messages name it: ``deployments.apps``."""
+        """The name in error messages: ``deployments.apps``."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def api_version(self) -> str:
-        """As objects name it."""
+        """Group and version."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def is_custom(self) -> bool:
-        """Whether somebody defined it while the cluster ran."""
+        """Whether it comes from a CustomResourceDefinition."""
         return self.schema is not None
 
 
 def _workload(plural: str, kind: str, short: str) -> Kind:
-    return Kind(
-        "apps",
-        "v1",
-        plural,
-        kind,
-        has_status=True,
-        scale=_REPLICAS,
-        counts_changes=True,
-        short_names=(short,),
-        categories=_ALL,
-    )
+    names = {"short_names": (short,), "categories": _ALL}
+    return Kind("apps", "v1", plural, kind, has_status=True, scale=_REPLICAS, has_generation=True, **names)
 
 
 BUILT_IN: Final = (
@@ -89,18 +80,18 @@ BUILT_IN: Final = (
         "horizontalpodautoscalers",
         "HorizontalPodAutoscaler",
         has_status=True,
-        counts_changes=True,
+        has_generation=True,
         short_names=("hpa",),
         categories=_ALL,
     ),
-    Kind("coordination.k8s.io", "v1", "leases", "Lease", created_by_put=True),
+    Kind("coordination.k8s.io", "v1", "leases", "Lease", allow_create_on_update=True),
     Kind("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False, has_status=True),
-    Kind(*DEFINITIONS[:1], "v1", DEFINITIONS[1], "CustomResourceDefinition", namespaced=False, has_status=True),
+    Kind(*CRD_RESOURCE[:1], "v1", CRD_RESOURCE[1], "CustomResourceDefinition", namespaced=False, has_status=True),
 )
 
 
 class Kinds:
-    """All kinds there are at the moment."""
+    """All kinds that are served."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str, str], Kind] = {}
@@ -111,50 +102,50 @@ class Kinds:
         return iter(self._kinds.values())
 
     def add(self, kind: Kind) -> None:
-        """Serve a kind from now on."""
+        """Add a kind."""
         self._kinds[kind.group, kind.version, kind.plural] = kind
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
-        """Find a kind by the words of a path."""
+        """Return a kind by group, version and plural name; None if it is not served."""
         return self._kinds.get((group, version, plural))
 
     def versions(self, group: str) -> tuple[str, ...]:
-        """List the versions of a group, the preferred one first."""
+        """Return the versions of a group, the preferred one first."""
         return tuple(dict.fromkeys(kind.version for kind in self if kind.group == group))
 
-    def define(self, definition: Json) -> None:
-        """Serve what a CustomResourceDefinition defines, the version that it stores first."""
-        for kind in sorted(_defined(definition), key=lambda kind: kind.version != _stored(definition)):
+    def add_crd(self, crd: Json) -> None:
+        """Add the kinds of a CustomResourceDefinition, the storage version first."""
+        for kind in sorted(_kinds_of(crd), key=lambda kind: kind.version != _storage_version(crd)):
             self._kinds.pop((kind.group, kind.version, kind.plural), None)
             self.add(kind)
 
-    def undefine(self, definition: Json) -> None:
-        """Serve it no longer."""
-        for kind in _defined(definition):
+    def remove_crd(self, crd: Json) -> None:
+        """Remove the kinds of a CustomResourceDefinition."""
+        for kind in _kinds_of(crd):
             self._kinds.pop((kind.group, kind.version, kind.plural), None)
 
 
-def _stored(definition: Json) -> str:
-    return next(str(one["name"]) for one in definition["spec"]["versions"] if one.get("storage"))
+def _storage_version(crd: Json) -> str:
+    return next(str(version["name"]) for version in crd["spec"]["versions"] if version.get("storage"))
 
 
-def _defined(definition: Json) -> Iterator[Kind]:
-    spec = definition["spec"]
+def _kinds_of(crd: Json) -> Iterator[Kind]:
+    spec = crd["spec"]
     for version in spec["versions"]:
         if not version.get("served"):
             continue
-        parts = version.get("subresources") or {}
-        scale = parts.get("scale")
+        subresources = version.get("subresources") or {}
+        scale = subresources.get("scale")
         yield Kind(
             spec["group"],
             version["name"],
             spec["names"]["plural"],
             spec["names"]["kind"],
             namespaced=spec["scope"] == "Namespaced",
-            has_status="status" in parts,
+            has_status="status" in subresources,
             scale=scale
             and ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath")),
-            counts_changes=True,
+            has_generation=True,
             short_names=tuple(spec["names"].get("shortNames") or ()),
             categories=tuple(spec["names"].get("categories") or ()),
             schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},

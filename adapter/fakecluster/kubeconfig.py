@@ -1,7 +1,7 @@
-"""The kubeconfig that the demonstration leaves beside itself: for the service, and for whoever has kubectl.
+"""A kubeconfig for the in-memory cluster and the metrics API of the service.
 
-Two contexts, because nothing stands in front of both servers as an API server would: `demo` is the cluster in memory,
-`metrics` the served metrics API.
+There are two contexts, `demo` for the cluster and `metrics` for the metrics API, because the in-memory API server does
+not proxy requests to aggregated API servers.
 """
 
 from base64 import b64encode
@@ -11,12 +11,12 @@ DEMO = "demo"
 METRICS = "metrics"
 
 
-def kubeconfig(*, cluster: str, metrics: str = "", authority: str = "", token: str = "") -> dict[str, Any]:
-    """Describe how to reach the cluster at a URL and, once there is one, the metrics API at another."""
+def kubeconfig(*, cluster: str, metrics: str = "", ca: str = "", token: str = "") -> dict[str, Any]:
+    """Return a kubeconfig for the cluster and, if its URL is known, for the metrics API."""
     clusters, users, contexts = [_cluster(DEMO, server=cluster)], [{"name": DEMO, "user": {}}], [_context(DEMO)]
     if metrics:
-        trusted = b64encode(authority.encode()).decode()
-        clusters.append(_cluster(METRICS, **{"server": metrics, "certificate-authority-data": trusted}))
+        ca_data = b64encode(ca.encode()).decode()
+        clusters.append(_cluster(METRICS, **{"server": metrics, "certificate-authority-data": ca_data}))
         users.append({"name": METRICS, "user": {"token": token}})
         contexts.append(_context(METRICS))
     return {
@@ -29,8 +29,8 @@ def kubeconfig(*, cluster: str, metrics: str = "", authority: str = "", token: s
     }
 
 
-def _cluster(name: str, **how: str) -> dict[str, Any]:
-    return {"name": name, "cluster": how}
+def _cluster(name: str, **settings: str) -> dict[str, Any]:
+    return {"name": name, "cluster": settings}
 
 
 def _context(name: str) -> dict[str, Any]:

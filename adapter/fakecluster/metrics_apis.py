@@ -1,15 +1,15 @@
-"""The metrics APIs of the cluster in memory: numbers that somebody put there, in the form in which they are served."""
+"""The resource, custom and external metrics APIs, served from values that tests set."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from adapter.fakecluster.api_errors import Refused
+from adapter.fakecluster.api_errors import ApiError, unknown_resource
 from adapter.fakecluster.kinds import Json
-from adapter.fakecluster.storage import Shelf
+from adapter.fakecluster.storage import Storage
 from autoscaler.values.selector import parse
-from autoscaler.wire import print_time
+from autoscaler.wire import format_rfc3339
 
 _RESOURCE: Final = "metrics.k8s.io"
 _CUSTOM: Final = "custom.metrics.k8s.io"
@@ -18,41 +18,41 @@ _EXTERNAL: Final = "external.metrics.k8s.io"
 
 @dataclass
 class Metrics:
-    """What can be measured. All empty, and none of the three APIs is registered."""
+    """The metric values. An API without values is not registered."""
 
-    shelf: Shelf
+    storage: Storage
     clock: Callable[[], datetime]
     usage: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    """By pod (``namespace/name``): what each of its containers uses, such as ``{"cpu": "250m"}``."""
+    """Usage of each container, such as ``{"cpu": "250m"}``, by pod (``namespace/name``)."""
 
-    of_pods: dict[tuple[str, str], str] = field(default_factory=dict)
-    """By metric and pod (``namespace/name``): a custom metric."""
+    pod_metrics: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Values of custom metrics, by metric and pod (``namespace/name``)."""
 
-    of_objects: dict[tuple[str, str], str] = field(default_factory=dict)
-    """By metric and object (``namespace/deployments.apps/name``): a custom metric."""
+    object_metrics: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Values of custom metrics, by metric and object (``namespace/deployments.apps/name``)."""
 
     external: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    """By namespace and metric: the values of its series."""
+    """Values of the series of external metrics, by namespace and metric."""
 
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """List the APIs that have something to serve, with their versions."""
-        there = {
+        """Return the API groups that have values, with their versions."""
+        values = {
             _RESOURCE: (("v1beta1",), self.usage),
-            _CUSTOM: (("v1beta2", "v1beta1"), self.of_pods or self.of_objects),
+            _CUSTOM: (("v1beta2", "v1beta1"), self.pod_metrics or self.object_metrics),
             _EXTERNAL: (("v1beta1",), self.external),
         }
-        return {group: versions for group, (versions, numbers) in there.items() if numbers}
+        return {group: versions for group, (versions, has_values) in values.items() if has_values}
 
-    def answer(self, path: str, query: Mapping[str, str]) -> Json | None:
-        """Answer a question for a metric; None: the path asks for something else."""
+    def handle(self, path: str, query: Mapping[str, str]) -> Json | None:
+        """Return the response to a metrics request; None if the path is not one."""
         match path.strip("/").split("/"):
             case ["apis", group, _, *_] if group in {_RESOURCE, _CUSTOM, _EXTERNAL} and group not in self.groups():
-                raise Refused(404, "NotFound", "the server could not find the requested resource")
+                raise unknown_resource()
             case ["apis", "metrics.k8s.io", "v1beta1", "namespaces", namespace, "pods"]:
                 return self._list([self._usage(pod) for pod in self._pods(namespace, query) if _key(pod) in self.usage])
             case ["apis", "custom.metrics.k8s.io", _, "namespaces", namespace, "pods", "*", metric]:
-                pods = [pod for pod in self._pods(namespace, query) if (metric, _key(pod)) in self.of_pods]
-                return self._list([self._value(metric, self.of_pods[metric, _key(pod)], pod) for pod in pods])
+                pods = [pod for pod in self._pods(namespace, query) if (metric, _key(pod)) in self.pod_metrics]
+                return self._list([self._value(metric, self.pod_metrics[metric, _key(pod)], pod) for pod in pods])
             case ["apis", "custom.metrics.k8s.io", _, "namespaces", namespace, resource, name, metric]:
                 return self._object(metric, namespace, resource, name)
             case ["apis", "external.metrics.k8s.io", "v1beta1", "namespaces", namespace, metric]:
@@ -62,36 +62,36 @@ class Metrics:
 
     def _pods(self, namespace: str, query: Mapping[str, str]) -> list[Json]:
         selector = parse(query.get("labelSelector", ""))
-        pods = (pod for pod in self.shelf.all(("", "pods")) if pod["metadata"]["namespace"] == namespace)
+        pods = (pod for pod in self.storage.list(("", "pods")) if pod["metadata"]["namespace"] == namespace)
         return [pod for pod in pods if selector.matches(pod["metadata"].get("labels") or {})]
 
     def _usage(self, pod: Json) -> Json:
         usage = self.usage[_key(pod)]
-        containers = [{"name": one["name"], "usage": dict(usage)} for one in pod["spec"]["containers"]]
+        containers = [{"name": container["name"], "usage": dict(usage)} for container in pod["spec"]["containers"]]
         metadata = {key: pod["metadata"][key] for key in ("name", "namespace")}
         return {"metadata": metadata, "timestamp": self._now(), "window": "30s", "containers": containers}
 
-    def _value(self, metric: str, value: str, about: Json) -> Json:
-        described = {"kind": about.get("kind", ""), "name": about["metadata"]["name"]}
+    def _value(self, metric: str, value: str, target: Json) -> Json:
+        described = {"kind": target.get("kind", ""), "name": target["metadata"]["name"]}
         return {"describedObject": described, "metric": {"name": metric}, "timestamp": self._now(), "value": value}
 
     def _object(self, metric: str, namespace: str, resource: str, name: str) -> Json:
-        value = self.of_objects.get((metric, f"{namespace}/{resource}/{name}"))
+        value = self.object_metrics.get((metric, f"{namespace}/{resource}/{name}"))
         if value is None:
-            raise Refused(404, "NotFound", f"the server could not find the metric {metric} for {resource} {name}")
+            raise ApiError(404, "NotFound", f"the server could not find the metric {metric} for {resource} {name}")
         return self._list([self._value(metric, value, {"metadata": {"name": name}})])
 
     def _external(self, namespace: str, metric: str) -> Json:
         values = self.external.get((namespace, metric))
         if values is None:
-            raise Refused(404, "NotFound", f"the server could not find the metric {metric}")
+            raise ApiError(404, "NotFound", f"the server could not find the metric {metric}")
         return self._list([{"metricName": metric, "timestamp": self._now(), "value": value} for value in values])
 
     def _list(self, items: list[Json]) -> Json:
         return {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items}
 
     def _now(self) -> str:
-        return print_time(self.clock())
+        return format_rfc3339(self.clock())
 
 
 def _key(pod: Json) -> str:

@@ -1,4 +1,4 @@
-"""Reading one object, or many: selected, in pages that are all of one moment."""
+"""Get and list requests: selectors, and paged lists that are consistent across pages."""
 
 import uuid
 from collections.abc import Mapping
@@ -6,21 +6,24 @@ from typing import Any
 
 from adapter.fakecluster import api_errors, scale
 from adapter.fakecluster.kinds import Json, Kind
-from adapter.fakecluster.resource_path import Place
-from adapter.fakecluster.storage import Shelf
-from autoscaler.values.selector import Selector, SelectorError, parse
+from adapter.fakecluster.resource_path import ResourcePath
+from adapter.fakecluster.storage import Storage
+from autoscaler.values.selector import SelectorError, parse
 
 
 class Selection:
-    """Which objects of a collection a list or a watch is about."""
+    """The namespace, field selector and label selector of a list or watch."""
 
-    def __init__(self, place: Place, query: Mapping[str, str]) -> None:
-        self._namespace = place.namespace
-        self._fields = _fields(query.get("fieldSelector", ""))
-        self._labels = _labels(query.get("labelSelector", ""))
+    def __init__(self, path: ResourcePath, query: Mapping[str, str]) -> None:
+        self._namespace = path.namespace
+        self._fields = _parse_field_selector(query.get("fieldSelector", ""))
+        try:
+            self._labels = parse(query.get("labelSelector", ""))
+        except SelectorError as error:
+            raise api_errors.ApiError(400, "BadRequest", f"unable to parse requirement: {error}") from error
 
-    def has(self, content: Json | None) -> bool:
-        """Say whether an object belongs to it."""
+    def matches(self, content: Json | None) -> bool:
+        """Return whether an object is selected."""
         if content is None:
             return False
         metadata = content["metadata"]
@@ -31,38 +34,37 @@ class Selection:
         return self._labels.matches(metadata.get("labels") or {})
 
 
-class Reading:
-    """Gets and lists."""
+class ObjectReader:
+    """Serves get and list requests from the storage."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
         self._pages: dict[str, tuple[int, list[Json]]] = {}
-        """What is still to come of lists that are being turned, by their continue tokens."""
+        """The remaining items of paged lists, by continue token."""
 
-    def get(self, place: Place) -> Json:
-        """Read an object, or its scale."""
-        found = self._shelf.get(place.kind.resource, place.key)
-        if found is None:
-            raise api_errors.not_found(place.kind, place.name)
-        return scale.show(place.kind, found) if place.subresource == "scale" else served(place.kind, found)
+    def get(self, path: ResourcePath) -> Json:
+        """Return an object, or its scale subresource."""
+        content = self._storage.get(path.kind.resource, path.key)
+        if content is None:
+            raise api_errors.not_found(path.kind, path.name)
+        return scale.show(path.kind, content) if path.subresource == "scale" else as_version(path.kind, content)
 
-    def list(self, place: Place, query: Mapping[str, str]) -> Json:
-        """Read a collection, or the next page of one."""
-        token = query.get("continue", "")
+    def list(self, path: ResourcePath, query: Mapping[str, str]) -> Json:
+        """Return a collection, or the next page of one."""
+        kind, token = path.kind, query.get("continue", "")
         if token:
             if token not in self._pages:
-                raise api_errors.continue_too_old()
+                raise api_errors.continue_expired()
             version, items = self._pages.pop(token)
         else:
-            selection = Selection(place, query)
-            version = self._shelf.version
-            items = [served(place.kind, one) for one in self._shelf.all(place.kind.resource) if selection.has(one)]
+            selection = Selection(path, query)
+            version = self._storage.version
+            items = [as_version(kind, one) for one in self._storage.list(kind.resource) if selection.matches(one)]
         size = int(query.get("limit") or 0) or len(items)
         metadata: dict[str, Any] = {"resourceVersion": str(version)}
         if len(items) > size:
             metadata |= {"continue": uuid.uuid4().hex, "remainingItemCount": len(items) - size}
             self._pages[metadata["continue"]] = version, items[size:]
-        kind = place.kind
         return {
             "apiVersion": kind.api_version,
             "kind": f"{kind.kind}List",
@@ -70,28 +72,21 @@ class Reading:
             "items": items[:size],
         }
 
-    def forget_pages(self) -> None:
-        """Let no list be turned any further."""
+    def expire_pages(self) -> None:
+        """Invalidate every continue token."""
         self._pages.clear()
 
 
-def served(kind: Kind, content: Json) -> Json:
-    """Show an object in the version in which it was asked for."""
+def as_version(kind: Kind, content: Json) -> Json:
+    """Return an object with the apiVersion of the request."""
     return content if content.get("apiVersion") == kind.api_version else {**content, "apiVersion": kind.api_version}
 
 
-def _fields(text: str) -> list[tuple[str, str]]:
-    chosen = []
-    for one in filter(None, text.split(",")):
-        field, _, value = one.replace("==", "=").partition("=")
+def _parse_field_selector(text: str) -> list[tuple[str, str]]:
+    fields = []
+    for requirement in filter(None, text.split(",")):
+        field, _, value = requirement.replace("==", "=").partition("=")
         if field not in {"metadata.name", "metadata.namespace"}:
-            raise api_errors.Refused(400, "BadRequest", f"field label not supported: {field}")
-        chosen.append((field.removeprefix("metadata."), value))
-    return chosen
-
-
-def _labels(text: str) -> Selector:
-    try:
-        return parse(text)
-    except SelectorError as error:
-        raise api_errors.Refused(400, "BadRequest", f"unable to parse requirement: {error}") from error
+            raise api_errors.ApiError(400, "BadRequest", f"field label not supported: {field}")
+        fields.append((field.removeprefix("metadata."), value))
+    return fields

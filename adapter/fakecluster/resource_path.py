@@ -1,18 +1,18 @@
-"""What a path names: a kind, and in it a collection, an object or a subresource."""
+"""Parsing of request paths into kind, namespace, name and subresource."""
 
 from typing import NamedTuple
 
-from adapter.fakecluster.api_errors import no_such_path
+from adapter.fakecluster.api_errors import unknown_resource
 from adapter.fakecluster.kinds import Kind, Kinds
 
 
-class Place(NamedTuple):
-    """Where a request goes."""
+class ResourcePath(NamedTuple):
+    """The collection, object or subresource that a request addresses."""
 
     kind: Kind
     namespace: str
-    name: str
-    subresource: str
+    name: str = ""
+    subresource: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -20,33 +20,27 @@ class Place(NamedTuple):
         return self.namespace, self.name
 
 
-def find_place(path: str, kinds: Kinds) -> Place:
-    """Make sense of a path such as ``/apis/apps/v1/namespaces/shop/deployments/web/scale``, or refuse it."""
-    group, version, rest = _split(path)
+def parse_path(path: str, kinds: Kinds) -> ResourcePath:
+    """Parse a path such as ``/apis/apps/v1/namespaces/shop/deployments/web/scale``; raise 404 if it is not served."""
+    match path.strip("/").split("/"):
+        case ["api", version, *rest]:
+            group = ""
+        case ["apis", group, version, *rest]:
+            pass
+        case _:
+            raise unknown_resource()
     namespace = ""
     if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in {"status", "finalize"}:
         namespace, rest = rest[1], rest[2:]
     kind = kinds.find(group, version, rest[0]) if 0 < len(rest) < 4 else None
     name, subresource = (*rest[1:], "", "")[:2]
-    if kind is None or not _exists(Place(kind, namespace, name, subresource)):
-        raise no_such_path()
-    return Place(kind, namespace, name, subresource)
+    if kind is None or not _is_served(ResourcePath(kind, namespace, name, subresource)):
+        raise unknown_resource()
+    return ResourcePath(kind, namespace, name, subresource)
 
 
-def _exists(place: Place) -> bool:
-    if place.subresource == "status" and not place.kind.has_status:
+def _is_served(path: ResourcePath) -> bool:
+    kind = path.kind
+    if not {"": True, "status": kind.has_status, "scale": kind.scale is not None}.get(path.subresource, False):
         return False
-    if place.subresource == "scale" and place.kind.scale is None:
-        return False
-    if place.subresource not in {"", "status", "scale"}:
-        return False
-    return place.kind.namespaced is bool(place.namespace) or not place.name
-
-
-def _split(path: str) -> tuple[str, str, list[str]]:
-    words = path.strip("/").split("/")
-    if words[0] == "api" and len(words) > 1:
-        return "", words[1], words[2:]
-    if words[0] == "apis" and len(words) > 2:
-        return words[1], words[2], words[3:]
-    raise no_such_path()
+    return kind.namespaced is bool(path.namespace) or not path.name

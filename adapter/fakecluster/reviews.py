@@ -1,4 +1,4 @@
-"""Who a token belongs to and who may do what, answered from a table."""
+"""TokenReview and SubjectAccessReview requests, answered from a table of tokens and a function."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,27 +8,27 @@ from adapter.fakecluster.kinds import Json
 
 @dataclass
 class Reviews:
-    """Whom the cluster knows."""
+    """The users and permissions of the cluster."""
 
     tokens: dict[str, Json] = field(default_factory=dict)
-    """Who each good token belongs to, as a TokenReview says it."""
+    """The user of each valid token, as in the status of a TokenReview."""
 
-    allows: Callable[[Json], bool] = lambda _spec: False
-    """Whether a SubjectAccessReview's spec is allowed."""
+    authorize: Callable[[Json], bool] = lambda _spec: False
+    """Decides whether the spec of a SubjectAccessReview is allowed."""
 
-    reviewed: list[Json] = field(default_factory=list)
-    """Every review that was asked for, newest last."""
+    requests: list[Json] = field(default_factory=list)
+    """Every review that was requested, oldest first."""
 
-    def answer(self, path: str, body: Json) -> Json | None:
-        """Answer a review; None: the path is no review's."""
+    def handle(self, path: str, body: Json) -> Json | None:
+        """Return the response to a review; None if the path is not a review."""
         match path:
             case "/apis/authentication.k8s.io/v1/tokenreviews":
-                self.reviewed.append(body)
+                self.requests.append(body)
                 user = self.tokens.get(body["spec"]["token"])
                 unknown: Json = {"user": {}, "error": "invalid bearer token"}
                 return {**body, "status": {"authenticated": True, "user": user} if user else unknown}
             case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
-                self.reviewed.append(body)
-                return {**body, "status": {"allowed": self.allows(body["spec"])}}
+                self.requests.append(body)
+                return {**body, "status": {"allowed": self.authorize(body["spec"])}}
             case _:
                 return None

@@ -1,4 +1,4 @@
-"""The scale subresource: an object shown as a Scale, and a Scale applied to an object."""
+"""The scale subresource: the Scale of an object, and a Scale applied to an object."""
 
 import copy
 from typing import Any
@@ -10,64 +10,65 @@ from autoscaler.types.observation import ScaleTarget
 
 
 def show(kind: Kind, content: Json) -> Json:
-    """Make the Scale of an object; zeros are left out of it, as Go does."""
+    """Return the Scale of an object; zero replicas are omitted, as in Go's encoding."""
     paths = _paths(kind)
-    replicas = _at(content, paths.spec_replicas)
+    replicas = get_field(content, paths.spec_replicas)
     if replicas is None:
         problem = f'the spec replicas field "{paths.spec_replicas}" does not exist'
-        raise api_errors.Refused(500, "InternalError", f"Internal error occurred: {problem}")
+        raise api_errors.ApiError(500, "InternalError", f"Internal error occurred: {problem}")
     selector = _selector(kind, content)
-    status: Json = {"replicas": _at(content, paths.status_replicas) or 0}
-    keep = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status: Json = {"replicas": get_field(content, paths.status_replicas) or 0}
+    fields = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
-        "metadata": {key: content["metadata"][key] for key in keep if key in content["metadata"]},
+        "metadata": {key: content["metadata"][key] for key in fields if key in content["metadata"]},
         "spec": {"replicas": replicas} if replicas else {},
         "status": {**status, **({"selector": selector} if selector else {})},
     }
 
 
 def apply(kind: Kind, content: Json, scale: Json) -> Json:
-    """Write a Scale's replicas into an object."""
+    """Return a copy of the object with the replicas of the Scale."""
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or replicas < 0:
         problem = f"spec.replicas: Invalid value: {replicas}: must be greater than or equal to 0"
-        raise api_errors.Refused(
-            422, "Invalid", f'Scale.autoscaling "{content["metadata"]["name"]}" is invalid: {problem}'
-        )
+        message = f'Scale.autoscaling "{content["metadata"]["name"]}" is invalid: {problem}'
+        raise api_errors.ApiError(422, "Invalid", message)
     changed = copy.deepcopy(content)
-    *way, last = _steps(_paths(kind).spec_replicas)
-    place: Any = changed
-    for step in way:
-        place = place.setdefault(step, {})
-    place[last] = replicas
+    set_field(changed, _paths(kind).spec_replicas, replicas)
     return changed
+
+
+def get_field(content: Json, path: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the value at a path such as ``.spec.replicas``; None if it does not exist."""
+    value: Any = content
+    for key in path.removeprefix(".").split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def set_field(content: Json, path: str, value: int) -> None:
+    """Set the value at a path such as ``.spec.replicas``."""
+    *parents, last = path.removeprefix(".").split(".")
+    target: Any = content
+    for key in parents:
+        target = target.setdefault(key, {})
+    target[last] = value
 
 
 def _selector(kind: Kind, content: Json) -> str:
     paths = _paths(kind)
     if kind.is_custom:
-        found = _at(content, paths.selector) if paths.selector else None
-        return found if isinstance(found, str) else ""
-    if kind.resource == ("", "replicationcontrollers"):  # the one kind whose selector is nothing but labels
+        selector = get_field(content, paths.selector) if paths.selector else None
+        return selector if isinstance(selector, str) else ""
+    if kind.resource == ("", "replicationcontrollers"):  # its selector is a map of labels, not a LabelSelector
         content = {**content, "spec": {**content["spec"], "selector": {"matchLabels": content["spec"]["selector"]}}}
-    seen = built_in_scale(content).scale
-    return seen.selector if isinstance(seen, ScaleTarget) else ""
+    target = built_in_scale(content).scale
+    return target.selector if isinstance(target, ScaleTarget) else ""
 
 
 def _paths(kind: Kind) -> ScalePaths:
     if kind.scale is None:
-        raise api_errors.no_such_path()
+        raise api_errors.unknown_resource()
     return kind.scale
-
-
-def _at(content: Json, path: str) -> Any:  # noqa: ANN401 - whatever the object holds there
-    found: Any = content
-    for step in _steps(path):
-        found = found.get(step) if isinstance(found, dict) else None
-    return found
-
-
-def _steps(path: str) -> list[str]:
-    return path.removeprefix(".").split(".")

@@ -1,6 +1,6 @@
-"""What a custom kind's schema does to its objects: unknown fields go, defaults come, and the rest must fit.
+"""Structural schemas of custom resources: pruning of unknown fields, defaulting, validation.
 
-As much of OpenAPI as structural schemas are made of. Rules in CEL are not understood and hold for everything.
+CEL validation rules are ignored.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from adapter.fakecluster.kinds import Json
 
-_ALWAYS: Final = ("apiVersion", "kind", "metadata")
+_OBJECT_FIELDS: Final = ("apiVersion", "kind", "metadata")
 _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
     "object": dict,
     "array": list,
@@ -21,30 +21,30 @@ _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
 
 
 def prune_and_default(schema: Json, content: Any, *, root: bool = True) -> None:  # noqa: ANN401 - JSON
-    """Make of an object what is stored of it."""
+    """Remove unknown fields and set defaults, in place."""
     if isinstance(content, dict):
-        _complete(schema, content, root=root)
+        _prune_and_default_object(schema, content, root=root)
     elif isinstance(content, list):
         for item in content:
             prune_and_default(schema.get("items") or {}, item, root=False)
 
 
-def _complete(schema: Json, content: Json, *, root: bool) -> None:
+def _prune_and_default_object(schema: Json, content: Json, *, root: bool) -> None:
     properties = schema.get("properties") or {}
-    free = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
+    accepts_any = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
     for key in tuple(content):
-        known = key in properties or (root and key in _ALWAYS) or free
+        known = key in properties or (root and key in _OBJECT_FIELDS) or accepts_any
         if not known or (content[key] is None and not properties.get(key, {}).get("nullable")):
             del content[key]
     for key, inner in properties.items():
         if key not in content and "default" in inner:
             content[key] = inner["default"]
-        if key in content and not (root and key in _ALWAYS):
+        if key in content and not (root and key in _OBJECT_FIELDS):
             prune_and_default(inner, content[key], root=False)
 
 
 def problems(schema: Json, content: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401 - JSON
-    """List what does not fit."""
+    """Yield the validation errors of an object."""
     if content is None and schema.get("nullable"):
         return
     yield from _type_problems(schema, content, path)
@@ -54,7 +54,7 @@ def problems(schema: Json, content: Any, path: str = "") -> Iterator[str]:  # no
         case list():
             yield from _list_problems(schema, content, path)
         case str():
-            yield from _text_problems(schema, content, path)
+            yield from _string_problems(schema, content, path)
         case bool():
             pass
         case int() | float():
@@ -64,12 +64,12 @@ def problems(schema: Json, content: Any, path: str = "") -> Iterator[str]:  # no
 
 
 def _type_problems(schema: Json, content: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - JSON
-    wanted = schema.get("type")
-    if wanted and not isinstance(content, _TYPES[wanted]):
-        yield f'{path}: Invalid value: "{type(content).__name__}": {path} in body must be of type {wanted}'
+    expected = schema.get("type")
+    if expected and not isinstance(content, _TYPES[expected]):
+        yield f'{path}: Invalid value: "{type(content).__name__}": {path} in body must be of type {expected}'
     if "enum" in schema and content not in schema["enum"]:
-        listed = ", ".join(f'"{one}"' for one in schema["enum"])
-        yield f'{path}: Unsupported value: "{content}": supported values: {listed}'
+        supported = ", ".join(f'"{value}"' for value in schema["enum"])
+        yield f'{path}: Unsupported value: "{content}": supported values: {supported}'
 
 
 def _object_problems(schema: Json, content: Json, path: str) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _object_problems(schema: Json, content: Json, path: str) -> Iterator[str]:
     more = schema.get("additionalProperties")
     for key, value in content.items():
         inner = properties.get(key, more)
-        if isinstance(inner, dict) and not (not path and key in _ALWAYS):
+        if isinstance(inner, dict) and not (not path and key in _OBJECT_FIELDS):
             yield from problems(inner, value, _join(path, key))
 
 
@@ -93,7 +93,7 @@ def _list_problems(schema: Json, content: list[Any], path: str) -> Iterator[str]
         yield from problems(schema.get("items") or {}, item, f"{path}[{index}]")
 
 
-def _text_problems(schema: Json, content: str, path: str) -> Iterator[str]:
+def _string_problems(schema: Json, content: str, path: str) -> Iterator[str]:
     if len(content) < schema.get("minLength", 0):
         yield f'{path}: Invalid value: "{content}": should be at least {schema["minLength"]} chars long'
     if len(content) > schema.get("maxLength", len(content)):

@@ -1,4 +1,4 @@
-"""HTTP in, HTTP out: which part of the cluster in memory answers a request."""
+"""The HTTP handler: routes each request to reviews, metrics APIs, discovery, reads, writes or watch."""
 
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
@@ -6,25 +6,25 @@ from typing import Final
 
 from aiohttp import web
 
-from adapter.fakecluster.api_errors import Refused
+from adapter.fakecluster.api_errors import ApiError
 from adapter.fakecluster.discovery import discover
-from adapter.fakecluster.fault_injection import Weather
+from adapter.fakecluster.fault_injection import FaultInjection
 from adapter.fakecluster.kinds import Json, Kinds
 from adapter.fakecluster.metrics_apis import Metrics
-from adapter.fakecluster.reads import Reading
-from adapter.fakecluster.resource_path import Place, find_place
+from adapter.fakecluster.reads import ObjectReader
+from adapter.fakecluster.resource_path import ResourcePath, parse_path
 from adapter.fakecluster.reviews import Reviews
-from adapter.fakecluster.storage import Shelf
+from adapter.fakecluster.storage import Storage
 from adapter.fakecluster.watch import watch
-from adapter.fakecluster.writes import Writing
+from adapter.fakecluster.writes import ObjectWriter
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _MERGE_PATCH: Final = "application/merge-patch+json"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request that came, as a role would describe it."""
+class ReceivedRequest:
+    """A request, with its verb as in an RBAC rule."""
 
     verb: str
     path: str
@@ -33,91 +33,88 @@ class Asked:
 
 @dataclass
 class ApiServer:
-    """Everything that can answer."""
+    """The handler and the parts of the cluster that it routes to."""
 
-    shelf: Shelf
+    storage: Storage
     kinds: Kinds
-    reading: Reading
-    writing: Writing
+    reader: ObjectReader
+    writer: ObjectWriter
     reviews: Reviews
     metrics: Metrics
-    weather: Weather
-    asked: list[Asked] = field(default_factory=list)
+    faults: FaultInjection
+    requests: list[ReceivedRequest] = field(default_factory=list)
 
     def application(self) -> web.Application:
-        """Make what a listener serves."""
+        """Return the aiohttp application."""
         application = web.Application(client_max_size=16 * 2**20)
-        application.router.add_route("*", "/{path:.*}", self.answer)
+        application.router.add_route("*", "/{path:.*}", self.handle)
         return application
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Answer any request."""
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Respond to a request; an ApiError becomes a Status."""
         try:
-            return await self._answer(request)
-        except Refused as refused:
-            retry = {} if refused.retry_after is None else {"Retry-After": str(refused.retry_after)}
-            return web.json_response(refused.status(), status=refused.code, headers=retry)
+            return await self._route(request)
+        except ApiError as error:
+            headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+            return web.json_response(error.status(), status=error.code, headers=headers)
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
-        path, query = request.path, dict(request.query)
+    async def _route(self, request: web.Request) -> web.StreamResponse:
+        url, query = request.path, dict(request.query)
         body: Json = await request.json() if request.can_read_body else {}
-        place = self._place(path)
-        verb = _VERBS.get(request.method) or _reads(place, query)
-        self.asked.append(Asked(verb, path, query))
-        await self.weather.let_through(verb, path, _resource(place, path))
-        if request.method == "POST" and (reviewed := self.reviews.answer(path, body)) is not None:
-            return web.json_response(reviewed, status=201)
+        path: ResourcePath | None = None
+        with suppress(ApiError):  # the path may belong to reviews, metrics or discovery
+            path = parse_path(url, self.kinds)
+        verb = _VERBS.get(request.method) or _read_verb(path, query)
+        self.requests.append(ReceivedRequest(verb, url, query))
+        await self.faults.inject(verb, url, _rbac_resource(path, url))
+        if request.method == "POST" and (review := self.reviews.handle(url, body)) is not None:
+            return web.json_response(review, status=201)
         if request.method == "GET":
-            found = self.metrics.answer(path, query) or discover(path, self.kinds, self.metrics.groups())
-            if found is not None:
-                return web.json_response(found)
-        place = place or find_place(path, self.kinds)
+            content = self.metrics.handle(url, query) or discover(url, self.kinds, self.metrics.groups())
+            if content is not None:
+                return web.json_response(content)
+        path = path or parse_path(url, self.kinds)
         if verb == "watch":
-            return await self._watch(request, place, query)
-        return self._do(verb, place, query, body, request.content_type)
+            return await self._watch(request, path, query)
+        return self._respond(verb, path, query, body, request.content_type)
 
-    def _do(self, verb: str, place: Place, query: dict[str, str], body: Json, content_type: str) -> web.Response:
+    def _respond(
+        self, verb: str, path: ResourcePath, query: dict[str, str], body: Json, content_type: str
+    ) -> web.Response:
         match verb:
             case "list":
-                return web.json_response(self.reading.list(place, query))
+                return web.json_response(self.reader.list(path, query))
             case "get":
-                return web.json_response(self.reading.get(place))
+                return web.json_response(self.reader.get(path))
             case "create":
-                return web.json_response(self.writing.create(place, body), status=201)
+                return web.json_response(self.writer.create(path, body), status=201)
             case "update":
-                return web.json_response(self.writing.replace(place, body))
+                return web.json_response(self.writer.replace(path, body))
             case "delete":
-                return web.json_response(self.writing.delete(place))
+                return web.json_response(self.writer.delete(path))
             case _ if content_type != _MERGE_PATCH:
-                raise Refused(
-                    415, "UnsupportedMediaType", f"the body of the request was in an unknown format - {content_type}"
-                )
+                message = f"the body of the request was in an unknown format - {content_type}"
+                raise ApiError(415, "UnsupportedMediaType", message)
             case _:
-                return web.json_response(self.writing.patch(place, body))
+                return web.json_response(self.writer.patch(path, body))
 
-    async def _watch(self, request: web.Request, place: Place, query: dict[str, str]) -> web.StreamResponse:
+    async def _watch(self, request: web.Request, path: ResourcePath, query: dict[str, str]) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        async with aclosing(watch(self.shelf, place, query)) as lines:
+        async with aclosing(watch(self.storage, path, query)) as lines:
             await response.prepare(request)
-            with suppress(ConnectionResetError):  # whoever listened has left
+            with suppress(ConnectionResetError):  # the client disconnected
                 async for line in lines:
                     await response.write(line)
         return response
 
-    def _place(self, path: str) -> Place | None:
-        try:
-            return find_place(path, self.kinds)
-        except Refused:
-            return None
 
-
-def _reads(place: Place | None, query: dict[str, str]) -> str:
-    if place is None or place.name:
+def _read_verb(path: ResourcePath | None, query: dict[str, str]) -> str:
+    if path is None or path.name:
         return "get"
     return "watch" if query.get("watch") in {"1", "true"} else "list"
 
 
-def _resource(place: Place | None, path: str) -> str:
-    if place is None:
-        return path
-    return f"{place.kind.plural}/{place.subresource}" if place.subresource else place.kind.plural
+def _rbac_resource(path: ResourcePath | None, url: str) -> str:
+    if path is None:
+        return url
+    return f"{path.kind.plural}/{path.subresource}" if path.subresource else path.kind.plural

@@ -1,4 +1,4 @@
-"""Watches: what happened since a version, and then what happens, line by line until the time is over."""
+"""Watch requests: past writes since a resource version, then live writes until the timeout, as JSON lines."""
 
 import asyncio
 import json
@@ -7,88 +7,79 @@ from typing import Final
 
 from adapter.fakecluster import api_errors
 from adapter.fakecluster.kinds import Json, Kind
-from adapter.fakecluster.reads import Selection, served
-from adapter.fakecluster.resource_path import Place
-from adapter.fakecluster.storage import Shelf, Subscription, Write
+from adapter.fakecluster.reads import Selection, as_version
+from adapter.fakecluster.resource_path import ResourcePath
+from adapter.fakecluster.storage import Storage, Subscription, Write
 
-_BOOKMARK_EVERY: Final = 60.0
-_DEFAULT_LENGTH: Final = 1800.0
+_BOOKMARK_INTERVAL: Final = 60.0
+_DEFAULT_TIMEOUT: Final = 1800.0
 
 
-async def watch(shelf: Shelf, place: Place, query: Mapping[str, str]) -> AsyncGenerator[bytes]:
+async def watch(storage: Storage, path: ResourcePath, query: Mapping[str, str]) -> AsyncGenerator[bytes]:
     """Yield the lines of a watch."""
-    selection, since = Selection(place, query), _since(query)
-    subscription = shelf.subscribe(place.kind.resource)
+    kind, selection, since = path.kind, Selection(path, query), _parse_version(query)
+    subscription = storage.subscribe(kind.resource)
     try:
+        if since is not None and since < storage.oldest:
+            yield _encode("ERROR", api_errors.resource_version_expired(since, storage.oldest).status())
+            return
         if since is None:
-            past = [_line("ADDED", place.kind, one) for one in shelf.all(place.kind.resource) if selection.has(one)]
-        elif since < shelf.oldest:
-            past = [_encoded("ERROR", api_errors.too_old(since, shelf.oldest).status())]
+            past = [_event("ADDED", kind, one) for one in storage.list(kind.resource) if selection.matches(one)]
         else:
-            writes = (write for write in shelf.since(since) if write.resource == place.kind.resource)
-            past = [line for write in writes if (line := _told(write, place.kind, selection))]
+            writes = (write for write in storage.since(since) if write.resource == kind.resource)
+            past = [line for write in writes if (line := _event_for(write, kind, selection))]
         for line in past:
             yield line
-        if since is not None and since < shelf.oldest:
-            return
-        async for line in _live(shelf, subscription, place.kind, selection, query):
+        async for line in _live(storage, subscription, kind, selection, query):
             yield line
     finally:
-        shelf.unsubscribe(subscription)
+        storage.unsubscribe(subscription)
 
 
 async def _live(
-    shelf: Shelf, subscription: Subscription, kind: Kind, selection: Selection, query: Mapping[str, str]
+    storage: Storage, subscription: Subscription, kind: Kind, selection: Selection, query: Mapping[str, str]
 ) -> AsyncGenerator[bytes]:
     loop = asyncio.get_running_loop()
-    end = loop.time() + float(query.get("timeoutSeconds") or _DEFAULT_LENGTH)
-    marks = query.get("allowWatchBookmarks") in {"true", "1"}
-    while (left := end - loop.time()) > 0:
+    end = loop.time() + float(query.get("timeoutSeconds") or _DEFAULT_TIMEOUT)
+    has_bookmarks = query.get("allowWatchBookmarks") in {"true", "1"}
+    while (remaining := end - loop.time()) > 0:
         try:
-            async with asyncio.timeout(min(left, _BOOKMARK_EVERY)):
+            async with asyncio.timeout(min(remaining, _BOOKMARK_INTERVAL)):
                 write = await subscription.writes.get()
         except TimeoutError:
-            if marks:
-                yield _bookmark(kind, shelf.version)
+            if has_bookmarks:
+                metadata = {"resourceVersion": str(storage.version)}
+                yield _encode("BOOKMARK", {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata})
             continue
         if write is None:
             return
-        if write.after is None and write.before is None:  # somebody asked for a bookmark
-            if marks:
-                yield _bookmark(kind, shelf.version)
-        elif line := _told(write, kind, selection):
+        if line := _event_for(write, kind, selection):
             yield line
 
 
-def _since(query: Mapping[str, str]) -> int | None:
+def _parse_version(query: Mapping[str, str]) -> int | None:
     version = query.get("resourceVersion", "")
     if version in {"", "0"}:
         return None
     if not version.isdigit():
-        raise api_errors.Refused(400, "BadRequest", f"Invalid value: {json.dumps(version)}: not a resource version")
+        raise api_errors.ApiError(400, "BadRequest", f"Invalid value: {json.dumps(version)}: not a resource version")
     return int(version)
 
 
-def _told(write: Write, kind: Kind, selection: Selection) -> bytes | None:
-    """Tell of a write as it looks to a selection: what no longer belongs to it is gone."""
-    was, has = selection.has(write.before), selection.has(write.after)
-    if write.after is not None and has:
-        return _line("MODIFIED" if was else "ADDED", kind, write.after)
-    if write.before is not None and was:
-        last = write.before
-        metadata = {**last["metadata"], "resourceVersion": str(write.version)}
-        return _line("DELETED", kind, {**last, "metadata": metadata})
+def _event_for(write: Write, kind: Kind, selection: Selection) -> bytes | None:
+    """Return the event for a write; an object that no longer matches the selection is reported as deleted."""
+    matched, matches = selection.matches(write.before), selection.matches(write.after)
+    if write.after is not None and matches:
+        return _event("MODIFIED" if matched else "ADDED", kind, write.after)
+    if write.before is not None and matched:
+        metadata = {**write.before["metadata"], "resourceVersion": str(write.version)}
+        return _event("DELETED", kind, {**write.before, "metadata": metadata})
     return None
 
 
-def _line(happened: str, kind: Kind, content: Json) -> bytes:
-    return _encoded(happened, served(kind, content))
+def _event(event_type: str, kind: Kind, content: Json) -> bytes:
+    return _encode(event_type, as_version(kind, content))
 
 
-def _bookmark(kind: Kind, version: int) -> bytes:
-    content = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": {"resourceVersion": str(version)}}
-    return _encoded("BOOKMARK", content)
-
-
-def _encoded(happened: str, content: Json) -> bytes:
-    return json.dumps({"type": happened, "object": content}).encode() + b"\n"
+def _encode(event_type: str, content: Json) -> bytes:
+    return json.dumps({"type": event_type, "object": content}).encode() + b"\n"

@@ -1,102 +1,98 @@
-"""What makes a number of replicas come true: a tiny controller manager and kubelet in one.
+"""A minimal controller manager and kubelet: pods and status follow the replicas of a workload.
 
-Deployments, StatefulSets and ReplicaSets get pods that are running and ready, and a status that counts them; custom
-targets get the status that they asked for. It can be switched off, and then nothing that is asked for happens.
+Deployments, StatefulSets and ReplicaSets get running, ready pods and a status that counts them. Other kinds with a
+scale subresource get their status replicas set.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 from adapter.fakecluster.kinds import Json, Kind, Kinds
-from adapter.fakecluster.resource_path import Place
-from adapter.fakecluster.storage import Shelf, Write
-from adapter.fakecluster.writes import Writing
-from autoscaler.wire import print_time
+from adapter.fakecluster.resource_path import ResourcePath
+from adapter.fakecluster.scale import get_field, set_field
+from adapter.fakecluster.storage import Storage, Write
+from adapter.fakecluster.writes import ObjectWriter
+from autoscaler.wire import format_rfc3339
 
 PODS: Final = Kind("", "v1", "pods", "Pod", has_status=True)
 
 
-class Workloads:
-    """Follows every workload. Run it beside the cluster."""
+class WorkloadController:
+    """Reconciles every object with a scale subresource whenever it changes."""
 
-    def __init__(self, shelf: Shelf, kinds: Kinds, writing: Writing, clock: Callable[[], datetime]) -> None:
-        self._shelf = shelf
+    def __init__(self, storage: Storage, kinds: Kinds, writer: ObjectWriter, clock: Callable[[], datetime]) -> None:
+        self._storage = storage
         self._kinds = kinds
-        self._writing = writing
+        self._writer = writer
         self._clock = clock
-        self._is_on = True
-        self._subscription = shelf.subscribe()  # from now on, so that nothing is missed before it runs
-        self.pods_become_ready = True
-        """Whether new pods are ready at once; if not, a test makes them so."""
+        self._is_paused = False
+        self._subscription = storage.subscribe()  # before run(), so that no write is missed
+        self.new_pods_are_ready = True
 
-    def switch_off(self) -> None:
-        """Let nothing follow from what is asked for."""
-        self._is_on = False
+    def pause(self) -> None:
+        """Stop reconciling."""
+        self._is_paused = True
 
-    def switch_on(self) -> None:
-        """Catch up, and go on."""
-        self._is_on = True
+    def resume(self) -> None:
+        """Reconcile all workloads, then continue with changes."""
+        self._is_paused = False
         for kind in tuple(self._kinds):
-            for thing in self._shelf.all(kind.resource):
-                self._follow(kind, thing)
+            for workload in self._storage.list(kind.resource):
+                self._reconcile(kind, workload)
 
     async def run(self) -> None:
-        """Follow what happens until cancelled."""
+        """Reconcile changed workloads until cancelled."""
         while True:
             write = await self._subscription.writes.get()
-            if write is not None and self._is_on:
-                self._hear(write)
+            if write is not None and not self._is_paused:
+                self._on_write(write)
 
-    def _hear(self, write: Write) -> None:
+    def _on_write(self, write: Write) -> None:
         kind = next((kind for kind in self._kinds if kind.resource == write.resource), None)
-        if kind is None or kind.scale is None:
+        workload = write.after or write.before
+        if kind is None or kind.scale is None or workload is None:
             return
-        thing = write.after or write.before
-        if thing is None:
-            return
-        metadata = thing["metadata"]
-        current = self._shelf.get(kind.resource, (metadata.get("namespace", ""), metadata["name"]))
+        metadata = workload["metadata"]
+        current = self._storage.get(kind.resource, (metadata.get("namespace", ""), metadata["name"]))
         if current is None:
-            self._populate(thing, 0)
+            self._set_pod_count(workload, 0)
         else:
-            self._follow(kind, current)
+            self._reconcile(kind, current)
 
-    def _follow(self, kind: Kind, thing: Json) -> None:
+    def _reconcile(self, kind: Kind, workload: Json) -> None:
         if kind.scale is None:
             return
-        wanted = _at(thing, kind.scale.spec_replicas)
-        if not isinstance(wanted, int):
+        replicas = get_field(workload, kind.scale.spec_replicas)
+        if not isinstance(replicas, int):
             return
+        metadata, patch = workload["metadata"], Json()
+        set_field(patch, kind.scale.status_replicas, replicas)
         if kind.group == "apps":
-            self._populate(thing, wanted)
-        status = _nested(kind.scale.status_replicas, wanted)
-        if kind.group == "apps":
-            status["status"] |= {
-                "observedGeneration": thing["metadata"].get("generation", 1),
-                "readyReplicas": wanted if self.pods_become_ready else 0,
-            }
-        metadata = thing["metadata"]
-        sub = "status" if kind.has_status else ""
-        self._writing.patch(Place(kind, metadata.get("namespace", ""), metadata["name"], sub), status)
+            self._set_pod_count(workload, replicas)
+            ready = replicas if self.new_pods_are_ready else 0
+            patch["status"] |= {"observedGeneration": metadata.get("generation", 1), "readyReplicas": ready}
+        subresource = "status" if kind.has_status else ""
+        self._writer.patch(ResourcePath(kind, metadata.get("namespace", ""), metadata["name"], subresource), patch)
 
-    def _populate(self, owner: Json, wanted: int) -> None:
-        """Make as many pods as are wanted, and take away the newest of those that are not."""
+    def _set_pod_count(self, owner: Json, replicas: int) -> None:
+        """Create missing pods, or delete the surplus ones with the highest numbers."""
         metadata = owner["metadata"]
-        mine = [pod for pod in self._shelf.all(("", "pods")) if _is_owned(pod, metadata["uid"])]
         namespace = metadata["namespace"]
-        for pod in mine[wanted:]:
-            self._writing.delete(Place(PODS, namespace, pod["metadata"]["name"], ""))
-        names = (name for name in _names(metadata["name"]) if self._shelf.get(PODS.resource, (namespace, name)) is None)
-        for _ in range(wanted - len(mine)):
-            self._writing.create(Place(PODS, namespace, "", ""), self._pod(owner, next(names)))
+        pods = [pod for pod in self._storage.list(PODS.resource) if _is_owned(pod, metadata["uid"])]
+        for pod in pods[replicas:]:
+            self._writer.delete(ResourcePath(PODS, namespace, pod["metadata"]["name"]))
+        names = (f"{metadata['name']}-{number:05}" for number in count())
+        unused = (name for name in names if self._storage.get(PODS.resource, (namespace, name)) is None)
+        for _ in range(replicas - len(pods)):
+            self._writer.create(ResourcePath(PODS, namespace), self._pod(owner, next(unused)))
 
     def _pod(self, owner: Json, name: str) -> Json:
         template = (owner.get("spec") or {}).get("template") or {}
         labels = (template.get("metadata") or {}).get("labels") or {}
-        now = print_time(self._clock())
-        ready = {"type": "Ready", "status": str(self.pods_become_ready), "lastTransitionTime": now}
+        now = format_rfc3339(self._clock())
+        ready = {"type": "Ready", "status": str(self.new_pods_are_ready), "lastTransitionTime": now}
         return {
             "metadata": {"name": name, "labels": labels, "ownerReferences": [{"uid": owner["metadata"]["uid"]}]},
             "spec": template.get("spec") or {"containers": [{"name": "it"}]},
@@ -104,23 +100,5 @@ class Workloads:
         }
 
 
-def _names(owner: str) -> Iterator[str]:
-    return (f"{owner}-{number:05}" for number in count())
-
-
 def _is_owned(pod: Json, uid: str) -> bool:
     return any(owner.get("uid") == uid for owner in pod["metadata"].get("ownerReferences") or ())
-
-
-def _at(content: Json, path: str) -> Any:  # noqa: ANN401 - whatever the object holds there
-    found: Any = content
-    for step in path.removeprefix(".").split("."):
-        found = found.get(step) if isinstance(found, dict) else None
-    return found
-
-
-def _nested(path: str, value: int) -> Json:
-    content: Any = value
-    for step in reversed(path.removeprefix(".").split(".")):
-        content = {step: content}
-    return dict(content)

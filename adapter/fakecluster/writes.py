@@ -1,4 +1,4 @@
-"""What becomes of an object that somebody sends: identity, versions, generations, subresources, merge patches."""
+"""Create, update, patch and delete requests: identity, resource versions, generations, subresources, merge patches."""
 
 import copy
 import uuid
@@ -7,161 +7,151 @@ from datetime import datetime
 from typing import Any, Final
 
 from adapter.fakecluster import api_errors, scale, schema
-from adapter.fakecluster.kinds import DEFINITIONS, Json, Kind, Kinds
-from adapter.fakecluster.resource_path import Place
-from adapter.fakecluster.storage import Shelf
-from autoscaler.wire import print_time
+from adapter.fakecluster.kinds import CRD_RESOURCE, Json, Kind, Kinds
+from adapter.fakecluster.resource_path import ResourcePath
+from adapter.fakecluster.storage import Storage
+from autoscaler.wire import format_rfc3339
 
-_OTHER_NAMESPACE: Final = "the namespace of the provided object does not match the namespace sent on the request"
-_OURS: Final = ("uid", "creationTimestamp", "generation")
-"""What only the server decides."""
+_NAMESPACE_MISMATCH: Final = "the namespace of the provided object does not match the namespace sent on the request"
+_SERVER_FIELDS: Final = ("uid", "creationTimestamp", "generation")
+"""Metadata that only the server sets."""
 
 
-class Writing:
-    """Creates, replaces, patches and deletes, as the API server does."""
+class ObjectWriter:
+    """Applies write requests to the storage, as kube-apiserver does."""
 
-    def __init__(self, shelf: Shelf, kinds: Kinds, clock: Callable[[], datetime]) -> None:
-        self._shelf = shelf
+    def __init__(self, storage: Storage, kinds: Kinds, clock: Callable[[], datetime]) -> None:
+        self._storage = storage
         self._kinds = kinds
         self._clock = clock
 
-    def create(self, place: Place, body: Json) -> Json:
+    def create(self, path: ResourcePath, body: Json) -> Json:
         """Create an object in a collection."""
-        kind, metadata = place.kind, body.setdefault("metadata", {})
+        kind, metadata = path.kind, body.setdefault("metadata", {})
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = metadata["generateName"] + uuid.uuid4().hex[:5]
         name = metadata.get("name", "")
         if not name:
             raise api_errors.invalid(kind, "", ["metadata.name: Required value: name or generateName is required"])
-        if metadata.get("namespace", place.namespace) != place.namespace:
-            raise api_errors.Refused(400, "BadRequest", _OTHER_NAMESPACE)
-        if self._shelf.get(kind.resource, (place.namespace, name)) is not None:
+        if metadata.get("namespace", path.namespace) != path.namespace:
+            raise api_errors.ApiError(400, "BadRequest", _NAMESPACE_MISMATCH)
+        if self._storage.get(kind.resource, (path.namespace, name)) is not None:
             raise api_errors.already_exists(kind, name)
         if metadata.get("resourceVersion"):
-            raise api_errors.Refused(500, "InternalError", "resourceVersion should not be set on objects to be created")
-        if kind.has_status and kind.resource != DEFINITIONS and kind.plural != "pods":
+            message = "resourceVersion should not be set on objects to be created"
+            raise api_errors.ApiError(500, "InternalError", message)
+        if kind.has_status and kind.resource != CRD_RESOURCE and kind.plural != "pods":
             body.pop("status", None)
-        metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": print_time(self._clock())}
-        if kind.counts_changes:
+        metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": format_rfc3339(self._clock())}
+        if kind.has_generation:
             metadata["generation"] = 1
-        return self._keep(Place(kind, place.namespace, name, ""), body)
+        return self._store(ResourcePath(kind, path.namespace, name), body)
 
-    def replace(self, place: Place, body: Json) -> Json:
-        """Write a whole object, its status, or its scale."""
-        found = self._shelf.get(place.kind.resource, place.key)
-        if found is None:
-            if place.kind.created_by_put and not place.subresource:
-                return self._create_by_put(place, body)
-            raise api_errors.not_found(place.kind, place.name)
-        self._check(place, body, found)
-        sent = body.get("metadata", {})
-        if place.kind.is_custom and not sent.get("resourceVersion") and place.subresource != "scale":
-            problem = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
-            raise api_errors.invalid(place.kind, place.name, [problem])
-        return self._update(place, found, body)
-
-    def _create_by_put(self, place: Place, body: Json) -> Json:
-        """Create what somebody wanted to replace, unless he meant a particular one; the version he knew is ignored."""
+    def replace(self, path: ResourcePath, body: Json) -> Json:
+        """Replace an object, its status, or its scale."""
+        stored = self._storage.get(path.kind.resource, path.key)
         metadata = body.setdefault("metadata", {})
-        if metadata.get("uid"):
-            raise api_errors.another_uid(place.kind, place.name, metadata["uid"], "")
-        metadata.pop("resourceVersion", None)
-        return self.create(place, body)
+        if stored is None:
+            if not path.kind.allow_create_on_update or path.subresource:
+                raise api_errors.not_found(path.kind, path.name)
+            if metadata.get("uid"):
+                raise api_errors.uid_mismatch(path.kind, path.name, metadata["uid"], "")
+            metadata.pop("resourceVersion", None)
+            return self.create(path, body)
+        self._check_preconditions(path, body, stored)
+        if path.kind.is_custom and not metadata.get("resourceVersion") and path.subresource != "scale":
+            problem = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+            raise api_errors.invalid(path.kind, path.name, [problem])
+        return self._update(path, stored, body)
 
-    def patch(self, place: Place, patch: Json) -> Json:
-        """Merge a patch into an object, its status, or its scale."""
-        found = self._shelf.get(place.kind.resource, place.key)
-        if found is None:
-            raise api_errors.not_found(place.kind, place.name)
-        sent, known = (patch.get("metadata") or {}).get("uid"), found["metadata"].get("uid")
-        if sent and sent != known:
-            raise api_errors.invalid(
-                place.kind, place.name, [f'metadata.uid: Invalid value: "{sent}": field is immutable']
-            )
-        self._check(place, patch, found)
-        shown = scale.show(place.kind, found) if place.subresource == "scale" else found
-        return self._update(place, found, merged(shown, patch))
+    def patch(self, path: ResourcePath, patch: Json) -> Json:
+        """Apply a merge patch to an object, its status, or its scale."""
+        stored = self._storage.get(path.kind.resource, path.key)
+        if stored is None:
+            raise api_errors.not_found(path.kind, path.name)
+        uid = (patch.get("metadata") or {}).get("uid")
+        if uid and uid != stored["metadata"].get("uid"):
+            problem = f'metadata.uid: Invalid value: "{uid}": field is immutable'
+            raise api_errors.invalid(path.kind, path.name, [problem])
+        self._check_preconditions(path, patch, stored)
+        current = scale.show(path.kind, stored) if path.subresource == "scale" else stored
+        return self._update(path, stored, merge_patch(current, patch))
 
-    def delete(self, place: Place) -> Json:
-        """Delete an object, and with a definition everything that it defined."""
-        last = self._shelf.remove(place.kind.resource, place.key)
+    def delete(self, path: ResourcePath) -> Json:
+        """Delete an object; deleting a CustomResourceDefinition deletes all objects of its kind."""
+        last = self._storage.remove(path.kind.resource, path.key)
         if last is None:
-            raise api_errors.not_found(place.kind, place.name)
-        if place.kind.resource == DEFINITIONS:
-            defined = (last["spec"]["group"], last["spec"]["names"]["plural"])
-            for thing in self._shelf.all(defined):
-                metadata = thing["metadata"]
-                self._shelf.remove(defined, (metadata.get("namespace", ""), metadata["name"]))
-            self._kinds.undefine(last)
+            raise api_errors.not_found(path.kind, path.name)
+        if path.kind.resource == CRD_RESOURCE:
+            resource = (last["spec"]["group"], last["spec"]["names"]["plural"])
+            for content in self._storage.list(resource):
+                metadata = content["metadata"]
+                self._storage.remove(resource, (metadata.get("namespace", ""), metadata["name"]))
+            self._kinds.remove_crd(last)
         return last
 
-    def _check(self, place: Place, body: Json, found: Json) -> None:
-        sent, known = body.get("metadata") or {}, found["metadata"]
+    def _check_preconditions(self, path: ResourcePath, body: Json, stored: Json) -> None:
+        sent, known = body.get("metadata") or {}, stored["metadata"]
         if sent.get("uid") and sent["uid"] != known.get("uid"):
-            raise api_errors.another_uid(place.kind, place.name, sent["uid"], known.get("uid", ""))
+            raise api_errors.uid_mismatch(path.kind, path.name, sent["uid"], known.get("uid", ""))
         if sent.get("resourceVersion") and sent["resourceVersion"] != known["resourceVersion"]:
-            raise api_errors.modified(place.kind, place.name)
+            raise api_errors.conflict(path.kind, path.name)
 
-    def _update(self, place: Place, found: Json, sent: Json) -> Json:
-        kind = place.kind
-        if place.subresource == "scale":
-            kept = self._keep(place, _counted(kind, scale.apply(kind, found, sent), found))
-            return scale.show(kind, kept)
-        if place.subresource == "status":
-            return self._keep(place, {**copy.deepcopy(found), "status": sent.get("status") or {}})
+    def _update(self, path: ResourcePath, stored: Json, sent: Json) -> Json:
+        kind = path.kind
+        if path.subresource == "scale":
+            scaled = self._store(path, _with_generation(kind, scale.apply(kind, stored, sent), stored))
+            return scale.show(kind, scaled)
+        if path.subresource == "status":
+            return self._store(path, {**copy.deepcopy(stored), "status": sent.get("status") or {}})
         new = copy.deepcopy(sent)
-        kept_metadata = {key: found["metadata"][key] for key in _OURS if key in found["metadata"]}
-        new["metadata"] = {**new.get("metadata", {}), **kept_metadata}
+        server_fields = {key: stored["metadata"][key] for key in _SERVER_FIELDS if key in stored["metadata"]}
+        new["metadata"] = {**new.get("metadata", {}), **server_fields}
         if kind.has_status:
             new.pop("status", None)
-            new |= {"status": found["status"]} if "status" in found else {}
-        return self._keep(place, _counted(kind, new, found))
+            new |= {"status": stored["status"]} if "status" in stored else {}
+        return self._store(path, _with_generation(kind, new, stored))
 
-    def _keep(self, place: Place, content: Json) -> Json:
-        kind = place.kind
+    def _store(self, path: ResourcePath, content: Json) -> Json:
+        kind = path.kind
         metadata = content["metadata"]
-        metadata["name"] = place.name
+        metadata["name"] = path.name
         if kind.namespaced:
-            metadata["namespace"] = place.namespace
+            metadata["namespace"] = path.namespace
         content |= {"apiVersion": kind.api_version, "kind": kind.kind}
-        _default(kind, content)
-        problems = list(schema.problems(kind.schema, content)) if kind.schema is not None else []
-        if problems:
-            raise api_errors.invalid(kind, place.name, problems)
-        if kind.resource == DEFINITIONS:
-            self._kinds.define(content)
+        if kind.schema is not None:
+            schema.prune_and_default(kind.schema, content)
+            if problems := list(schema.problems(kind.schema, content)):
+                raise api_errors.invalid(kind, path.name, problems)
+        elif kind.group == "apps" and kind.scale is not None:
+            content.setdefault("spec", {}).setdefault("replicas", 1)
+            content.setdefault("status", {})
+        if kind.resource == CRD_RESOURCE:
+            self._kinds.add_crd(content)
             established = [{"type": name, "status": "True"} for name in ("NamesAccepted", "Established")]
             content["status"] = {"conditions": established, "storedVersions": ["v1"]}
-        return self._shelf.put(kind.resource, place.key, content)
+        return self._storage.put(kind.resource, path.key, content)
 
 
-def merged(into: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON
-    """Merge a patch: what it does not name stays, what it calls null goes, lists are taken whole."""
+def merge_patch(target: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON
+    """Apply a JSON merge patch (RFC 7396)."""
     if not isinstance(patch, dict):
         return patch
-    kept = dict(into) if isinstance(into, dict) else {}
+    merged = dict(target) if isinstance(target, dict) else {}
     for key, value in patch.items():
         if value is None:
-            kept.pop(key, None)
+            merged.pop(key, None)
         else:
-            kept[key] = merged(kept.get(key), value)
-    return kept
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
 
 
-def _default(kind: Kind, content: Json) -> None:
-    if kind.schema is not None:
-        schema.prune_and_default(kind.schema, content)
-    elif kind.group == "apps" and kind.scale is not None:
-        content.setdefault("spec", {}).setdefault("replicas", 1)
-        content.setdefault("status", {})
-
-
-def _counted(kind: Kind, new: Json, old: Json) -> Json:
-    """Let the generation grow where something other than metadata and status changed."""
-    if kind.counts_changes and _asked(new) != _asked(old):
+def _with_generation(kind: Kind, new: Json, old: Json) -> Json:
+    """Increment the generation if anything but metadata and status changed."""
+    if kind.has_generation and _spec_fields(new) != _spec_fields(old):
         new["metadata"]["generation"] = old["metadata"].get("generation", 1) + 1
     return new
 
 
-def _asked(content: Json) -> Json:
+def _spec_fields(content: Json) -> Json:
     return {key: value for key, value in content.items() if key not in {"metadata", "status", "apiVersion", "kind"}}
