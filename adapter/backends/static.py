@@ -19,7 +19,7 @@ class StaticBackend:
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:  # noqa: ARG002 - always in time
         """Return the rule's own numbers."""
         now = self._clock()
-        return tuple(RawSample(series.value, now - series.age, series.labels) for series in query.numbers)
+        return tuple(RawSample(series.value, now - series.age, series.labels) for series in query.static_series)
 
     async def ping(self) -> None:
         """Return; there is nobody to ask."""

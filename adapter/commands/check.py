@@ -16,15 +16,15 @@ import yaml
 from adapter.backends.configuration import BackendEntry, price_per_day
 from adapter.commands.documents import Document, Finding, documents
 from adapter.commands.undefined_metrics import undefined
-from adapter.config import model
-from adapter.custom_resources.external_metric import rule_of
-from adapter.errors import ConfigInvalid
+from adapter.config import loading, model
+from adapter.custom_resources.external_metric import rule_from_object
+from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.prometheus_adapter import conversion
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.validation import prepared, problems, warnings
-from autoscaler.wire import DecodeError, Fault, decode_autoscaler
+from autoscaler.wire import DecodeError, FieldError, decode_autoscaler
 
 BAD: Final = 1
 NOTHING_TO_CHECK: Final = 2
@@ -49,7 +49,7 @@ def check(files: Sequence[Path], out: TextIO, *, form: str = "text") -> int:
         try:
             read += documents(file)
         except ConfigInvalid as error:
-            found += [Finding(str(file), problem) for problem in error.problems]
+            found += [Finding(str(file), message) for message in error.messages]
     backends = _backends(read)
     found += [finding for document in read for finding in _findings(document, backends)]
     found += undefined(read)
@@ -69,7 +69,7 @@ def _backends(read: Sequence[Document]) -> dict[str, BackendEntry]:
     found: dict[str, BackendEntry] = {}
     for content in (each for document in read for each in _configurations(document)):
         try:
-            found |= model.decode(content).backends
+            found |= loading.decode(content).backends
         except ConfigInvalid:
             continue  # what is wrong with it is told where it is checked
     return found
@@ -92,13 +92,13 @@ def _findings(document: Document, backends: Backends) -> Iterator[Finding]:
     try:
         yield from (Finding(document.where, text, is_problem=False) for text in examine(document.content, backends))
     except ConfigInvalid as error:
-        yield from (Finding(document.where, problem) for problem in error.problems)
+        yield from (Finding(document.where, message) for message in error.messages)
 
 
 def _configuration(content: Any, _: Backends) -> Iterator[str]:  # noqa: ANN401 - whatever stands in the file
     if isinstance(content, dict) and ("externalRules" in content or isinstance(content.get("rules"), dict)):
         return _prometheus_adapter(content)
-    return _prices(model.decode(content))
+    return _prices(loading.decode(content))
 
 
 def _prices(read: model.Config) -> Iterator[str]:
@@ -118,9 +118,9 @@ def _costs(dollars: float) -> str:
 
 def _prometheus_adapter(content: Mapping[str, Any]) -> Iterator[str]:
     """Check prometheus-adapter's own file for someone who moves over."""
-    found = conversion.read(yaml.safe_dump(dict(content))).findings
+    found = conversion.parse_file(yaml.safe_dump(dict(content))).notes
     yield from (f"{each.path}: {each.text}" for each in found if each.level != "error")
-    if wrong := [f"{each.path}: {each.text}" for each in found if each.level == "error"]:
+    if wrong := [Problem(each.path, each.text) for each in found if each.level == "error"]:
         raise ConfigInvalid(wrong)
 
 
@@ -130,7 +130,7 @@ def _config_map(content: Mapping[str, Any], backends: Backends) -> Iterator[str]
         try:
             yield from _configuration(inside, backends)
         except ConfigInvalid as error:
-            raise ConfigInvalid(f"data[{key}]: {problem}" for problem in error.problems) from None
+            raise ConfigInvalid(problem.below(f"data[{key}]") for problem in error.problems) from None
 
 
 def _inside(content: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -145,10 +145,10 @@ def _inside(content: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _external_metric(content: Mapping[str, Any], backends: Backends) -> Iterator[str]:
     """Check an object, by the configuration if that is at hand: it says what parameters there are."""
-    rule = rule_of(content, None)
+    rule = rule_from_object(content, None)
     entry = backends.get(rule.backend)
     if entry is not None:
-        rule = rule_of(content, backends)
+        rule = rule_from_object(content, backends)
     elif backends and rule.backend:
         yield f"spec.backend: no configuration in these files has a backend {rule.backend!r}"
     if (price := price_per_day(rule, entry)) is not None:
@@ -165,11 +165,16 @@ def _autoscaler(content: Mapping[str, Any], _: Backends) -> Iterator[str]:
     found = problems(prepared(filled, gates=gates), gates=gates, settings=settings)
     meant = {fault.meant for fault in faults}  # what is wrong with those follows from their not being there
     if faults or found:
-        raise ConfigInvalid([*map(str, faults), *(str(one) for one in found if one.path not in meant)])
+        raise ConfigInvalid(
+            [
+                *(Problem(fault.path, fault.advice) for fault in faults),
+                *(Problem(one.path, one.body) for one in found if one.path not in meant),
+            ]
+        )
     return (str(advice) for advice in warnings(decoded))
 
 
-def _decoded(content: Mapping[str, Any]) -> tuple[Autoscaler, tuple[Fault, ...]]:
+def _decoded(content: Mapping[str, Any]) -> tuple[Autoscaler, tuple[FieldError, ...]]:
     """Read an autoscaler, and say which fields it should not have: what is wrong with the others is told as well."""
     try:
         return decode_autoscaler(content, strict=True), ()
@@ -178,12 +183,14 @@ def _decoded(content: Mapping[str, Any]) -> tuple[Autoscaler, tuple[Fault, ...]]
     try:
         return decode_autoscaler(content), faults
     except DecodeError:
-        raise ConfigInvalid(map(str, faults)) from None
+        raise ConfigInvalid(Problem(fault.path, fault.advice) for fault in faults) from None
 
 
 def _native_autoscaler(content: Mapping[str, Any], backends: Backends) -> Iterator[str]:
     if content.get("apiVersion") != "autoscaling/v2":
-        raise ConfigInvalid([f"apiVersion: must be autoscaling/v2 to be checked, is {content.get('apiVersion')!r}"])
+        raise ConfigInvalid(
+            [Problem("apiVersion", "must be autoscaling/v2 to be checked", value=content.get("apiVersion"))]
+        )
     yield from _autoscaler(content, backends)
     for number, metric in enumerate(content["spec"].get("metrics") or ()):
         if (metric.get("external") or {}).get("fallback"):

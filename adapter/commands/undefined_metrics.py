@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from adapter.commands.documents import Document, Finding
-from adapter.config import model
-from adapter.custom_resources.external_metric import rule_of
-from adapter.errors import ConfigInvalid
+from adapter.config import loading
+from adapter.custom_resources.external_metric import rule_from_object
+from adapter.decoding.problem import ConfigInvalid
 from adapter.rules.rule import Rule
 from adapter.rules.rule_set import RuleSet
 
@@ -31,7 +31,7 @@ def _missing(document: Document, known: RuleSet) -> Iterator[Finding]:
         name = _name(metric)
         if not name or known.find(namespace, name) is not None:
             continue
-        near = ", ".join(map(repr, known.nearest(namespace, name)))
+        near = ", ".join(map(repr, known.similar_names(namespace, name)))
         hint = f"; did you mean {near}?" if near else ""
         told = f"no rule in these files defines {name!r} in namespace {namespace!r}{hint}"
         yield Finding(document.where, f"spec.metrics[{number}].external.metric.name: {told}", is_problem=False)
@@ -46,7 +46,7 @@ def _name(metric: Any) -> str:  # noqa: ANN401 - whatever stands in the file
 def _filed(content: object) -> tuple[Rule, ...] | None:
     """Give a configuration's rules; None if it makes no sense, or takes in a file that has more of them."""
     try:
-        decoded = model.decode(content)
+        decoded = loading.decode(content)
     except ConfigInvalid:
         return None
     return None if decoded.prometheus_adapter else decoded.rules
@@ -56,6 +56,6 @@ def _objects(read: Sequence[Document]) -> Iterator[Rule]:
     for document in read:
         if document.kind == "ExternalMetric":
             try:
-                yield rule_of(document.content, None)
+                yield rule_from_object(document.content, None)
             except ConfigInvalid:
                 continue

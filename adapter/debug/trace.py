@@ -1,12 +1,12 @@
-"""One read of one metric with the way there: rule, query, series, which of them matched and why, value, and the HPA."""
+"""The JSON view of a read trace: rule, query, series with the reason for each mismatch, value, and the HPA's response."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
-from adapter.debug.formatting import labels_of, number, seconds, time
-from adapter.metrics.fetcher import Failed
+from adapter.debug.formatting import format_quantity, format_time
+from adapter.metrics.fetcher import Failed, Outcome
 from adapter.metrics.read_history import Read
 from adapter.metrics.reader import Look, RuleReader
 from adapter.rules.rule import Rule
@@ -15,57 +15,63 @@ from autoscaler.values.selector import LabelSelector, LabelSelectorRequirement, 
 
 Json: TypeAlias = dict[str, Any]
 
-MOST_SERIES: Final = 100
-"""As many series are shown; those that matched come first."""
+MAX_SERIES: Final = 100
+"""Limit of the listed series; the matching ones come first."""
+
+_LABEL_SELECTOR_OPERATORS: Final = {
+    "in": "In",
+    "notin": "NotIn",
+    "!=": "NotIn",
+    "exists": "Exists",
+    "!": "DoesNotExist",
+}
 
 
-_OBJECT_OPERATORS: Final = {"in": "In", "notin": "NotIn", "!=": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
-
-
-def way(look: Look, reader: RuleReader) -> Json:
-    """Say how a read went, step by step, in the order in which it was done."""
+def trace_view(trace: Look, reader: RuleReader) -> Json:
+    """Return the view of a read trace, in the order of the steps of the read."""
     now = reader.clock()
-    namespace, metric, selector = look.asked
+    namespace, metric, selector = trace.asked
+    value = None if trace.error or not trace.samples else sum(sample.milli for sample in trace.samples)
     return {
-        "asked": {"namespace": namespace, "metric": metric, "selector": str(selector)},
-        "rule": _rule(look, reader),
-        "query": None if look.query is None else {"backend": look.query.backend, "text": look.query.text},
-        "fetch": _fetch(look, now),
-        "series": _series(look, now),
-        "aggregation": None if look.rule is None else look.rule.aggregation.value,
-        "value": None if look.error or not look.samples else number(sum(sample.milli for sample in look.samples)),
-        "ageSeconds": seconds(now - min(sample.at for sample in look.samples)) if look.samples else None,
-        "error": _error(look),
-        "history": history(reader.memory_of(look).peek(look.asked)),
-        "hpa": _hpa(look),
+        "request": {"namespace": namespace, "metric": metric, "selector": str(selector)},
+        "rule": _matched_rule(trace, reader),
+        "query": None if trace.query is None else {"backend": trace.query.backend, "text": trace.query.text},
+        "fetch": fetch_view(trace.outcome, now),
+        "series": _series(trace, now),
+        "aggregation": None if trace.rule is None else trace.rule.aggregation.value,
+        "value": None if value is None else format_quantity(value),
+        "ageSeconds": _age(min(sample.at for sample in trace.samples), now) if trace.samples else None,
+        "error": _error(trace),
+        "history": _history(reader.memory_of(trace).peek(trace.asked)),
+        "hpa": _hpa(trace),
     }
 
 
-def _rule(look: Look, reader: RuleReader) -> Json:
-    if look.rule is not None:
-        return {"matched": True, **described(look.rule), "origin": reader.origin(look.rule)}
-    namespace, metric, _ = look.asked
-    why = f"no rule has the name {metric!r}"
-    if elsewhere := reader.book.rules.elsewhere(metric):
-        why = f"{metric!r} is defined, but only in: {', '.join(elsewhere)}"
-    nearest = reader.book.rules.nearest(namespace, metric)
-    return {"matched": False, "why": why, "nearest": list(nearest)}
+def _matched_rule(trace: Look, reader: RuleReader) -> Json:
+    if trace.rule is not None:
+        return {"matched": True, **rule_fields(trace.rule), "origin": reader.origin(trace.rule)}
+    namespace, metric, _ = trace.asked
+    reason = f"no rule has the name {metric!r}"
+    if namespaces := reader.book.rules.namespaces_with(metric):
+        reason = f"{metric!r} is defined only in the namespaces {', '.join(namespaces)}"
+    similar = reader.book.rules.similar_names(namespace, metric)
+    return {"matched": False, "reason": reason, "similar": list(similar)}
 
 
-def described(rule: Rule) -> Json:
-    """Say what a rule is, with what it does not say itself."""
-    belongs = rule.namespacing
+def rule_fields(rule: Rule) -> Json:
+    """Return the fields of a rule, including defaults."""
+    namespacing = rule.namespacing
     return {
         "name": rule.name,
         "aliases": list(rule.aliases),
         "namespaces": list(rule.namespaces),
-        "namespaceLabel": belongs.label,
-        "namespaceFixed": belongs.fixed,
+        "namespaceLabel": namespacing.label,
+        "namespaceFixed": namespacing.fixed,
         "labels": list(rule.labels),
         "template": rule.is_template,
-        "intervalSeconds": seconds(rule.interval),
-        "maxSampleAgeSeconds": seconds(rule.max_sample_age),
-        "deadlineSeconds": seconds(rule.deadline),
+        "intervalSeconds": rule.interval.total_seconds(),
+        "maxSampleAgeSeconds": rule.max_sample_age.total_seconds(),
+        "deadlineSeconds": rule.deadline.total_seconds(),
         "onEmpty": rule.on_empty.value,
         "onNaN": rule.on_nan.value,
         "onOutOfRange": rule.on_out_of_range.value,
@@ -73,110 +79,118 @@ def described(rule: Rule) -> Json:
     }
 
 
-def _fetch(look: Look, now: datetime) -> Json | None:
-    if look.outcome is None:
+def fetch_view(outcome: Outcome | None, now: datetime) -> Json | None:
+    """Return when a query was last sent, how long it took, and the number of series or the error."""
+    if outcome is None:
         return None
-    found: Json = {
-        "at": time(look.outcome.at),
-        "ageSeconds": seconds(now - look.outcome.at),
-        "tookMilliseconds": round(look.outcome.took / timedelta(milliseconds=1), 1),
+    fetch: Json = {
+        "time": format_time(outcome.at),
+        "ageSeconds": _age(outcome.at, now),
+        "durationMilliseconds": _milliseconds(outcome.took),
     }
-    if isinstance(look.outcome, Failed):
-        error = look.outcome.error
-        return {**found, "failed": error.message or str(error.failure), "detail": getattr(error, "detail", "")}
-    return {**found, "series": len(look.outcome.rows)}
+    if isinstance(outcome, Failed):
+        error = outcome.error
+        return {**fetch, "error": error.message or str(error.failure), "detail": getattr(error, "detail", "")}
+    return {**fetch, "series": len(outcome.rows)}
 
 
-def _series(look: Look, now: datetime) -> Json | None:
-    if look.outcome is None or isinstance(look.outcome, Failed) or look.rule is None:
+def _series(trace: Look, now: datetime) -> Json | None:
+    if trace.outcome is None or isinstance(trace.outcome, Failed) or trace.rule is None:
         return None
-    shown = list(islice(_rows(look, look.rule, look.outcome.rows, now), MOST_SERIES))
-    total = len(look.outcome.rows)
-    return {"found": total, "matched": len(look.matched), "leftOff": total - len(shown), "items": shown}
+    items = list(islice(_items(trace, trace.rule, trace.outcome.rows, now), MAX_SERIES))
+    total = len(trace.outcome.rows)
+    return {"total": total, "matched": len(trace.matched), "omitted": total - len(items), "items": items}
 
 
-def _rows(look: Look, rule: Rule, rows: Sequence[RawSample], now: datetime) -> Iterator[Json]:
-    """Show those that matched, then the others with what they failed."""
-    chosen = {id(row) for row in look.matched}
-    for row in look.matched:
-        yield {**_row(row, now), "matched": True}
+def _items(trace: Look, rule: Rule, rows: Sequence[RawSample], now: datetime) -> Iterator[Json]:
+    """Yield the matching series, then the others with the reason for the mismatch."""
+    matched = {id(row) for row in trace.matched}
+    for row in trace.matched:
+        yield {**_item(row, now), "matched": True}
     for row in rows:
-        if id(row) not in chosen:
-            yield {**_row(row, now), "matched": False, "why": _why_not(look, rule, row.labels)}
+        if id(row) not in matched:
+            yield {**_item(row, now), "matched": False, "reason": _mismatch(trace, rule, row.labels)}
 
 
-def _row(row: RawSample, now: datetime) -> Json:
+def _item(row: RawSample, now: datetime) -> Json:
     return {
-        "labels": labels_of(row.labels),
+        "labels": dict(sorted(row.labels.items())),
         "value": str(row.value),
-        "at": time(row.at),
-        "ageSeconds": seconds(now - row.at),
+        "time": format_time(row.at),
+        "ageSeconds": _age(row.at, now),
     }
 
 
-def _why_not(look: Look, rule: Rule, labels: Mapping[str, str]) -> str:
-    namespace, _, selector = look.asked
-    belongs = rule.namespacing
-    wanted = belongs.fixed or namespace
-    if belongs.label and labels.get(belongs.label) != wanted:
-        return f"{belongs.label} is {labels.get(belongs.label)!r}, not {wanted!r}"
+def _mismatch(trace: Look, rule: Rule, labels: Mapping[str, str]) -> str:
+    namespace, _, selector = trace.asked
+    label, required = rule.namespacing.label, rule.namespacing.fixed or namespace
+    if label and labels.get(label) != required:
+        return f"{label} is {labels.get(label)!r}, not {required!r}"
     failed = next((part for part in selector.requirements if not Selector([part]).matches(labels)), None)
     return "" if failed is None else f"not {failed}: {failed.key} is {labels.get(failed.key)!r}"
 
 
-def _error(look: Look) -> Json | None:
-    if look.error is None:
+def _error(trace: Look) -> Json | None:
+    if trace.error is None:
         return None
-    failure = look.error.failure
+    failure = trace.error.failure
     return {
         "class": None if failure is None else failure.value,
-        "message": look.error.message,
-        "detail": getattr(look.error, "detail", ""),
+        "message": trace.error.message,
+        "detail": getattr(trace.error, "detail", ""),
     }
 
 
-def history(read: Read | None) -> Json | None:
-    """Say what is remembered of the reads before."""
-    if read is None:
+def _history(record: Read | None) -> Json | None:
+    if record is None:
         return None
     return {
-        "reads": read.reads,
-        "lastRead": time(read.at),
-        "failures": read.failures,
-        "firstFailureTime": time(read.first_failure_time),
-        "failure": None if read.failure is None else read.failure.value,
-        "message": read.message,
-        "lastGoodValue": None if read.good_milli is None else number(read.good_milli),
-        "lastGoodTime": time(read.good_at),
-        "query": read.query,
-        "tookMilliseconds": round(read.took / timedelta(milliseconds=1), 1),
-        "seriesSeen": read.seen,
-        "seriesChosen": read.chosen,
+        "reads": record.reads,
+        "lastRead": format_time(record.at),
+        "failures": record.failures,
+        "firstFailureTime": format_time(record.first_failure_time),
+        "failure": None if record.failure is None else record.failure.value,
+        "message": record.message,
+        "lastValue": None if record.good_milli is None else format_quantity(record.good_milli),
+        "lastValueTime": format_time(record.good_at),
+        "query": record.query,
+        "durationMilliseconds": _milliseconds(record.took),
+        "seriesTotal": record.seen,
+        "seriesMatched": record.chosen,
     }
 
 
-def _hpa(look: Look) -> Json:
-    """Say what an HPA is told, and what it makes of it in its own condition."""
-    namespace, metric, selector = look.asked
-    if look.error is None:
-        return {"code": 200, "items": len(look.samples), "sum": number(sum(sample.milli for sample in look.samples))}
-    told = f"unable to fetch metrics from external metrics API: {look.error.message}"
+def _hpa(trace: Look) -> Json:
+    """Return the response that an HPA gets, and the condition message that it derives from an error."""
+    namespace, metric, selector = trace.asked
+    if trace.error is None:
+        total = sum(sample.milli for sample in trace.samples)
+        return {"code": 200, "items": len(trace.samples), "sum": format_quantity(total)}
+    message = f"unable to fetch metrics from external metrics API: {trace.error.message}"
     return {
-        "code": look.error.code,
-        "reason": look.error.reason,
-        "message": look.error.message,
-        "condition": f"unable to get external metric {namespace}/{metric}/{_as_condition(selector)}: {told}",
+        "code": trace.error.code,
+        "reason": trace.error.reason,
+        "message": trace.error.message,
+        "condition": f"unable to get external metric {namespace}/{metric}/{_as_label_selector(selector)}: {message}",
     }
 
 
-def _as_condition(selector: Selector) -> str:
-    """Write a selector as an HPA's messages do, which print the object that it was in the spec."""
+def _as_label_selector(selector: Selector) -> str:
+    """Format a selector as the LabelSelector of the spec in Go syntax, as in the HPA's messages."""
     if selector.is_empty:
         return go_syntax(None)
-    exact = {part.key: part.values[0] for part in selector.requirements if part.operator in {"=", "=="}}
-    others = tuple(
-        LabelSelectorRequirement(part.key, _OBJECT_OPERATORS.get(part.operator, part.operator), part.values)
+    match_labels = {part.key: part.values[0] for part in selector.requirements if part.operator in {"=", "=="}}
+    expressions = tuple(
+        LabelSelectorRequirement(part.key, _LABEL_SELECTOR_OPERATORS.get(part.operator, part.operator), part.values)
         for part in selector.requirements
-        if part.key not in exact
+        if part.key not in match_labels
     )
-    return go_syntax(LabelSelector(exact, others))
+    return go_syntax(LabelSelector(match_labels, expressions))
+
+
+def _age(time: datetime, now: datetime) -> float:
+    return round((now - time).total_seconds(), 3)
+
+
+def _milliseconds(duration: timedelta) -> float:
+    return round(duration / timedelta(milliseconds=1), 1)

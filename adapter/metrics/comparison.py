@@ -17,9 +17,9 @@ from adapter.errors import AdapterError, NoSeries
 from adapter.metrics.fetcher import Failed
 from adapter.metrics.read_history import Asked
 from adapter.metrics.reader import Look, RuleReader
-from adapter.rules.delegation import Delegate, passed_on
+from adapter.rules.delegation import Delegate, delegated_rule
 from adapter.rules.evaluation import evaluate
-from adapter.rules.query_builder import whole
+from adapter.rules.query_builder import snapshot_query
 
 _MOST: Final = 1000
 _AT_ONCE: Final = 8
@@ -100,8 +100,8 @@ class Comparisons:
         self.watch(verdict)
 
     async def _theirs(self, asked: Asked, how: Delegate) -> Answered:
-        rule = passed_on(how, *asked)
-        outcome = await self._reader.sources.cache.get(whole(rule), rule.interval, rule.deadline)
+        rule = delegated_rule(how, *asked)
+        outcome = await self._reader.sources.cache.get(snapshot_query(rule), rule.interval, rule.deadline)
         if isinstance(outcome, Failed):
             return _failed(outcome.error)
         try:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from adapter.errors import BackendError, BackendUnreachable, ConfigInvalid
+from adapter.decoding.problem import ConfigInvalid
+from adapter.errors import BackendError, BackendUnreachable
 from adapter.metrics.fetcher import Fetcher
-from adapter.rules.prometheus_adapter.conversion import Defaults, Import, read, rules
-from adapter.rules.prometheus_adapter.migration_notes import Finding
+from adapter.rules.prometheus_adapter.conversion import ImportedFile, RuleDefaults, convert_rules, parse_file
+from adapter.rules.prometheus_adapter.migration_notes import MigrationNote
 from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
 from adapter.rules.rule_registry import RuleRegistry
 
@@ -29,7 +30,7 @@ class Kept:
 
     file: PrometheusAdapterFile
     text: str | None = None
-    imported: Import = field(default_factory=Import)
+    imported: ImportedFile = field(default_factory=ImportedFile)
     known: Mapping[str, frozenset[str]] = field(default_factory=dict)
     trouble: Mapping[str, str] = field(default_factory=dict)
     """Series queries that failed when last asked, and why; the file itself under the empty query."""
@@ -37,7 +38,7 @@ class Kept:
     @property
     def unanswered(self) -> frozenset[str]:
         """The questions that failed or found nothing: asked again soon, because someone may be waiting for a name."""
-        return frozenset(each for each in self.imported.questions if each in self.trouble or not self.known.get(each))
+        return frozenset(each for each in self.imported.discovery_queries if each in self.trouble or not self.known.get(each))
 
 
 class Imports:
@@ -50,16 +51,16 @@ class Imports:
         self.kept = tuple(map(Kept, files))
 
     @property
-    def findings(self) -> dict[str, tuple[Finding, ...]]:
+    def findings(self) -> dict[str, tuple[MigrationNote, ...]]:
         """What is to be known about the rules of each file."""
-        return {kept.file.file: kept.imported.findings for kept in self.kept}
+        return {kept.file.file: kept.imported.notes for kept in self.kept}
 
     def use(self, files: tuple[PrometheusAdapterFile, ...]) -> None:
         """Go over to other files; those that stay keep what is known of them."""
         before = {kept.file: kept for kept in self.kept}
         self.kept = tuple(before.get(file) or Kept(file) for file in files)
         for gone in {kept.file.file for kept in before.values()} - {file.file for file in files}:
-            self._book.use_imported(gone, ())
+            self._book.set_imported_rules(gone, ())
         self._changed.set()
 
     async def run(self) -> None:
@@ -81,7 +82,7 @@ class Imports:
             is_new = await self._read(kept)
             if is_new or loop.time() >= due:
                 self._serve(kept)  # what needs no asking, before the asking
-                await self._look_up(kept, kept.imported.questions)
+                await self._look_up(kept, kept.imported.discovery_queries)
                 due = loop.time() + kept.file.relist_interval.total_seconds()
             else:
                 await self._look_up(kept, kept.unanswered)
@@ -94,14 +95,14 @@ class Imports:
             text = await asyncio.to_thread(Path(kept.file.file).read_text, "utf-8")
             if text == kept.text:
                 return False
-            imported = read(text, strict_discovery=kept.file.strict_discovery)
+            imported = parse_file(text, strict_discovery=kept.file.strict_discovery)
         except (OSError, UnicodeDecodeError, ConfigInvalid) as error:
             why = error.message if isinstance(error, ConfigInvalid) else type(error).__name__
             self._note(kept, "", f"cannot be read: {why}")
             return False
         self._note(kept, "", "")
         kept.text, kept.imported = text, imported
-        for finding in imported.findings:
+        for finding in imported.notes:
             about = {"file": kept.file.file, "path": finding.path, "finding": finding.text}
             _log.log(_LEVELS[finding.level], "imported rule", extra=about)
         return True
@@ -110,7 +111,7 @@ class Imports:
         asked = sorted(questions)
         found = await asyncio.gather(*(self._names(kept, question) for question in asked))
         known = {question: names for question, names in zip(asked, found, strict=True) if names is not None}
-        kept.known = {key: names for key, names in {**kept.known, **known}.items() if key in kept.imported.questions}
+        kept.known = {key: names for key, names in {**kept.known, **known}.items() if key in kept.imported.discovery_queries}
 
     async def _names(self, kept: Kept, question: str) -> frozenset[str] | None:
         backend, file = self._fetcher.backends.get(kept.file.backend), kept.file
@@ -127,8 +128,8 @@ class Imports:
 
     def _serve(self, kept: Kept) -> None:
         file = kept.file
-        defaults = Defaults(file.backend, file.interval, file.deadline, file.max_sample_age)
-        self._book.use_imported(file.file, rules(kept.imported, kept.known, defaults))
+        defaults = RuleDefaults(file.backend, file.interval, file.deadline, file.max_sample_age)
+        self._book.set_imported_rules(file.file, convert_rules(kept.imported, kept.known, defaults))
 
     def _note(self, kept: Kept, question: str, why: str) -> None:
         """Remember what is wrong, and tell it once."""

@@ -10,7 +10,7 @@ from adapter.metrics.reader import RuleReader
 from adapter.metrics.snapshots import Difference
 from adapter.rules.rule import Rule
 from autoscaler.ports import MetricChange, Unsubscribe
-from autoscaler.readings import MetricsApi, failed, read_external
+from autoscaler.readings import MetricsApi, api_failure, read_external
 from autoscaler.types.observation import ExternalReading, FailureClass, UnavailableReading
 from autoscaler.values.selector import Selector
 
@@ -21,7 +21,7 @@ class InProcessMetrics:
     def __init__(self, reader: RuleReader) -> None:
         self._reader = reader
         self._listeners: list[Callable[[MetricChange], None]] = []
-        reader.book.tell(self._rules_changed)
+        reader.book.add_listener(self._rules_changed)
         reader.sources.snapshots.tell(self._values_changed)
 
     async def read(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:
@@ -42,7 +42,7 @@ class InProcessMetrics:
             self._announce(rule, rule.namespaces or (None,))
 
     def _values_changed(self, key: Hashable, difference: Difference) -> None:
-        for rule in self._reader.book.asking(key):
+        for rule in self._reader.book.rules_for_query(key):
             self._announce(rule, _where(rule, difference))
 
     def _announce(self, rule: Rule, namespaces: tuple[str | None, ...]) -> None:
@@ -58,4 +58,4 @@ def _where(rule: Rule, difference: Difference) -> tuple[str | None, ...]:
     if difference is None or not belongs.label or belongs.fixed:
         return rule.namespaces or (None,)
     changed = {row.labels.get(belongs.label) for row in difference} - {None}
-    return tuple(sorted(namespace for namespace in changed if namespace is not None and rule.covers(namespace)))
+    return tuple(sorted(namespace for namespace in changed if namespace is not None and rule.applies_to(namespace)))

@@ -1,249 +1,245 @@
-"""From a metric's name to its samples: what the served API, the autoscaler and the debugging endpoints call."""
+"""Reads metrics by name, for the served API, the autoscaler and the debug endpoints.
+
+A read finds the rule, gets the result of its query, selects the matching series and evaluates them.
+"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from adapter import errors
 from adapter.backends.settings import Price
-from adapter.metrics.evaluation_cache import Way, Ways
-from adapter.metrics.fetcher import Failed, Fetcher, Outcome
+from adapter.metrics.evaluation_cache import EvaluationCache, ResolvedRead
+from adapter.metrics.fetcher import Fetcher, FetchFailure, FetchResult
 from adapter.metrics.query_cache import QueryCache
-from adapter.metrics.read_history import Asked, Reads
+from adapter.metrics.read_history import ReadHistory, ReadKey
+from adapter.metrics.snapshot import Snapshot
 from adapter.metrics.snapshots import Snapshots
-from adapter.rules.delegation import Delegate, PassedOn, passed_on
+from adapter.rules.delegation import Delegate, DelegatedRule, delegated_rule
 from adapter.rules.evaluation import evaluate
-from adapter.rules.query_builder import Query, filled, whole
+from adapter.rules.query_builder import Query, snapshot_query, template_query
 from adapter.rules.rule import STATIC, Rule
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample, Sample
 from autoscaler.values.selector import Selector
 
-_STRAYS: Final = 1000
-
-
-class MetricReader(Protocol):
-    """Reads metrics by name."""
-
-    async def read(self, namespace: str, metric: str, selector: Selector) -> tuple[Sample, ...]:
-        """Return the current samples, at least one; raise ``MetricNotFound`` or ``MetricUnavailable`` otherwise."""
-
-    def names(self, namespace: str) -> tuple[str, ...]:
-        """List the metrics that can be read here."""
+_MAX_UNKNOWN_READS: Final = 1000
 
 
 @dataclass(slots=True)
-class Look:
-    """One read and the way there, as far as it went."""
+class ReadTrace:
+    """The record of one read; the fields after the step that failed are empty."""
 
-    asked: Asked
+    key: ReadKey
     rule: Rule | None = None
     query: Query | None = None
-    outcome: Outcome | None = None
+    result: FetchResult | None = None
     matched: Sequence[RawSample] = ()
     samples: tuple[Sample, ...] = ()
     error: errors.AdapterError | None = None
-    """Why there are no samples."""
-
-    way: Way | None = None
-    """The way that a rule of ours leads; None for what none has a name for."""
+    resolved: ResolvedRead | None = None
+    """The cache entry of the read; None for delegated and failed reads."""
 
 
-@dataclass(frozen=True, slots=True)
 class Sources:
-    """Where outcomes come from: snapshots for whole rules, the cache for queries with a selector inside."""
+    """Query results: snapshots for most rules, the query cache for queries that contain a selector."""
 
-    fetcher: Fetcher
-    snapshots: Snapshots
-    cache: QueryCache
-
-    @classmethod
-    def of(cls, fetcher: Fetcher) -> "Sources":
-        """Put them together."""
-        return cls(fetcher, Snapshots(fetcher), QueryCache(fetcher))
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        on_snapshot_read: Callable[[bool], None] = lambda _is_hit: None,
+        on_query_cache_read: Callable[[bool], None] = lambda _is_hit: None,
+    ) -> None:
+        self.fetcher = fetcher
+        self.snapshots = Snapshots(fetcher, on_snapshot_read)
+        self.query_cache = QueryCache(fetcher, on_read=on_query_cache_read)
 
     async def aclose(self) -> None:
-        """Stop fetching, then let go of the backends."""
+        """Stop fetching, then close the backends."""
         await self.snapshots.aclose()
-        await self.cache.aclose()
+        await self.query_cache.aclose()
         for backend in self.fetcher.backends.values():
             await backend.aclose()
 
 
-@dataclass(slots=True)
-class RuleReader:
-    """Finds the rule, gets its series, picks those that match, and applies the rule's policies."""
+class MetricReader:
+    """Reads metrics by the rules of a registry; drops the snapshots of rules that change."""
 
-    book: RuleRegistry
-    sources: Sources
-    clock: Callable[[], datetime]
-    reads: Reads = field(default_factory=Reads)
-    strays: Reads = field(default_factory=partial(Reads, _STRAYS))
-    """Reads of names that no rule has, apart from the others: anyone can make up names."""
+    def __init__(
+        self,
+        registry: RuleRegistry,
+        sources: Sources,
+        clock: Callable[[], datetime],
+        *,
+        delegate: Callable[[], Delegate | None] = lambda: None,
+        price_per_day: Callable[[Rule], Price | None] = lambda _rule: None,
+        on_read: Callable[[ReadTrace], None] = lambda _trace: None,
+    ) -> None:
+        """Create a reader; ``on_read`` is called after every read of a metric that has a rule."""
+        self.registry = registry
+        self.sources = sources
+        self.clock = clock
+        self.history = ReadHistory()
+        self.unknown_reads = ReadHistory(_MAX_UNKNOWN_READS)
+        """Reads of metrics without a rule; separate, because callers can make up any number of names."""
 
-    price: Callable[[Rule], Price | None] = lambda _: None
-    """What it costs to keep a rule's numbers up to date, where somebody charges for that."""
+        self.price_per_day = price_per_day
+        self._delegate = delegate
+        self._on_read = on_read
+        self._evaluations = EvaluationCache()
+        registry.add_listener(self._drop_snapshots)
 
-    delegate: Delegate | None = None
-    """Who is asked for names that no rule has."""
-
-    heard: Callable[[Look], None] = lambda _: None
-    """Told of each read that a rule answered, or should have."""
-
-    _ways: Ways = field(default_factory=Ways)
-
-    def __post_init__(self) -> None:
-        self.book.tell(self._forget)
-
-    async def read(self, namespace: str, metric: str, selector: Selector) -> tuple[Sample, ...]:
-        """Return what the metric is now, or raise why that cannot be told."""
-        look = await self.look(namespace, metric, selector)
-        if look.error is not None:
-            raise look.error
-        return look.samples
+    @property
+    def delegate(self) -> Delegate | None:
+        """The server that is used for metrics without a rule or for comparison."""
+        return self._delegate()
 
     def names(self, namespace: str) -> tuple[str, ...]:
-        """List the metrics that have a rule here."""
-        return self.book.rules.names(namespace)
+        """Return the names of the metrics with a rule in this namespace."""
+        return self.registry.rules.names(namespace)
 
-    async def look(self, namespace: str, metric: str, selector: Selector) -> Look:
-        """Read a metric and tell the way; whatever goes wrong is in the answer."""
-        look = self._begin(namespace, metric, selector)
-        rule, query = look.rule, look.query
+    async def read_samples(self, namespace: str, metric: str, selector: Selector) -> tuple[Sample, ...]:
+        """Return the current samples, at least one; raise ``MetricNotFound`` or ``MetricUnavailable`` otherwise."""
+        trace = await self.read(namespace, metric, selector)
+        if trace.error is not None:
+            raise trace.error
+        return trace.samples
+
+    async def read(self, namespace: str, metric: str, selector: Selector) -> ReadTrace:
+        """Read a metric and return the trace; an error is part of the trace."""
+        trace = self._resolve(ReadKey(namespace, metric, selector))
+        rule, query = trace.rule, trace.query
         if rule is not None and query is not None:
-            source = self.sources.cache if rule.is_template else self.sources.snapshots
-            look.outcome = await source.get(query, rule.interval, rule.deadline)
+            source = self.sources.query_cache if rule.is_template else self.sources.snapshots
+            trace.result = await source.get(query, rule.interval, rule.deadline)
         now = self.clock()
-        if rule is not None and look.outcome is not None:
-            self._conclude(look, rule, look.outcome, now)
-        self._remember(look, now)
-        if rule is not None and not isinstance(rule, PassedOn):
-            self.heard(look)
-        return look
+        if rule is not None and trace.result is not None:
+            self._evaluate(trace, rule, trace.result, now)
+        self._record(trace, now)
+        if rule is not None and not isinstance(rule, DelegatedRule):
+            self._on_read(trace)
+        return trace
 
-    def memory_of(self, look: Look) -> Reads:
-        """Say where reads like this are remembered."""
-        return self.strays if look.rule is None or isinstance(look.rule, PassedOn) else self.reads
+    def peek(self, namespace: str, metric: str, selector: Selector) -> ReadTrace:
+        """Return the trace that a read would have now, without fetching and without being recorded as a read."""
+        trace = self._resolve(ReadKey(namespace, metric, selector))
+        if trace.rule is not None and trace.query is not None:
+            source = self.sources.query_cache if trace.rule.is_template else self.sources.snapshots
+            trace.result = source.peek(trace.query)
+            if trace.result is not None:
+                self._evaluate(trace, trace.rule, trace.result, self.clock())
+        return trace
+
+    def history_of(self, trace: ReadTrace) -> ReadHistory:
+        """Return the history that contains this read."""
+        is_unknown = trace.rule is None or isinstance(trace.rule, DelegatedRule)
+        return self.unknown_reads if is_unknown else self.history
 
     def origin(self, rule: Rule) -> str:
-        """Say where a rule comes from."""
-        return f"passed on to {rule.backend}" if isinstance(rule, PassedOn) else self.book.origin(rule)
+        """Return where a rule is defined."""
+        return f"delegated to {rule.backend}" if isinstance(rule, DelegatedRule) else self.registry.origin(rule)
 
-    def glance(self, namespace: str, metric: str, selector: Selector) -> Look:
-        """Tell what a read would find without fetching anything, and without counting as a reader."""
-        look = self._begin(namespace, metric, selector)
-        if look.rule is not None and look.query is not None:
-            source = self.sources.cache if look.rule.is_template else self.sources.snapshots
-            look.outcome = source.peek(look.query)
-            if look.outcome is not None:
-                self._conclude(look, look.rule, look.outcome, self.clock())
-        return look
+    def drop_backends(self, names: set[str]) -> None:
+        """Drop the snapshots of these backends."""
+        self._drop_snapshots(tuple(rule for rule in self.registry.rules if rule.backend in names))
 
-    def _begin(self, namespace: str, metric: str, selector: Selector) -> Look:
-        """Find the rule and its query; where there is none, the look ends here."""
-        rules = self.book.rules
-        way = self._ways.known(rules, namespace, metric, selector)
-        if way is not None:
-            return Look(way.asked, way.rule, way.query, way=way)
+    def _resolve(self, requested: ReadKey) -> ReadTrace:
+        """Find the rule and build its query; an error ends the trace here."""
+        rules = self.registry.rules
+        resolved = self._evaluations.get(rules, requested)
+        if resolved is not None:
+            return ReadTrace(resolved.key, resolved.rule, resolved.query, resolved=resolved)
+        namespace, metric, selector = requested
         rule = rules.find(namespace, metric)
         if rule is None:
-            return self._begin_elsewhere(namespace, metric, selector)
-        look = Look(Asked(namespace, rule.name, selector), rule)
+            return self._resolve_unknown(requested)
+        trace = ReadTrace(ReadKey(namespace, rule.name, selector), rule)
         try:
             _check_labels(rule, selector)
-            look.query = filled(rule, namespace, selector) if rule.is_template else whole(rule)
+            trace.query = template_query(rule, namespace, selector) if rule.is_template else snapshot_query(rule)
         except errors.AdapterError as error:
-            look.error = self._in_its_name(error, rule)
+            trace.error = self._error_of(error, rule)
         else:
-            look.way = self._ways.remember(Way(look.asked, rule, look.query), metric)
-        return look
+            trace.resolved = self._evaluations.add(requested, ResolvedRead(trace.key, rule, trace.query))
+        return trace
 
-    def _begin_elsewhere(self, namespace: str, metric: str, selector: Selector) -> Look:
-        """Pass on what no rule has a name for, if there is somebody to pass it on to."""
-        asked = Asked(namespace, metric, selector)
-        if self.delegate is None or not self.delegate.unknown:
-            return Look(asked, error=self._unknown(namespace, metric))
-        rule = passed_on(self.delegate, namespace, metric, selector)
-        return Look(asked, rule, whole(rule))
+    def _resolve_unknown(self, key: ReadKey) -> ReadTrace:
+        """Delegate a metric without a rule, if a delegate is configured."""
+        delegate = self.delegate
+        if delegate is not None and delegate.unknown_metrics:
+            rule = delegated_rule(delegate, *key)
+            return ReadTrace(key, rule, snapshot_query(rule))
+        similar = ", ".join(map(repr, self.registry.rules.similar_names(key.namespace, key.metric)))
+        hint = f"; did you mean {similar}?" if similar else ""
+        message = f"no rule defines metric {key.metric!r} in namespace {key.namespace!r}{hint}"
+        return ReadTrace(key, error=errors.MetricNotFound(message))
 
-    def _conclude(self, look: Look, rule: Rule, outcome: Outcome, now: datetime) -> None:
-        """Go from what the query found to what is served."""
-        if isinstance(outcome, Failed):
-            look.error = self._in_its_name(outcome.error, rule)
+    def _evaluate(self, trace: ReadTrace, rule: Rule, result: FetchResult, now: datetime) -> None:
+        """Select the matching series and apply the rule's policies, or reuse the last evaluation."""
+        if isinstance(result, FetchFailure):
+            trace.error = self._error_of(result.error, rule)
             return
-        again = None if look.way is None else look.way.again(outcome, now)
-        if again is not None:
-            look.matched, look.samples = again.matched, again.samples
+        cached = None if trace.resolved is None else trace.resolved.cached_evaluation(result, now)
+        if cached is not None:
+            trace.matched, trace.samples = cached.matched, cached.samples
             return
-        namespace, _, selector = look.asked
-        look.matched = outcome.rows
+        trace.matched = result.series
         if not rule.is_template:
-            belongs = rule.namespacing
-            look.matched = outcome.select(selector, belongs.label, belongs.fixed or namespace)
+            label, fixed = rule.namespacing.label, rule.namespacing.fixed
+            trace.matched = result.select(trace.key.selector, label, fixed or trace.key.namespace)
         try:
-            look.samples = evaluate(rule, look.matched, now, lambda: _nothing(look, rule))
+            trace.samples = evaluate(rule, trace.matched, now, lambda: _no_match(trace.key, rule, result))
         except errors.AdapterError as error:
-            look.error = self._in_its_name(error, rule)
+            trace.error = self._error_of(error, rule)
         else:
-            if look.way is not None:
-                look.way.found(outcome, look.matched, look.samples, now)
+            if trace.resolved is not None:
+                trace.resolved.store(result, trace.matched, trace.samples, now)
 
-    def _in_its_name(self, error: errors.AdapterError, rule: Rule) -> errors.AdapterError:
-        """Make an error of this reader's own: the one remembered is told to many, and none must add to it."""
+    def _error_of(self, error: errors.AdapterError, rule: Rule) -> errors.AdapterError:
+        """Return a new error for this read: a cached one is shared, and raising it would add to its traceback."""
         if isinstance(error, errors.MetricUnavailable):
-            return error.of(rule.name, self.sources.fetcher.hop(rule.backend or STATIC))
+            return error.of(rule.name, self.sources.fetcher.display_name(rule.backend or STATIC))
         return type(error)(error.message)
 
-    def _forget(self, changed: tuple[Rule, ...]) -> None:
-        """Let go of what was read for rules that are no more; those that still ask the same will ask again."""
-        for rule in changed:
+    def _drop_snapshots(self, rules: tuple[Rule, ...]) -> None:
+        """Drop the snapshots of these rules; the next read of a rule that still exists fetches again."""
+        for rule in rules:
             if not rule.is_template:
-                self.sources.snapshots.forget(whole(rule))
+                self.sources.snapshots.drop(snapshot_query(rule))
 
-    def forget_backends(self, names: set[str]) -> None:
-        """Let go of what was read from these backends."""
-        for rule in self.book.rules:
-            if rule.backend in names and not rule.is_template:
-                self.sources.snapshots.forget(whole(rule))
-
-    def _remember(self, look: Look, now: datetime) -> None:
-        read = self.memory_of(look).of(look.asked)
-        if look.query is not None:
-            read.query = look.query.text
-        if look.outcome is not None:
-            read.took = look.outcome.took
-            read.seen = 0 if isinstance(look.outcome, Failed) else len(look.outcome.rows)
-        read.chosen = len(look.matched)
-        if look.error is None:
-            read.succeeded(look.samples, now)
+    def _record(self, trace: ReadTrace, now: datetime) -> None:
+        record = self.history_of(trace).record(trace.key)
+        if trace.query is not None:
+            record.query = trace.query.text
+        if trace.result is not None:
+            record.fetch_duration = trace.result.duration
+            record.series_found = 0 if isinstance(trace.result, FetchFailure) else len(trace.result.series)
+        record.series_matched = len(trace.matched)
+        if trace.error is None:
+            record.record_success(trace.samples, now)
         else:
-            read.failed(look.error, now)
-
-    def _unknown(self, namespace: str, metric: str) -> errors.MetricNotFound:
-        alike = ", ".join(repr(name) for name in self.book.rules.nearest(namespace, metric))
-        hint = f"; did you mean {alike}?" if alike else ""
-        return errors.MetricNotFound(f"no rule defines metric {metric!r} in namespace {namespace!r}{hint}")
+            record.record_failure(trace.error, now)
 
 
 def _check_labels(rule: Rule, selector: Selector) -> None:
-    if not rule.labels:
-        return
-    for requirement in selector.requirements:
+    for requirement in selector.requirements if rule.labels else ():
         if requirement.key not in rule.labels:
-            known = ", ".join(rule.labels)
             raise errors.BadRequest(
-                f"metric {rule.name!r}: selectors cannot use the label {requirement.key!r}; they can use: {known}"
+                f"metric {rule.name!r}: label {requirement.key!r} is not allowed in selectors;"
+                f" allowed labels: {', '.join(rule.labels)}"
             )
 
 
-def _nothing(look: Look, rule: Rule) -> str:
-    """Say that nothing matched, and what to look at first."""
-    wanted, belongs = str(look.asked.selector), rule.namespacing
-    if look.outcome is None or isinstance(look.outcome, Failed) or not look.outcome.rows or rule.is_template:
-        return f"nothing matches {wanted}" if wanted and rule.is_template else "it has none now"
-    if belongs.label and not any(belongs.label in row.labels for row in look.outcome.rows):
-        return f"no series has the label {belongs.label!r} that the rule's namespace.label names"
-    here = f"{belongs.label}={belongs.fixed or look.asked.namespace}" if belongs.label else ""
-    return f"nothing matches {','.join(part for part in (wanted, here) if part)}"
+def _no_match(key: ReadKey, rule: Rule, snapshot: Snapshot) -> str:
+    """Return the message for a read that no series matches."""
+    selector, label = str(key.selector), rule.namespacing.label
+    matching = f"no series match selector {selector}" if selector else "no series"
+    if rule.is_template:
+        return matching if selector else "the query returned no series"
+    if not snapshot.series:
+        return "the query returned no series"
+    if label and not any(label in series.labels for series in snapshot.series):
+        return f"no series has the label {label!r} (namespace.label of the rule)"
+    namespace = rule.namespacing.fixed or key.namespace
+    return f"{matching} in namespace {namespace} (label {label})" if label else matching

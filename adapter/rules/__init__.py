@@ -1,1 +1,1 @@
-"""What a metric name means. Pure: no clock, no network."""
+"""Rules: the mapping of metric names to backend queries. Pure code: no clock, no network."""

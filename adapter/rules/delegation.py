@@ -1,4 +1,4 @@
-"""What becomes of names that no rule has: they may be passed on to another server of the same API."""
+"""Delegation of metrics to another external metrics server."""
 
 from datetime import timedelta
 
@@ -8,50 +8,50 @@ from autoscaler.values.selector import Selector
 
 
 class Delegate(Record, frozen=True):
-    """Another server of external metrics, beside our own rules."""
+    """Another external metrics server, queried for metrics without a rule or for comparison."""
 
     backend: str
-    """Which of the configured backends; one of the kind ``upstream``."""
+    """Name of the backend that represents the other server. Its kind must be ``upstream``."""
 
-    unknown: bool = True
-    """Answer from it what no rule of ours has a name for. Whoever may read a metric here then reads it there, with our
-    credentials."""
+    unknown_metrics: bool = True
+    """Forward metrics that have no rule. The other server is queried with the credentials of the backend, so every
+    caller that may read a metric here can read it there."""
 
     compare: bool = False
-    """Ask it, too, for what a rule of ours answers, and tell where the two differ: to see before a move that nothing
-    will change. What it says is then only looked at, never served."""
+    """Also query the other server for metrics that have a rule, and report where the values differ. Use it to verify
+    a migration. Values of the other server are only compared, never served."""
 
     tolerance: float = 0.1
-    """How far apart two numbers may be and still count as the same: they are of different moments, and an HPA's own
-    tolerance is as wide."""
+    """Relative difference below which two values count as equal. The two servers read at different times; the default
+    equals the default tolerance of an HPA."""
 
     interval: timedelta = timedelta(seconds=15)
-    """How long an answer is remembered, for each metric, namespace and selector."""
+    """How long a response is cached, per metric, namespace and selector. The default equals the sync period of an
+    HPA."""
 
     max_sample_age: timedelta = timedelta(minutes=5)
-    """An older number is an error."""
+    """Maximum age of a sample; an older sample is an error."""
 
     deadline: timedelta = timedelta(seconds=5)
-    """How long it may take."""
+    """How long the other server may take to respond."""
 
 
-class PassedOn(Rule, frozen=True):
-    """A rule made for one question to another server, which knows the selector and answers with what it matches."""
+class DelegatedRule(Rule, frozen=True):
+    """A rule for one read from a delegate. The delegate evaluates the selector itself."""
 
     @property
     def is_template(self) -> bool:
-        """Whether its answer is for one selector only: it is."""
+        """Return True: the response is valid for one selector only."""
         return True
 
 
-def passed_on(how: Delegate, namespace: str, metric: str, selector: Selector) -> PassedOn:
-    """Make the rule that asks another server for one metric."""
-    asked = {"namespace": namespace, "metric": metric, "selector": str(selector)}
-    return PassedOn(
+def delegated_rule(delegate: Delegate, namespace: str, metric: str, selector: Selector) -> DelegatedRule:
+    """Return the rule that reads one metric from the delegate."""
+    return DelegatedRule(
         name=metric,
-        backend=how.backend,
-        parameters=asked,
-        interval=how.interval,
-        max_sample_age=how.max_sample_age,
-        deadline=how.deadline,
+        backend=delegate.backend,
+        parameters={"namespace": namespace, "metric": metric, "selector": str(selector)},
+        interval=delegate.interval,
+        max_sample_age=delegate.max_sample_age,
+        deadline=delegate.deadline,
     )

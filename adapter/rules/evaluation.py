@@ -1,4 +1,4 @@
-"""From the series that match to what is served: each number checked by the rule's policies, then aggregated."""
+"""Evaluation of the matching series of a read: apply the policies of the rule to each value, then aggregate."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -9,23 +9,27 @@ from adapter import errors
 from adapter.rules.rule import Aggregation, OnEmpty, OnOld, OnUnusable, Rule
 from adapter.sample import NotFiniteError, RangeError, RawSample, Sample, milli_of
 
-_MOST: Final = 2**63 - 1
-"""An HPA adds thousandths as int64, and what overflows it takes for a reason to scale."""
+_MAX_MILLI: Final = 2**63 - 1
+"""An HPA adds milli-units as int64; an overflow would look like a reason to scale."""
 
-_milli = lru_cache(maxsize=65536)(milli_of)  # most numbers are the same as the last time
+_milli = lru_cache(maxsize=65536)(milli_of)  # most values are unchanged between two snapshots
 
 
-def evaluate(rule: Rule, matched: Sequence[RawSample], now: datetime, nothing: Callable[[], str]) -> tuple[Sample, ...]:
-    """Say what is served for these series, at least one sample; raise ``MetricUnavailable`` in the rule's name.
+def evaluate(
+    rule: Rule, matched: Sequence[RawSample], now: datetime, describe_no_match: Callable[[], str]
+) -> tuple[Sample, ...]:
+    """Return the samples to serve, at least one; raise ``MetricUnavailable`` if the policies of the rule say so.
 
-    ``nothing`` says in words that nothing matched, and is only asked then.
+    ``describe_no_match`` returns the error text if no series matched. It is only called in that case.
     """
     usable = _usable(rule, matched, now)
-    if not usable:
-        return _empty(rule, now, (lambda: "none of those that match can be used") if matched else nothing)
-    if len(usable) == 1:
+    if len(usable) > 1:
+        return _AGGREGATIONS[rule.aggregation](usable)
+    if usable:
         return usable
-    return _AGGREGATED[rule.aggregation](usable)
+    if rule.on_empty is OnEmpty.ZERO:
+        return (Sample(0, now),)
+    raise errors.NoSeries("all matching series were skipped as unusable" if matched else describe_no_match())
 
 
 def _usable(rule: Rule, matched: Sequence[RawSample], now: datetime) -> tuple[Sample, ...]:
@@ -36,21 +40,21 @@ def _usable(rule: Rule, matched: Sequence[RawSample], now: datetime) -> tuple[Sa
             if rule.on_too_old is OnOld.ERROR:
                 raise errors.TooOld(f"the limit is {rule.max_sample_age.total_seconds():g}s")
             continue
-        milli = _number(rule, raw)
+        milli = _usable_milli(rule, raw)
         if milli is not None:
             usable.append(Sample(milli, raw.at, raw.labels, raw.window))
     return tuple(usable)
 
 
-def _number(rule: Rule, raw: RawSample) -> int | None:
-    """Give a series' number in thousandths; None if it is to be left out."""
+def _usable_milli(rule: Rule, raw: RawSample) -> int | None:
+    """Return the value of a series in milli-units; None if the series is skipped."""
     try:
         return _milli(raw.value)
     except NotFiniteError:
         policy: OnUnusable = rule.on_nan
         error: errors.MetricUnavailable = errors.NotANumber()
-    except RangeError as refused:
-        policy, error = rule.on_out_of_range, errors.OutOfRange(str(refused))
+    except RangeError as out_of_range:
+        policy, error = rule.on_out_of_range, errors.OutOfRange(str(out_of_range))
     match policy:
         case OnUnusable.ERROR:
             raise error
@@ -60,22 +64,16 @@ def _number(rule: Rule, raw: RawSample) -> int | None:
             return None
 
 
-def _empty(rule: Rule, now: datetime, nothing: Callable[[], str]) -> tuple[Sample, ...]:
-    if rule.on_empty is OnEmpty.ZERO:
-        return (Sample(0, now),)
-    raise errors.NoSeries(nothing())
-
-
 def _sum(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
-    """Serve all of them: an HPA adds them, and kubectl shows them."""
-    if sum(sample.milli for sample in usable) > _MOST:
-        raise errors.OutOfRange("the sum is more than an HPA can hold")
+    """Serve every series: an HPA adds them, and kubectl shows them."""
+    if sum(sample.milli for sample in usable) > _MAX_MILLI:
+        raise errors.OutOfRange("the sum is greater than an HPA can represent")
     return usable
 
 
 def _one(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
     raise errors.Ambiguous(
-        "more than one series matches, and the rule wants exactly one", detail=f"{len(usable)} match"
+        "more than one series matches, and the aggregation 'one' allows exactly one", detail=f"{len(usable)} match"
     )
 
 
@@ -89,18 +87,18 @@ def _min(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
 
 def _avg(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
     total = sum(sample.milli for sample in usable)
-    mean = -(-total // len(usable))  # rounded up, as every number here
+    mean = -(-total // len(usable))  # rounded up, like every conversion to milli-units
     oldest = min(usable, key=lambda sample: sample.at)
-    return (Sample(mean, oldest.at, _shared(usable), oldest.window),)
+    return (Sample(mean, oldest.at, _common_labels(usable), oldest.window),)
 
 
-def _shared(usable: tuple[Sample, ...]) -> Mapping[str, str]:
-    """Keep the labels that all of them have alike."""
+def _common_labels(usable: tuple[Sample, ...]) -> Mapping[str, str]:
+    """Return the labels that have the same value in all series."""
     first, *others = (sample.labels for sample in usable)
     return {key: value for key, value in first.items() if all(labels.get(key) == value for labels in others)}
 
 
-_AGGREGATED: Final[Mapping[Aggregation, Callable[[tuple[Sample, ...]], tuple[Sample, ...]]]] = {
+_AGGREGATIONS: Final[Mapping[Aggregation, Callable[[tuple[Sample, ...]], tuple[Sample, ...]]]] = {
     Aggregation.SUM: _sum,
     Aggregation.MAX: _max,
     Aggregation.MIN: _min,

@@ -1,98 +1,100 @@
-"""Everything that can be wrong with rules, each problem with its path."""
+"""Validation of rules."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 
+from adapter.decoding.problem import Problem
 from adapter.rules.go_template.nodes import TemplateError
-from adapter.rules.query_template import filled, parsed
+from adapter.rules.query_template import cached_parse, render_template
 from adapter.rules.rule import INDEX, Rule
 from autoscaler.values.names import label_key_problems, path_segment_problems
 
 _SUBRESOURCE = "the API server authorizes a request for it as one for the namespace's own {name!r} subresource"
-_TAKEN = {
+_RESERVED_NAMES = {
     "status": _SUBRESOURCE.format(name="status"),
     "finalize": _SUBRESOURCE.format(name="finalize"),
     INDEX: "it is the name under which all metrics of a namespace are listed",
 }
-_LONGEST = 253
-_LONGEST_TIME = timedelta(days=3650)  # as long as anyone can mean, and no date is so far back that there is none
-_SHORTEST = timedelta(seconds=1)  # more often would be a load on the metric system that no reader has a use for
+_MAX_NAME_LENGTH = 253
+_MAX_DURATION = timedelta(days=3650)  # subtracting a longer duration from the current time could overflow datetime
+_MIN_INTERVAL = timedelta(seconds=1)  # HPAs read every 15 s; a shorter interval only adds load on the backend
 
 
-def problems(rules: Iterable[Rule], at: str = "rules", backends: Collection[str] | None = None) -> Iterator[str]:
-    """Say everything that is wrong with these rules; ``backends`` are those that there are, None if that is unknown."""
-    seen: dict[tuple[str, str], int] = {}
-    for number, rule in enumerate(rules):
-        path = f"{at}[{number}]"
+def problems(rules: Mapping[str, Rule], backends: Collection[str] | None = None) -> Iterator[Problem]:
+    """Yield every problem of rules by path. ``backends`` are the names of the configured backends, None if unknown."""
+    seen: dict[tuple[str, str], str] = {}
+    for path, rule in rules.items():
         yield from rule_problems(rule, path, backends)
         for name in rule.names:
             for namespace in rule.namespaces or ("",):
-                earlier = seen.setdefault((name.lower(), namespace), number)
-                if earlier != number:
+                earlier = seen.setdefault((name.lower(), namespace), path)
+                if earlier != path:
                     where = f" in namespace {namespace!r}" if namespace else ""
-                    yield f"{path}.name: {name!r} is defined{where} by {at}[{earlier}] already"
+                    yield Problem(f"{path}.name", f"{name!r} is already defined{where} by {earlier}")
 
 
-def rule_problems(rule: Rule, at: str, backends: Collection[str] | None = None) -> Iterator[str]:
-    """Say everything that is wrong with one rule, whatever the others are."""
-    yield from (f"{at}.name: {problem}" for problem in name_problems(rule.name))
+def rule_problems(rule: Rule, path: str, backends: Collection[str] | None = None) -> Iterator[Problem]:
+    """Yield the problems of one rule by itself."""
+    yield from (Problem(f"{path}.name", problem) for problem in name_problems(rule.name))
     for number, alias in enumerate(rule.aliases):
-        yield from (f"{at}.aliases[{number}]: {problem}" for problem in name_problems(alias))
+        yield from (Problem(f"{path}.aliases[{number}]", problem) for problem in name_problems(alias))
     for number, label in enumerate(rule.labels):
-        yield from (f"{at}.labels[{number}]: {label!r} {problem}" for problem in label_key_problems(label))
-    yield from _source_problems(rule, at, backends)
-    yield from _time_problems(rule, at)
+        yield from (
+            Problem(f"{path}.labels[{number}]", f"{label!r} {problem}") for problem in label_key_problems(label)
+        )
+    yield from _source_problems(rule, path, backends)
+    yield from _time_problems(rule, path)
     if rule.namespacing.fixed and not rule.namespacing.label:
-        yield f"{at}.namespace.label: is needed with fixed: it says which label holds the namespace"
+        yield Problem(f"{path}.namespace.label", "is required with fixed: it names the label that holds the namespace")
 
 
-def _source_problems(rule: Rule, at: str, backends: Collection[str] | None) -> Iterator[str]:
-    asks = bool(rule.query or rule.parameters)
-    if rule.static and (rule.backend or asks):
-        yield f"{at}.static: excludes backend, query and parameters"
-    elif asks and not rule.backend:
-        yield f"{at}.backend: is needed with query or parameters{_known(backends)}"
-    elif rule.backend and not asks:
-        yield f"{at}.query: this or parameters is needed with a backend"
+def _source_problems(rule: Rule, path: str, backends: Collection[str] | None) -> Iterator[Problem]:
+    has_query = bool(rule.query or rule.parameters)
+    if rule.static and (rule.backend or has_query):
+        yield Problem(f"{path}.static", "cannot be combined with backend, query or parameters")
+    elif has_query and not rule.backend:
+        yield Problem(f"{path}.backend", f"is required with query or parameters{_configured(backends)}")
+    elif rule.backend and not has_query:
+        yield Problem(f"{path}.query", "query or parameters is required with a backend")
     elif not rule.static and not rule.backend:
-        yield f"{at}.static: at least one series is needed"
+        yield Problem(f"{path}.static", "at least one series is required if no backend is set")
     if "<<" in rule.query and not rule.series:
         try:
-            filled(parsed(rule.query), "", ())
+            render_template(cached_parse(rule.query), "", ())
         except TemplateError as error:
-            yield f"{at}.query: the template is wrong: {error}"
+            yield Problem(f"{path}.query", f"invalid template: {error}")
     if rule.backend and backends is not None and rule.backend not in backends:
-        yield f"{at}.backend: there is no backend {rule.backend!r}{_known(backends)}"
+        yield Problem(f"{path}.backend", f"backend {rule.backend!r} is not configured{_configured(backends)}")
 
 
-def _known(backends: Collection[str] | None) -> str:
-    return f"; the backends are {', '.join(sorted(backends))}" if backends else "; none is configured under backends"
+def _configured(backends: Collection[str] | None) -> str:
+    return f"; configured backends: {', '.join(sorted(backends))}" if backends else "; no backends are configured"
 
 
-def _time_problems(rule: Rule, at: str) -> Iterator[str]:
+def _time_problems(rule: Rule, path: str) -> Iterator[Problem]:
     for key, time in (("maxSampleAge", rule.max_sample_age), ("deadline", rule.deadline)):
         if time <= timedelta():
-            yield f"{at}.{key}: must be more than nothing"
+            yield Problem(f"{path}.{key}", "must be greater than 0")
     times = {"maxSampleAge": rule.max_sample_age, "deadline": rule.deadline, "interval": rule.interval}
     ages = {f"static[{number}].age": series.age for number, series in enumerate(rule.static)}
     for key, time in (times | ages).items():
-        if time > _LONGEST_TIME:
-            yield f"{at}.{key}: must be at most {_LONGEST_TIME / timedelta(hours=1):g}h"
-    if rule.interval < _SHORTEST:
-        yield f"{at}.interval: must be at least {_SHORTEST.total_seconds():g}s"
+        if time > _MAX_DURATION:
+            yield Problem(f"{path}.{key}", f"must be at most {_MAX_DURATION / timedelta(hours=1):g}h")
+    if rule.interval < _MIN_INTERVAL:
+        yield Problem(f"{path}.interval", f"must be at least {_MIN_INTERVAL.total_seconds():g}s")
     if rule.query and rule.parameters:
-        yield f"{at}.parameters: excludes query"
+        yield Problem(f"{path}.parameters", "cannot be combined with query")
 
 
 def name_problems(name: str) -> list[str]:
-    """Say what keeps a text from being a metric's name."""
+    """Return the reasons why a text cannot be the name of a metric."""
     if not name:
         return ["must not be empty"]
-    if why := _TAKEN.get(name.lower()):
-        return [f"{name!r} cannot be a metric's name: {why}"]
-    found = [f"{name!r} {problem}" for problem in path_segment_problems(name)]
-    if len(name) > _LONGEST:
-        found.append(f"must be no more than {_LONGEST} characters")
+    if reason := _RESERVED_NAMES.get(name.lower()):
+        return [f"{name!r} cannot be a metric's name: {reason}"]
+    reasons = [f"{name!r} {problem}" for problem in path_segment_problems(name)]
+    if len(name) > _MAX_NAME_LENGTH:
+        reasons.append(f"must be no more than {_MAX_NAME_LENGTH} characters")
     if not name.isprintable():
-        found.append(f"{name!r} may not contain characters that do not print")
-    return found
+        reasons.append(f"{name!r} may not contain non-printable characters")
+    return reasons

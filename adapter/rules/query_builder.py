@@ -1,4 +1,4 @@
-"""What is sent to a backend: a rule's query, whole, or filled with a namespace and a selector."""
+"""Construction of the query that is sent to a backend for a rule."""
 
 from collections.abc import Hashable
 
@@ -7,44 +7,49 @@ import msgspec
 from adapter import errors
 from adapter.rules.go_template.nodes import TemplateError
 from adapter.rules.promql.matchers import NotExpressible
-from adapter.rules.query_template import rendered
+from adapter.rules.query_template import render_query
 from adapter.rules.rule import STATIC, Rule, Series
 from autoscaler.types.record import Record
 from autoscaler.values.selector import Selector
 
-_in_order = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
+_encode_sorted = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 
 
 class Query(Record, frozen=True):
-    """One question to one backend."""
+    """A query for one backend."""
 
     backend: str
-    """Which of the configured backends."""
+    """Name of the configured backend."""
 
     text: str
-    """The question as it is sent and shown. One in parts, such as CloudWatch's, is JSON with its keys in order."""
+    """The query as it is sent and shown. A query that consists of parameters is JSON with sorted keys."""
 
-    numbers: tuple[Series, ...] = ()
-    """The answer, where it is written in the rule."""
+    static_series: tuple[Series, ...] = ()
+    """The series of a static metric."""
 
     @property
     def key(self) -> Hashable:
-        """What makes two questions the same."""
+        """Return the identity of the query: queries with equal keys have equal results."""
         return self.backend, self.text
 
 
-def whole(rule: Rule) -> Query:
-    """Ask for all series of a rule."""
+def snapshot_query(rule: Rule) -> Query:
+    """Return the query for all series of a rule."""
     if rule.is_static:
-        return Query(STATIC, _in_order(rule.static).decode(), rule.static)
-    return Query(rule.backend, rule.query or _in_order(rule.parameters).decode())
+        return Query(STATIC, _encode_sorted(rule.static).decode(), rule.static)
+    return Query(rule.backend, rule.query or _encode_sorted(rule.parameters).decode())
 
 
-def filled(rule: Rule, namespace: str, selector: Selector) -> Query:
-    """Ask for the series of one namespace that one selector matches; raise if the query cannot say that."""
+def template_query(rule: Rule, namespace: str, selector: Selector) -> Query:
+    """Render the template of a rule for one namespace and selector.
+
+    Raise ``BadRequest`` if PromQL cannot express the selector, and ``BadQuery`` if the template cannot be rendered.
+    """
     try:
-        return Query(rule.backend, rendered(rule, namespace, selector))
+        return Query(rule.backend, render_query(rule, namespace, selector))
     except NotExpressible as error:
-        raise errors.BadRequest(f"metric {rule.name!r}: the selector cannot be part of its query: {error}") from error
+        raise errors.BadRequest(
+            f"metric {rule.name!r}: the selector cannot be expressed in its query: {error}"
+        ) from error
     except TemplateError as error:
-        raise errors.BadQuery("its template cannot be filled", detail=str(error)) from error
+        raise errors.BadQuery("the query template cannot be rendered", detail=str(error)) from error

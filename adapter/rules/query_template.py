@@ -1,7 +1,8 @@
-"""A query with the selector inside: ``sum(lag{<<.LabelMatchers>>})`` for one namespace and one selector.
+"""Rendering of query templates such as ``sum(lag{<<.LabelMatchers>>})`` for one namespace and selector.
 
-Our own rules get matchers that mean just what the selector means. A rule that came from prometheus-adapter gets what
-prometheus-adapter makes of it, so that the same HPA reads the same number after moving.
+Native rules get label matchers with exactly the meaning of the selector. Rules that were imported from
+prometheus-adapter get the matchers that prometheus-adapter would generate, so that an HPA reads the same value after
+a migration.
 """
 
 from collections.abc import Sequence
@@ -10,61 +11,63 @@ from typing import Final
 
 from adapter.rules.go_template.nodes import Node, TemplateError
 from adapter.rules.go_template.parser import parse
-from adapter.rules.go_template.render import fill
-from adapter.rules.promql.matchers import NotExpressible, equals, matchers
+from adapter.rules.go_template.render import render
+from adapter.rules.promql.matchers import NotExpressible, equality_matcher, selector_matchers
 from adapter.rules.rule import Rule
 from autoscaler.values.requirement import Requirement
 from autoscaler.values.selector import Selector
 
-_SIGNS: Final = {"=": "=", "==": "=", "in": "=~", "!=": "!=", "notin": "!~"}
+_OPERATORS: Final = {"=": "=", "==": "=", "in": "=~", "!=": "!=", "notin": "!~"}
 
-parsed = lru_cache(maxsize=1024)(parse)
+cached_parse = lru_cache(maxsize=1024)(parse)
 
 
-def rendered(rule: Rule, namespace: str, selector: Selector) -> str:
-    """Fill a rule's template; raise ``NotExpressible`` or ``TemplateError`` if this selector cannot be inside it."""
-    parts = selector.requirements
-    where = namespace_requirement(rule, namespace)
+def render_query(rule: Rule, namespace: str, selector: Selector) -> str:
+    """Render the template of a rule; raise ``NotExpressible`` or ``TemplateError`` if that is impossible."""
+    requirements = (*selector.requirements, *_namespace_requirement(rule, namespace))
     if rule.series:
-        written = [_as_prometheus_adapter(part) for part in (*parts, *where)]
+        matchers = [_prometheus_adapter_matcher(requirement) for requirement in requirements]
     else:
-        written = [*matchers(selector), *(equals(part.key, part.values[0]) for part in where)]
-    return filled(parsed(str(rule.query)), rule.series, written, (*parts, *where))
+        in_namespace = requirements[len(selector.requirements) :]
+        matchers = [
+            *selector_matchers(selector),
+            *(equality_matcher(each.key, each.values[0]) for each in in_namespace),
+        ]
+    return render_template(cached_parse(str(rule.query)), rule.series, matchers, requirements)
 
 
-def namespace_requirement(rule: Rule, namespace: str) -> tuple[Requirement, ...]:
-    """Say what the rule requires of a series' namespace, if anything."""
-    belongs = rule.namespacing
-    wanted = belongs.fixed or namespace
-    return (Requirement(belongs.label, "=", (wanted,)),) if belongs.label and wanted else ()
+def _namespace_requirement(rule: Rule, namespace: str) -> tuple[Requirement, ...]:
+    """Return the requirement on the namespace label of a series; empty if the rule has none."""
+    label, value = rule.namespacing.label, rule.namespacing.fixed or namespace
+    return (Requirement(label, "=", (value,)),) if label and value else ()
 
 
-def filled(
-    template: tuple[Node, ...], series: str, written: Sequence[str], requirements: tuple[Requirement, ...] = ()
+def render_template(
+    template: tuple[Node, ...], series: str, matchers: Sequence[str], requirements: tuple[Requirement, ...] = ()
 ) -> str:
-    """Fill a template with matchers that are written already."""
-    text = fill(
+    """Render a parsed template with the given label matchers; raise ``TemplateError`` if the result is empty."""
+    text = render(
         template,
         {
             "Series": series,
-            "LabelMatchers": ",".join(written),
-            "LabelValuesByName": {part.key: "|".join(sorted(part.values)) for part in requirements},
+            "LabelMatchers": ",".join(matchers),
+            "LabelValuesByName": {each.key: "|".join(sorted(each.values)) for each in requirements},
             "GroupBy": "",
             "GroupBySlice": [],
         },
     )
     if not text.strip():
-        raise TemplateError("the query is empty")
+        raise TemplateError("the rendered query is empty")
     return text
 
 
-def _as_prometheus_adapter(part: Requirement) -> str:
-    """Write a matcher as prometheus-adapter does: values of ``in`` are regular expressions, keys go as they are."""
-    if part.operator == "exists":
-        return f'{part.key}!=""'
-    if part.operator == "!":
-        return f'{part.key}=""'
-    if part.operator not in _SIGNS:
-        raise NotExpressible(f"{str(part)!r} compares numbers, and PromQL compares labels as text only")
-    # A label's value in Kubernetes has no character that would need quoting.
-    return f'{part.key}{_SIGNS[part.operator]}"{"|".join(sorted(part.values))}"'
+def _prometheus_adapter_matcher(requirement: Requirement) -> str:
+    """Return the matcher that prometheus-adapter generates: values of ``in`` are regular expressions, unescaped."""
+    if requirement.operator == "exists":
+        return f'{requirement.key}!=""'
+    if requirement.operator == "!":
+        return f'{requirement.key}=""'
+    if requirement.operator not in _OPERATORS:
+        raise NotExpressible(f"{str(requirement)!r} compares numbers, and PromQL only compares labels as text")
+    # Kubernetes label values contain no character that needs quoting in PromQL.
+    return f'{requirement.key}{_OPERATORS[requirement.operator]}"{"|".join(sorted(requirement.values))}"'

@@ -1,7 +1,7 @@
-"""Rules: this metric, in these namespaces, is that query on that backend, and this is what to do when it has no number.
+"""Rules: the backend query of a metric, its namespaces, and the policies for missing and unusable values.
 
-A policy may turn a number that is missing or unusable into zero or leave it out, if the rule says so. What a metric
-system failed to tell is always an error: nothing is ever made up for it, and no old value is served in its place.
+A policy of the rule may replace a missing or unusable value by zero or skip the series. A failed backend request is
+always an error: no value is invented for it, and no old value is served instead.
 """
 
 from collections.abc import Mapping
@@ -13,152 +13,156 @@ import msgspec
 from autoscaler.types.record import Record
 
 INDEX = "externalmetrics"
-"""The one resource that discovery shows; reading it lists a namespace's metrics, so no metric can have that name."""
+"""The only resource in discovery. Reading it lists the metrics of a namespace, so no metric can have this name."""
 
 STATIC = "static"
-"""The backend of fixed numbers; it is always there and needs no configuration."""
+"""Name of the backend of static metrics. It always exists and has no configuration."""
 
 
 class Series(Record, frozen=True):
-    """One fixed number of a static metric."""
+    """One series of a static metric."""
 
     value: float
-    """The number."""
+    """The value of the series."""
 
     labels: Mapping[str, str] = {}
-    """What a selector can choose it by."""
+    """Labels that selectors match against."""
 
     age: timedelta = timedelta()
-    """How old the number says it is; to rehearse what an old one does."""
+    """Age of the sample, to test the behaviour with old samples."""
 
 
 class Namespacing(Record, frozen=True):
-    """How a series belongs to a namespace. Nothing set: it belongs to all of them."""
+    """Assignment of series to namespaces. By default, every namespace reads all series."""
 
     label: str = ""
-    """The label that holds a series' namespace. Who asks in namespace ``shop`` is answered from ``shop``'s series."""
+    """The label that holds the namespace of a series. A read in namespace ``shop`` sees only the series of
+    ``shop``."""
 
     fixed: str = ""
-    """With ``label``: whoever asks is answered from this namespace's series; for what is shared."""
+    """With ``label``: reads in every namespace see the series of this namespace. For shared metrics."""
 
 
 class Aggregation(StrEnum):
-    """What becomes of several series that match."""
+    """How several matching series are combined."""
 
     SUM = "sum"
-    """All are served, and an HPA adds them."""
+    """All series are served, and an HPA adds them."""
 
     MAX = "max"
     MIN = "min"
     AVG = "avg"
     ONE = "one"
-    """There must be exactly one; more are an error."""
+    """Exactly one series may match; more are an error."""
 
 
 class OnEmpty(StrEnum):
-    """What it means that nothing matches."""
+    """Policy for a read that no series matches."""
 
     ERROR = "error"
     ZERO = "zero"
 
 
 class OnUnusable(StrEnum):
-    """What becomes of a series with a number that cannot be served."""
+    """Policy for a series whose value cannot be served."""
 
     ERROR = "error"
     ZERO = "zero"
     SKIP = "skip"
-    """The series is left out; if none is left, that is ``onEmpty``."""
+    """Skip the series. If no series remains, ``onEmpty`` applies."""
 
 
 class OnOld(StrEnum):
-    """What becomes of a series whose number is too old. Never zero: that it was not heard of says nothing of it."""
+    """Policy for a series whose sample is too old. Never ``zero``: the value is unknown."""
 
     ERROR = "error"
     SKIP = "skip"
 
 
 class Rule(Record, frozen=True):
-    """What one metric is."""
+    """The definition of one metric."""
 
     name: str
-    """The name an HPA asks for, in any case."""
+    """Name of the metric in the HPA. Case is ignored, because the HPA controller converts the name to lower case."""
 
     static: tuple[Series, ...] = ()
-    """Fixed numbers, one for each series, instead of a backend and a query."""
+    """Constant series, instead of a backend and a query."""
 
     namespaces: tuple[str, ...] = ()
-    """Where it can be read; nowhere named means everywhere."""
+    """Namespaces in which the metric can be read; empty: all."""
 
     aliases: tuple[str, ...] = ()
-    """Other names for the same."""
+    """Additional names of the metric."""
 
     backend: str = ""
-    """Which of the configured backends to ask."""
+    """Name of the configured backend to query."""
 
     query: str = ""
-    """What to ask it, in its own language, for all series at once. With ``<<.LabelMatchers>>`` in it the query is a
-    template: it is asked anew for each selector, with the selector inside."""
+    """Query in the language of the backend, for all series at once. A query that contains ``<<.LabelMatchers>>`` is a
+    template: it is rendered and sent separately for each namespace and selector."""
 
     parameters: Mapping[str, object] = {}
-    """What to ask it, where its questions have parts instead of a text."""
+    """Query of a backend whose queries consist of named parameters instead of a text."""
 
     series: str = ""
-    """``<<.Series>>`` in a template that came from prometheus-adapter; set, it is filled just as it does."""
+    """Value of ``<<.Series>>`` in a template from prometheus-adapter. If it is set, label matchers are generated as
+    prometheus-adapter generates them."""
 
     namespace: Namespacing | None = None
-    """How its series belong to namespaces. Left out: those of a query by the label ``namespace``; fixed numbers and
-    what is asked with parameters belong to all."""
+    """How series are assigned to namespaces. Default: by the label ``namespace`` for a query; static series and
+    queries with parameters can be read in every namespace."""
 
     labels: tuple[str, ...] = ()
-    """The labels that a selector may use; none named means any."""
+    """Labels that a selector may use; empty: any."""
 
     aggregation: Aggregation = Aggregation.SUM
-    """What becomes of several series that match."""
+    """How several matching series are combined. The default ``sum`` is what an HPA does itself."""
 
     interval: timedelta = timedelta(seconds=15)
-    """How often the query is asked while anyone reads the metric; an HPA looks as often."""
+    """How often the query is sent while the metric is being read. The default equals the sync period of an HPA."""
 
     max_sample_age: timedelta = timedelta(minutes=5)
-    """An older number is an error. An HPA never looks at the time, so nobody else would notice."""
+    """Maximum age of a sample. An older sample is treated as ``onTooOld`` says. HPAs ignore the timestamp of a value,
+    so stale values must be detected here."""
 
     deadline: timedelta = timedelta(seconds=5)
-    """How long the backend may take. The API server waits 60 s, our own limit is 10 s."""
+    """How long the backend may take to respond. The default is below the request timeout of Steadyscale, 10 s, and of
+    the API server, 60 s."""
 
     on_empty: OnEmpty = OnEmpty.ERROR
-    """When nothing matches. ``zero`` scales down when the series disappear, for whatever reason."""
+    """What to do if no series matches. ``zero`` scales down whenever the series disappear, for whatever reason."""
 
     on_nan: OnUnusable = msgspec.field(default=OnUnusable.ERROR, name="onNaN")
-    """When a series is NaN or infinite; a ratio with nothing below the line is."""
+    """What to do with a series that is NaN or infinite, for example a ratio with a denominator of zero."""
 
     on_out_of_range: OnUnusable = OnUnusable.ERROR
-    """When a series is negative or too large for an HPA's arithmetic."""
+    """What to do with a series that is negative or too large for the arithmetic of an HPA."""
 
     on_too_old: OnOld = OnOld.ERROR
-    """When a series is older than ``maxSampleAge``."""
+    """What to do with a series whose sample is older than ``maxSampleAge``."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name it goes by, its own first."""
+        """Return the name and all aliases."""
         return (self.name, *self.aliases)
 
     @property
     def namespacing(self) -> Namespacing:
-        """How its series belong to namespaces, said or not."""
+        """Return how series are assigned to namespaces, with the default applied."""
         if self.namespace is not None:
             return self.namespace
         return Namespacing(label="namespace") if self.query else Namespacing()
 
     @property
     def is_static(self) -> bool:
-        """Whether its numbers are its own."""
+        """Return whether the rule has constant series instead of a backend."""
         return not self.backend
 
     @property
     def is_template(self) -> bool:
-        """Whether the query needs the selector inside, so that no snapshot can answer for all selectors."""
+        """Return whether the query depends on the selector, so that one snapshot cannot serve all selectors."""
         return bool(self.series) or "<<" in self.query
 
-    def covers(self, namespace: str) -> bool:
-        """Say whether the metric can be read in this namespace."""
+    def applies_to(self, namespace: str) -> bool:
+        """Return whether the metric can be read in this namespace."""
         return not self.namespaces or namespace in self.namespaces

@@ -1,23 +1,26 @@
-"""The rules in force: those of the configuration file and those of objects, each replaceable without the others."""
+"""The rules in force: from the configuration file, ExternalMetric objects and prometheus-adapter files.
+
+Each source is replaced independently of the others.
+"""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
-from adapter.rules.query_builder import whole
+from adapter.rules.query_builder import snapshot_query
 from adapter.rules.rule import Rule
 from adapter.rules.rule_set import RuleSet
 
-_in_full = msgspec.json.Encoder(enc_hook=str).encode
-"""A rule's whole text, to compare many with many: rules hold mappings, and so cannot be the keys of one."""
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+"""Rules contain mappings and are not hashable; their JSON text is."""
 
-FILE: Final = "configuration"
-"""Where a rule comes from if no object defines it."""
+FILE_ORIGIN: Final = "configuration"
+"""Origin of rules of the configuration file."""
 
 
 class RuleRegistry:
-    """All rules. An object's rule goes before the file's, in its own namespace and nowhere else."""
+    """All rules. A rule of an object takes precedence over rules of files, within the namespace of the object."""
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._file = tuple(rules)
@@ -25,62 +28,62 @@ class RuleRegistry:
         self._imported: dict[str, tuple[Rule, ...]] = {}
         self._listeners: list[Callable[[tuple[Rule, ...]], None]] = []
         self.broken: Mapping[str, tuple[str, ...]] = {}
-        """Rules of the file that are not in force, with what is wrong with them."""
+        """Rejected rules of the configuration file, by name, with their problems."""
 
-        self.trouble: tuple[str, ...] = ()
-        """What is wrong with a newer file, while an older one is in force."""
+        self.reload_problems: tuple[str, ...] = ()
+        """Problems of the newest configuration file, while the previous one stays in force."""
 
-        self._indexed: _Indexed | None = None
+        self._cached_index: _Index | None = None
 
     @property
     def rules(self) -> RuleSet:
-        """All rules in force."""
+        """Return all rules in force."""
         return self._index().rules
 
-    def use_file(self, rules: Iterable[Rule]) -> None:
-        """Replace the file's rules."""
+    def set_file_rules(self, rules: Iterable[Rule]) -> None:
+        """Replace the rules of the configuration file."""
         before, self._file = self._file, tuple(rules)
-        self._announce(before, self._file)
+        self._notify(before, self._file)
 
-    def use_object(self, key: str, rule: Rule | None) -> None:
-        """Replace the rule of an object, by its ``namespace/name``; None: it has none, or none that makes sense."""
+    def set_object_rule(self, key: str, rule: Rule | None) -> None:
+        """Replace the rule of the object with key ``namespace/name``; None: the object is deleted or invalid."""
         before = self._objects.pop(key, None)
         if rule is not None:
             self._objects[key] = rule
         if before != rule:
-            self._announce((before,) if before else (), (rule,) if rule else ())
+            self._notify((before,) if before else (), (rule,) if rule else ())
 
-    def use_imported(self, file: str, rules: Iterable[Rule]) -> None:
-        """Replace the rules that come from a file of another adapter; any rule of our own goes before them."""
+    def set_imported_rules(self, file: str, rules: Iterable[Rule]) -> None:
+        """Replace the rules of a prometheus-adapter file; native rules take precedence over them."""
         before, self._imported[file] = self._imported.get(file, ()), tuple(rules)
         if before != self._imported[file]:
-            self._announce(before, self._imported[file])
+            self._notify(before, self._imported[file])
 
-    def tell(self, listener: Callable[[tuple[Rule, ...]], None]) -> None:
-        """Call ``listener`` with the rules, old and new, that are not what they were."""
+    def add_listener(self, listener: Callable[[tuple[Rule, ...]], None]) -> None:
+        """Call ``listener`` on every change, with the removed and the added rules."""
         self._listeners.append(listener)
 
     def origin(self, rule: Rule) -> str:
-        """Say where a rule comes from: the configuration, or an object's ``namespace/name``."""
-        return self._index().origins.get(id(rule), FILE)
+        """Return the origin of a rule: the configuration, an object's ``namespace/name``, or an imported file."""
+        return self._index().origins.get(id(rule), FILE_ORIGIN)
 
-    def asking(self, key: Hashable) -> tuple[Rule, ...]:
-        """List the rules that ask this query."""
-        return self._index().by_query.get(key, ())
+    def rules_for_query(self, key: Hashable) -> tuple[Rule, ...]:
+        """Return the rules whose snapshot comes from the query with this key."""
+        return tuple(self._index().by_query.get(key, ()))
 
-    def _index(self) -> "_Indexed":
-        """Give the indexes, made when they are next needed: a cluster's objects are told of one by one."""
-        if self._indexed is None:
+    def _index(self) -> "_Index":
+        """Build the indexes lazily: objects of a cluster arrive one by one, and each arrival would rebuild them."""
+        if self._cached_index is None:
             imported = [(rule, file) for file, rules in self._imported.items() for rule in rules]
             origins = {id(rule): key for key, rule in self._objects.items()}
             origins |= {id(rule): file for rule, file in imported}
             rules = RuleSet((*self._objects.values(), *self._file, *(rule for rule, _ in imported)))
-            self._indexed = _Indexed(rules, origins, _by_query(rules))
-        return self._indexed
+            self._cached_index = _Index(rules, origins, _by_query(rules))
+        return self._cached_index
 
-    def _announce(self, before: tuple[Rule, ...], after: tuple[Rule, ...]) -> None:
-        self._indexed = None
-        old, new = ({_in_full(rule): rule for rule in rules} for rules in (before, after))
+    def _notify(self, before: tuple[Rule, ...], after: tuple[Rule, ...]) -> None:
+        self._cached_index = None
+        old, new = ({_encode(rule): rule for rule in rules} for rules in (before, after))
         changed = (
             *(rule for text, rule in old.items() if text not in new),
             *(rule for text, rule in new.items() if text not in old),
@@ -90,15 +93,15 @@ class RuleRegistry:
                 listener(changed)
 
 
-class _Indexed(NamedTuple):
+class _Index(NamedTuple):
     rules: RuleSet
     origins: dict[int, str]
-    by_query: dict[Hashable, tuple[Rule, ...]]
+    by_query: dict[Hashable, list[Rule]]
 
 
-def _by_query(rules: RuleSet) -> dict[Hashable, tuple[Rule, ...]]:
-    found: dict[Hashable, list[Rule]] = {}
+def _by_query(rules: RuleSet) -> dict[Hashable, list[Rule]]:
+    by_query: dict[Hashable, list[Rule]] = {}
     for rule in rules:
         if not rule.is_template:
-            found.setdefault(whole(rule).key, []).append(rule)
-    return {key: tuple(asking) for key, asking in found.items()}
+            by_query.setdefault(snapshot_query(rule).key, []).append(rule)
+    return by_query

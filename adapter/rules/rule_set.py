@@ -1,4 +1,4 @@
-"""All rules, and how to find one by the name an HPA asks for."""
+"""Lookup of rules by the metric name that an HPA requests."""
 
 import difflib
 from collections.abc import Iterable, Iterator
@@ -6,62 +6,57 @@ from operator import itemgetter
 
 from adapter.rules.rule import Rule
 
-_EVERYWHERE = ""
-_LONGEST = 253
-_CLOSE_ENOUGH = 0.6
-_AT_MOST = 3
-_LOOKED_AT = 500  # to compare texts is slow, and a typing mistake seldom changes a name's beginning or length by much
-_REMEMBERED = 1024  # whoever asks for a wrong name asks again every fifteen seconds
+_ALL_NAMESPACES = ""
+_MAX_NAME_LENGTH = 253
+_MIN_SIMILARITY = 0.6
+_MAX_SIMILAR_NAMES = 3
+_MAX_COMPARED_NAMES = 500  # difflib is slow, and typing errors seldom change the first letters or the length by much
+_MAX_CACHED_LOOKUPS = 1024  # an HPA with a wrong metric name repeats its request every 15 seconds
 
 
 class RuleSet:
-    """Rules by name in any case, because an HPA's client lower-cases what the user wrote. Earlier ones win."""
+    """Rules by name. Case is ignored, because the HPA's client lower-cases metric names. Earlier rules win."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = tuple(rules)
         self._by_name: dict[str, dict[str, tuple[int, Rule]]] = {}
-        """By name and namespace, the empty one standing for everywhere; a thousand teams may use one name."""
+        """Position and rule by name and namespace, so that a name used in many namespaces is found without a scan."""
 
-        self._nearest: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._similar: dict[tuple[str, str], tuple[str, ...]] = {}
         for number, rule in enumerate(self._rules):
             for name in rule.names:
-                places = self._by_name.setdefault(name.lower(), {})
-                for namespace in rule.namespaces or (_EVERYWHERE,):
-                    places.setdefault(namespace, (number, rule))
+                by_namespace = self._by_name.setdefault(name.lower(), {})
+                for namespace in rule.namespaces or (_ALL_NAMESPACES,):
+                    by_namespace.setdefault(namespace, (number, rule))
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self._rules)
 
     def find(self, namespace: str, metric: str) -> Rule | None:
-        """Return the rule for a metric here, or None."""
-        places = self._by_name.get(metric.lower())
-        if places is None:
-            return None
-        here, everywhere = places.get(namespace), places.get(_EVERYWHERE)
-        if here is None or everywhere is None:
-            found = here or everywhere
-            return None if found is None else found[1]
-        return min(here, everywhere, key=itemgetter(0))[1]
+        """Return the rule for a metric in a namespace, or None."""
+        by_namespace = self._by_name.get(metric.lower(), {})
+        candidates = [by_namespace[key] for key in (namespace, _ALL_NAMESPACES) if key in by_namespace]
+        return min(candidates, key=itemgetter(0))[1] if candidates else None
 
-    def elsewhere(self, metric: str) -> tuple[str, ...]:
-        """List the namespaces that do have a metric of this name."""
+    def namespaces_with(self, metric: str) -> tuple[str, ...]:
+        """Return the namespaces for which a rule defines this metric."""
         return tuple(sorted(namespace for namespace in self._by_name.get(metric.lower(), ()) if namespace))
 
     def names(self, namespace: str) -> tuple[str, ...]:
-        """List what can be read here, in order."""
-        return tuple(sorted({rule.name for rule in self._rules if rule.covers(namespace)}))
+        """Return the names of the metrics that can be read in a namespace, sorted."""
+        return tuple(sorted({rule.name for rule in self._rules if rule.applies_to(namespace)}))
 
-    def nearest(self, namespace: str, metric: str) -> tuple[str, ...]:
-        """List names like this one that can be read here, most alike first."""
-        asked = metric.lower()[:_LONGEST]
-        if (namespace, asked) not in self._nearest:
-            if len(self._nearest) >= _REMEMBERED:
-                self._nearest.clear()
-            self._nearest[namespace, asked] = self._look_near(namespace, asked)
-        return self._nearest[namespace, asked]
+    def similar_names(self, namespace: str, metric: str) -> tuple[str, ...]:
+        """Return names similar to this one that can be read in the namespace, most similar first."""
+        wanted = metric.lower()[:_MAX_NAME_LENGTH]
+        if (namespace, wanted) not in self._similar:
+            if len(self._similar) >= _MAX_CACHED_LOOKUPS:
+                self._similar.clear()
+            self._similar[namespace, wanted] = self._find_similar(namespace, wanted)
+        return self._similar[namespace, wanted]
 
-    def _look_near(self, namespace: str, asked: str) -> tuple[str, ...]:
-        names = {name.lower(): name for rule in self._rules if rule.covers(namespace) for name in rule.names}
-        likely = sorted(names, key=lambda name: (name[:2] != asked[:2], abs(len(name) - len(asked))))[:_LOOKED_AT]
-        alike = difflib.get_close_matches(asked, likely, _AT_MOST, _CLOSE_ENOUGH)
-        return tuple(names[name] for name in alike)
+    def _find_similar(self, namespace: str, wanted: str) -> tuple[str, ...]:
+        names = {name.lower(): name for rule in self._rules if rule.applies_to(namespace) for name in rule.names}
+        likely = sorted(names, key=lambda name: (name[:2] != wanted[:2], abs(len(name) - len(wanted))))
+        similar = difflib.get_close_matches(wanted, likely[:_MAX_COMPARED_NAMES], _MAX_SIMILAR_NAMES, _MIN_SIMILARITY)
+        return tuple(names[name] for name in similar)

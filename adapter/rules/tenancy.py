@@ -1,56 +1,58 @@
-"""A team's query, made unable to read any series but its namespace's.
+"""Restriction of a tenant's query to the series of the tenant's namespace.
 
-The matcher is added at every place of the query that reads series; several matchers of one label must all hold, so
-whatever the query itself says of the label can only make it find less. What cannot be read with certainty is refused.
+A matcher for the namespace label is added to every vector selector of the query. All matchers of a selector must hold,
+so a matcher of the query itself for the same label can only reduce the result. A query that cannot be parsed
+unambiguously is rejected.
 """
 
 from itertools import pairwise
 from typing import Final
 
-from adapter.rules.promql.lexer import PromqlError, tokens, vector_selectors, with_matchers
-from adapter.rules.promql.matchers import equals
+from adapter.rules.promql.lexer import PromqlError, add_matchers, tokenize, vector_selectors
+from adapter.rules.promql.matchers import equality_matcher
 
 _PLACEHOLDER: Final = "<<.LabelMatchers>>"
-_NAME: Final = "steadyscale_label_matchers"
-_STAND_IN: Final = f'{_NAME}=""'
-_UNFIT: Final = {
-    "info": "info() reads series that the query does not name",
-    "with": "WITH templates cannot be read with certainty",
+_STAND_IN_LABEL: Final = "steadyscale_label_matchers"
+_STAND_IN: Final = f'{_STAND_IN_LABEL}=""'
+"""A valid matcher that replaces the placeholder while the query is parsed."""
+
+_UNSUPPORTED: Final = {
+    "info": "info() is not supported: it reads series that the query does not name",
+    "with": "WITH templates are not supported",
 }
 
 
-def confined(query: str, label: str, namespace: str) -> str:
-    """Return the query with the namespace's matcher wherever it reads series; raise ``PromqlError`` if it cannot be."""
-    if _NAME in query:
-        raise PromqlError(f"{_NAME!r} is not for use in queries")
+def restrict_to_namespace(query: str, label: str, namespace: str) -> str:
+    """Return the query with a namespace matcher in every vector selector; raise ``PromqlError`` if that is unsafe."""
+    if _STAND_IN_LABEL in query:
+        raise PromqlError(f"the label name {_STAND_IN_LABEL!r} is reserved")
     text = query.replace(_PLACEHOLDER, _STAND_IN)
     if "<<" in text:
-        raise PromqlError(f"of templates only {_PLACEHOLDER} can be used here")
-    _refuse_unfit(text)
-    _refuse_misplaced(text, query.count(_PLACEHOLDER))
-    return with_matchers(text, [equals(label, namespace)]).replace(_STAND_IN, _PLACEHOLDER)
+        raise PromqlError(f"the only template action allowed here is {_PLACEHOLDER}")
+    _reject_unsupported(text)
+    _reject_misplaced(text, query.count(_PLACEHOLDER))
+    return add_matchers(text, [equality_matcher(label, namespace)]).replace(_STAND_IN, _PLACEHOLDER)
 
 
-def _refuse_unfit(text: str) -> None:
-    found = tokens(text)
-    for token, following in pairwise(found):
-        if token.kind == "name" and following.text == "(" and token.text.lower() in _UNFIT:
-            raise PromqlError(_UNFIT[token.text.lower()])
+def _reject_unsupported(text: str) -> None:
+    for token, following in pairwise(tokenize(text)):
+        if token.kind == "name" and following.text == "(" and token.text.lower() in _UNSUPPORTED:
+            raise PromqlError(_UNSUPPORTED[token.text.lower()])
     for selector in vector_selectors(text):
         if selector.opening is None:
             continue
-        # To some servers {a="1" or b="2"} is two selectors, and a matcher in front would only be part of the first.
-        inside = tokens(text[selector.opening : selector.end])
+        # VictoriaMetrics reads {a="1" or b="2"} as two selectors; a matcher in front would restrict only the first.
+        inside = tokenize(text[selector.opening : selector.end])
         if any(token.kind == "name" and token.text.lower() == "or" for token in inside):
-            raise PromqlError("'or' between matchers cannot be confined; write two queries joined by 'or'")
+            raise PromqlError("'or' between matchers is not supported; write two selectors joined by 'or'")
 
 
-def _refuse_misplaced(text: str, placeholders: int) -> None:
-    """Refuse a placeholder that is not a matcher by itself: inside a string, what is put there would end the string."""
+def _reject_misplaced(text: str, placeholders: int) -> None:
+    """Reject a placeholder that is not a complete matcher: inside a string, the matchers would end the string."""
     for selector in vector_selectors(text):
         if selector.opening is not None:
-            words = [token.text for token in tokens(text[selector.opening : selector.end])]
-            at = [number for number, word in enumerate(words) if word == _NAME]
-            placeholders -= sum(words[each - 1] in "{," and words[each + 3] in ",}" for each in at)
+            words = [token.text for token in tokenize(text[selector.opening : selector.end])]
+            positions = [number for number, word in enumerate(words) if word == _STAND_IN_LABEL]
+            placeholders -= sum(words[each - 1] in "{," and words[each + 3] in ",}" for each in positions)
     if placeholders:
-        raise PromqlError(f"{_PLACEHOLDER} can only be a matcher by itself, between the braces of a selector")
+        raise PromqlError(f"{_PLACEHOLDER} must be a matcher of its own, between the braces of a selector")

@@ -7,10 +7,10 @@ import pytest
 
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.errors import BadQuery
-from adapter.rules.promql.lexer import PromqlError, with_matchers
-from adapter.rules.promql.matchers import equals, literal, quoted
+from adapter.rules.promql.lexer import PromqlError, add_matchers
+from adapter.rules.promql.matchers import equality_matcher, escape_regex, quote
 from adapter.rules.query_builder import Query
-from adapter.rules.tenancy import confined
+from adapter.rules.tenancy import restrict_to_namespace
 from adapter.sample import RawSample
 from tests.prometheus.fixed_responses import HOSTILE, MANY, NOW, as_of, backend
 from tests.prometheus.server import Server
@@ -123,9 +123,9 @@ async def test_a_hostile_value_is_matched_exactly_and_breaks_out_of_nothing(fixe
     text = HOSTILE[number]
     async with backend(fixed.url, method="POST") as made:
         for query in (
-            f"hostile{{{equals('text', text)}}}",
-            f"hostile{{text=~{quoted(literal(text))}}}",
-            with_matchers("hostile", [equals("text", text)]),
+            f"hostile{{{equality_matcher('text', text)}}}",
+            f"hostile{{text=~{quote(escape_regex(text))}}}",
+            add_matchers("hostile", [equality_matcher("text", text)]),
         ):
             assert [(sample.value, sample.labels["text"]) for sample in await ask(made, query)] == [(number, text)]
 
@@ -163,7 +163,7 @@ async def test_a_confined_query_never_reads_another_namespace(fixed: Server, que
     async with backend(fixed.url) as made:
         everywhere = {sample.labels.get("namespace") for sample in await ask(made, query)}
         ours = {
-            sample.labels.get("namespace") for sample in await ask(made, with_matchers(query, ['namespace="shop"']))
+            sample.labels.get("namespace") for sample in await ask(made, add_matchers(query, ['namespace="shop"']))
         }
     assert ours <= {"shop"} < everywhere | {"shop", "bank"}
 
@@ -171,7 +171,7 @@ async def test_a_confined_query_never_reads_another_namespace(fixed: Server, que
 @pytest.mark.parametrize("end", ["\r", "\n", "\r\n", "\v", "\f", "\x85", "\u2028"])
 async def test_what_follows_a_comment_is_confined_or_refused(fixed: Server, end: str) -> None:
     try:
-        query = confined(f"depth # all that we have{end} or depth", "namespace", "shop")
+        query = restrict_to_namespace(f"depth # all that we have{end} or depth", "namespace", "shop")
     except PromqlError:
         return
     async with backend(fixed.url) as made:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapter.metrics.snapshot import Snapshot
-from adapter.rules.promql.matchers import NotExpressible, matchers
+from adapter.rules.promql.matchers import NotExpressible, selector_matchers
 from adapter.rules.query_builder import Query
 from autoscaler.values.requirement import Requirement
 from autoscaler.values.selector import Selector
@@ -49,7 +49,7 @@ def told_apart(labels: Any) -> str:
 def test_every_operator_means_to_a_snapshot_what_its_matchers_mean_to_prometheus(
     fixed: Server, snapshot: Snapshot, selector: Selector
 ) -> None:
-    asked = fixed.ask(f"depth{{{','.join(matchers(selector))}}}", time=str(NOW))
+    asked = fixed.ask(f"depth{{{','.join(selector_matchers(selector))}}}", time=str(NOW))
     assert sorted(told_apart(dict(row.labels)) for row in snapshot.select(selector)) == sorted(
         told_apart(each["metric"]) for each in asked
     )
@@ -65,4 +65,4 @@ def test_what_prometheus_cannot_compare_a_snapshot_can(
     selector = Selector([Requirement("tier", operator, (bound,))])
     assert {row.labels["tier"] for row in snapshot.select(selector)} == chosen
     with pytest.raises(NotExpressible):
-        matchers(selector)
+        selector_matchers(selector)

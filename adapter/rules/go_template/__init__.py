@@ -1,1 +1,1 @@
-"""Go's text/template as far as queries use it, with ``<<`` and ``>>`` round its actions."""
+"""The subset of Go's text/template that prometheus-adapter queries use, with the delimiters ``<<`` and ``>>``."""

@@ -1,4 +1,4 @@
-"""The functions that every Go template has."""
+"""The predefined functions of Go templates."""
 
 import html
 import json
@@ -11,11 +11,10 @@ from urllib.parse import quote_plus
 from adapter.rules.go_template.nodes import TemplateError, Value
 
 _VERB: Final = re.compile(r"%(?P<flags>[-+# 0]*\d*(?:\.\d+)?)(?P<verb>[a-zA-Z%])")
-_SPACED: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def shown(value: object) -> str:
-    """Print a value as Go does."""
+def format_value(value: object) -> str:
+    """Format a value as Go's ``fmt`` does."""
     match value:
         case None:
             return "<nil>"
@@ -24,45 +23,47 @@ def shown(value: object) -> str:
         case float():
             return f"{value:g}"
         case Mapping():
-            return f"map[{' '.join(f'{key}:{shown(value[key])}' for key in sorted(value))}]"
+            return f"map[{' '.join(f'{key}:{format_value(value[key])}' for key in sorted(value))}]"
         case list() | tuple():
-            return f"[{' '.join(map(shown, value))}]"
+            return f"[{' '.join(map(format_value, value))}]"
         case _:
             return str(value)
 
 
-def go_quoted(value: object) -> str:
-    """Write a text as Go's ``%q`` does."""
-    text = json.dumps(shown(value), ensure_ascii=False)
+def quote(value: object) -> str:
+    """Quote a value as Go's ``%q`` does."""
+    text = json.dumps(format_value(value), ensure_ascii=False)
     return re.sub(r"\\u00([01][0-9a-f]|7f)", r"\\x\1", text)
 
 
 def _printf(form: str, *values: object) -> str:
     remaining = list(values)
 
-    def one(match: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         verb, flags = match["verb"], match["flags"]
         if verb == "%":
             return "%"
         if not remaining:
             return f"%!{verb}(MISSING)"
-        return _formatted(flags, verb, remaining.pop(0))
+        return _format_verb(flags, verb, remaining.pop(0))
 
-    return _VERB.sub(one, form) + "".join(f"%!(EXTRA {type(each).__name__}={shown(each)})" for each in remaining)
+    return _VERB.sub(replace, form) + "".join(
+        f"%!(EXTRA {type(each).__name__}={format_value(each)})" for each in remaining
+    )
 
 
-def _formatted(flags: str, verb: str, value: Value) -> str:
+def _format_verb(flags: str, verb: str, value: Value) -> str:
     if verb in "sv":
-        return f"%{flags}s" % shown(value)
+        return f"%{flags}s" % format_value(value)
     if verb == "q":
-        return f"%{flags}s" % go_quoted(value)
+        return f"%{flags}s" % quote(value)
     if verb == "t" and isinstance(value, bool):
-        return shown(value)
+        return format_value(value)
     if verb in "dxXo" and isinstance(value, int):
         return f"%{flags}{verb}" % value
     if verb in "eEfFgG" and isinstance(value, float):
         return f"%{flags}{verb}" % value
-    return f"%!{verb}({type(value).__name__}={shown(value)})"
+    return f"%!{verb}({type(value).__name__}={format_value(value)})"
 
 
 def _print(*values: object) -> str:
@@ -71,7 +72,7 @@ def _print(*values: object) -> str:
         # Go's Sprint puts a space between two values when neither is a string.
         if number and not isinstance(value, str) and not isinstance(values[number - 1], str):
             parts.append(" ")
-        parts.append(shown(value))
+        parts.append(format_value(value))
     return "".join(parts)
 
 
@@ -82,7 +83,7 @@ def _index(value: Value, *keys: Value) -> Value:
         elif isinstance(value, Sequence) and isinstance(key, int) and 0 <= key < len(value):
             value = value[key]
         else:
-            raise TemplateError(f"index: no {key!r} in it")
+            raise TemplateError(f"index: {key!r} not found")
     return value
 
 
@@ -114,7 +115,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
     "slice": _slice,
     "print": _print,
     "printf": _printf,
-    "println": lambda *values: " ".join(map(shown, values)) + "\n",
+    "println": lambda *values: " ".join(map(format_value, values)) + "\n",
     "html": lambda *values: html.escape(_print(*values)),
     "urlquery": lambda *values: quote_plus(_print(*values)),
     "eq": _equals,

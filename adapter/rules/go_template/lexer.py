@@ -1,4 +1,4 @@
-"""A template's text and its actions, apart; and an action's tokens."""
+"""Lexer for templates: splits a template into text and actions, and actions into tokens."""
 
 import re
 from collections.abc import Iterator
@@ -23,19 +23,19 @@ _COMMENT: Final = re.compile(r"(?:-\s)?\s*/\*.*?\*/\s*(?:\s-)?>>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of an action. ``glued``: nothing stands between it and the one before."""
+    """A token of an action. ``adjacent``: no space separates it from the previous token."""
 
     kind: str
     text: str
-    glued: bool = False
+    adjacent: bool = False
 
 
-def pieces(template: str) -> Iterator[str | list[Token]]:
-    """Yield the text that is copied and the tokens of each action, in order."""
-    at, trim = 0, False
+def split(template: str) -> Iterator[str | list[Token]]:
+    """Yield literal text and the tokens of each action, in order."""
+    position, trim = 0, False
     while True:
-        opening = template.find(_OPEN, at)
-        text = template[at:] if opening < 0 else template[at:opening]
+        opening = template.find(_OPEN, position)
+        text = template[position:] if opening < 0 else template[position:opening]
         if trim:
             text = text.lstrip()
         if opening < 0:
@@ -45,27 +45,27 @@ def pieces(template: str) -> Iterator[str | list[Token]]:
         starts_trimmed = re.match(r"-\s", template[inside:]) is not None
         yield text.rstrip() if starts_trimmed else text
         if comment := _COMMENT.match(template, inside):
-            at, trim = comment.end(), comment.group().endswith("->>")
+            position, trim = comment.end(), comment.group().endswith("->>")
             continue
-        found, at, trim = _action(template, inside + (2 if starts_trimmed else 0))
-        yield found
+        tokens, position, trim = _action(template, inside + (2 if starts_trimmed else 0))
+        yield tokens
 
 
-def _action(template: str, at: int) -> tuple[list[Token], int, bool]:
-    """Return an action's tokens, where the text after it starts, and whether space there is to be trimmed."""
-    found: list[Token] = []
+def _action(template: str, position: int) -> tuple[list[Token], int, bool]:
+    """Return the tokens of an action, the position after it, and whether to trim whitespace there."""
+    tokens: list[Token] = []
     spaced = True
-    while at < len(template):
-        if template.startswith(_CLOSE, at):
-            return found, at + len(_CLOSE), False
-        if template.startswith("-" + _CLOSE, at) and spaced and found:
-            return found, at + len(_CLOSE) + 1, True
-        match = _TOKEN.match(template, at)
+    while position < len(template):
+        if template.startswith(_CLOSE, position):
+            return tokens, position + len(_CLOSE), False
+        if template.startswith("-" + _CLOSE, position) and spaced and tokens:
+            return tokens, position + len(_CLOSE) + 1, True
+        match = _TOKEN.match(template, position)
         if match is None or match.lastgroup is None:
-            raise TemplateError(f"unexpected {template[at : at + 10]!r} in an action")
+            raise TemplateError(f"unexpected {template[position : position + 10]!r} in an action")
         spaced = match.lastgroup == "space"
         if not spaced:
-            follows = match.start() and not template[match.start() - 1].isspace() and bool(found)
-            found.append(Token(match.lastgroup, match.group(), glued=bool(follows)))
-        at = match.end()
-    raise TemplateError(f"an action is not closed by {_CLOSE}")
+            follows = match.start() and not template[match.start() - 1].isspace() and bool(tokens)
+            tokens.append(Token(match.lastgroup, match.group(), adjacent=bool(follows)))
+        position = match.end()
+    raise TemplateError(f"unclosed action: {_CLOSE} is missing")

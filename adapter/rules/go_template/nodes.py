@@ -1,18 +1,18 @@
-"""What a template is made of once it is parsed."""
+"""Syntax tree of a parsed template."""
 
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 Value: TypeAlias = Any
-"""Types are found out while a template is filled, as in Go."""
+"""Values are typed dynamically, as in Go templates."""
 
 
 class TemplateError(ValueError):
-    """The template cannot be read, or cannot be filled."""
+    """The template cannot be parsed or rendered."""
 
 
 class _NoValue:
-    """What a map does not have; printed, it says so, as Go does."""
+    """The result of a missing map key, printed as Go prints it."""
 
     def __bool__(self) -> bool:
         return False
@@ -33,17 +33,17 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """``.A.B``, ``$x.A``, ``(pipeline).A`` or a bare dot: where it starts, and the fields after it."""
+    """A field path: ``.A.B``, ``$x.A``, ``(pipeline).A`` or the dot itself."""
 
     root: "str | Pipeline"
-    """A variable's name with its dollar, ``.`` for the dot, or what is in parentheses."""
+    """Name of a variable with its ``$``, ``.`` for the dot, or the pipeline in parentheses."""
 
     fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function's name where an operand may be."""
+    """A function name in the position of an operand."""
 
     name: str
 
@@ -53,33 +53,33 @@ Operand: TypeAlias = Literal | Path | Call
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Commands, each given the result of the one before as its last argument."""
+    """Commands; each gets the result of the previous command as its last argument."""
 
     commands: tuple[tuple[Operand, ...], ...]
     variables: tuple[str, ...] = ()
     declares: bool = True
-    """Whether the variables are new here, ``:=``, or set, ``=``."""
+    """True: the variables are declared (``:=``); False: assigned (``=``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What is copied."""
+    """Literal text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An action that prints."""
+    """An action that prints the value of a pipeline."""
 
     pipeline: Pipeline
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """``if``, ``range`` or ``with``, up to its ``end``."""
+    """An ``if``, ``range`` or ``with`` action with its body."""
 
-    word: str
+    keyword: str
     pipeline: Pipeline
     body: "tuple[Node, ...]"
     otherwise: "tuple[Node, ...]" = ()

@@ -1,11 +1,11 @@
-"""From a template's text to its nodes."""
+"""Parser for templates."""
 
 import ast
 from collections.abc import Iterator
 from typing import Final
 
 from adapter.rules.go_template.functions import FUNCTIONS
-from adapter.rules.go_template.lexer import Token, pieces
+from adapter.rules.go_template.lexer import Token, split
 from adapter.rules.go_template.nodes import (
     Block,
     Call,
@@ -20,83 +20,83 @@ from adapter.rules.go_template.nodes import (
 )
 
 _BLOCKS: Final = frozenset({"if", "range", "with"})
-_REFUSED: Final = frozenset({"define", "template", "block", "break", "continue"})
+_UNSUPPORTED: Final = frozenset({"define", "template", "block", "break", "continue"})
 _CONSTANTS: Final = {"true": True, "false": False, "nil": None}
 _END = Token("end", "")
 
 
 def parse(template: str) -> tuple[Node, ...]:
-    """Read a template; raise ``TemplateError`` if it is none, or uses what is not supported here."""
-    stream = pieces(template)
-    nodes, stopped_at = _nodes(stream)
-    if stopped_at:
-        raise TemplateError(f"unexpected {stopped_at[0].text!r}")
+    """Parse a template; raise ``TemplateError`` if it is invalid or uses an unsupported action."""
+    stream = split(template)
+    nodes, terminator = _nodes(stream)
+    if terminator:
+        raise TemplateError(f"unexpected {terminator[0].text!r}")
     return nodes
 
 
 def _nodes(stream: Iterator[str | list[Token]]) -> tuple[tuple[Node, ...], list[Token]]:
-    """Read nodes up to an ``end`` or ``else``; return that action's tokens too, none at the end of the text."""
-    found: list[Node] = []
+    """Parse nodes up to ``end`` or ``else``; return them and the tokens of that action, if any."""
+    nodes: list[Node] = []
     for piece in stream:
         if isinstance(piece, str):
             if piece:
-                found.append(Text(piece))
+                nodes.append(Text(piece))
             continue
         if not piece:
-            raise TemplateError("an action is empty")
-        word = piece[0].text
-        if word in {"end", "else"}:
-            return tuple(found), piece
-        if word in _REFUSED:
-            raise TemplateError(f"{word!r} is not supported")
-        found.append(_block(word, piece[1:], stream) if word in _BLOCKS else Output(_pipeline(piece)))
-    return tuple(found), []
+            raise TemplateError("empty action")
+        keyword = piece[0].text
+        if keyword in {"end", "else"}:
+            return tuple(nodes), piece
+        if keyword in _UNSUPPORTED:
+            raise TemplateError(f"{keyword!r} is not supported")
+        nodes.append(_block(keyword, piece[1:], stream) if keyword in _BLOCKS else Output(_pipeline(piece)))
+    return tuple(nodes), []
 
 
-def _block(word: str, head: list[Token], stream: Iterator[str | list[Token]]) -> Block:
+def _block(keyword: str, head: list[Token], stream: Iterator[str | list[Token]]) -> Block:
     pipeline = _pipeline(head)
-    body, stopped_at = _nodes(stream)
+    body, terminator = _nodes(stream)
     otherwise: tuple[Node, ...] = ()
-    if stopped_at and stopped_at[0].text == "else":
-        if len(stopped_at) > 1:  # else if: a block inside, sharing the end
-            inner = stopped_at[1].text
-            if inner != word or word == "range":
+    if terminator and terminator[0].text == "else":
+        if len(terminator) > 1:  # "else if" is a nested block that shares the "end"
+            inner = terminator[1].text
+            if inner != keyword or keyword == "range":
                 raise TemplateError(f"unexpected {inner!r} after 'else'")
-            return Block(word, pipeline, body, (_block(word, stopped_at[2:], stream),))
-        otherwise, stopped_at = _nodes(stream)
-    if not stopped_at or stopped_at[0].text != "end":
-        raise TemplateError(f"{word!r} has no 'end'")
-    return Block(word, pipeline, body, otherwise)
+            return Block(keyword, pipeline, body, (_block(keyword, terminator[2:], stream),))
+        otherwise, terminator = _nodes(stream)
+    if not terminator or terminator[0].text != "end":
+        raise TemplateError(f"{keyword!r} has no 'end'")
+    return Block(keyword, pipeline, body, otherwise)
 
 
-def _pipeline(found: list[Token]) -> Pipeline:
-    reader = _Reader(found)
-    result = reader.pipeline()
-    if reader.peek() is not _END:
-        raise TemplateError(f"unexpected {reader.peek().text!r}")
+def _pipeline(tokens: list[Token]) -> Pipeline:
+    action = _ActionParser(tokens)
+    result = action.pipeline()
+    if action.peek() is not _END:
+        raise TemplateError(f"unexpected {action.peek().text!r}")
     return result
 
 
-class _Reader:
-    """Reads the tokens of one action from left to right."""
+class _ActionParser:
+    """A recursive descent parser for the tokens of one action."""
 
-    def __init__(self, found: list[Token]) -> None:
-        self._found = found
-        self._at = 0
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._position = 0
 
     def peek(self, ahead: int = 0) -> Token:
-        """Look at a token without taking it."""
-        at = self._at + ahead
-        return self._found[at] if at < len(self._found) else _END
+        """Return a token without consuming it."""
+        position = self._position + ahead
+        return self._tokens[position] if position < len(self._tokens) else _END
 
     def take(self) -> Token:
-        """Take the next token."""
+        """Consume and return the next token."""
         token = self.peek()
-        self._at += 1
+        self._position += 1
         return token
 
     def pipeline(self) -> Pipeline:
-        """Read commands and the bars between them, and the variables in front."""
+        """Parse the variables and the commands of a pipeline."""
         variables, declares = self._variables()
         commands = [self._command()]
         while self.peek().text == "|" and self.peek().kind == "sign":
@@ -111,7 +111,7 @@ class _Reader:
             sign = self.peek(2 * count - 1)
             if sign.kind == "sign" and sign.text in {":=", "="}:
                 names = tuple(self.peek(2 * each).text for each in range(count))
-                self._at += 2 * count
+                self._position += 2 * count
                 return names, sign.text == ":="
             if sign.text != ",":
                 break
@@ -122,7 +122,7 @@ class _Reader:
         while self.peek() is not _END and not (self.peek().kind == "sign" and self.peek().text in {"|", ")"}):
             operands.append(self._operand())
         if not operands:
-            raise TemplateError("a command is missing")
+            raise TemplateError("missing command")
         return tuple(operands)
 
     def _operand(self) -> Operand:
@@ -137,7 +137,7 @@ class _Reader:
             case "field":
                 return Path(".", (token.text[1:], *self._fields()))
             case "word":
-                return _word(token.text)
+                return _constant_or_function(token.text)
             case _:
                 return self._sign(token)
 
@@ -148,17 +148,17 @@ class _Reader:
             raise TemplateError(f"unexpected {token.text!r}")
         inside = self.pipeline()
         if self.take().text != ")":
-            raise TemplateError("a parenthesis is not closed")
+            raise TemplateError("unclosed parenthesis")
         return Path(inside, self._fields())
 
     def _fields(self) -> tuple[str, ...]:
         fields = []
-        while self.peek().kind == "field" and self.peek().glued:
+        while self.peek().kind == "field" and self.peek().adjacent:
             fields.append(self.take().text[1:])
         return tuple(fields)
 
 
-def _word(text: str) -> Operand:
+def _constant_or_function(text: str) -> Operand:
     if text in _CONSTANTS:
         return Literal(_CONSTANTS[text])
     if text not in FUNCTIONS:
@@ -170,9 +170,9 @@ def _unquoted(text: str) -> str:
     if text.startswith("`"):
         return text[1:-1]
     try:
-        return str(ast.literal_eval(text))  # the escapes of a Go string are also Python's
+        return str(ast.literal_eval(text))  # the escape sequences of Go strings are also valid in Python
     except (SyntaxError, ValueError):
-        raise TemplateError(f"not a string: {text}") from None
+        raise TemplateError(f"invalid string: {text}") from None
 
 
 def _number(text: str) -> int | float:

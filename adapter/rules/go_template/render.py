@@ -1,9 +1,9 @@
-"""A parsed template and its data → text."""
+"""Rendering of parsed templates."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from adapter.rules.go_template.functions import FUNCTIONS, shown
+from adapter.rules.go_template.functions import FUNCTIONS, format_value
 from adapter.rules.go_template.nodes import (
     NO_VALUE,
     Block,
@@ -19,21 +19,21 @@ from adapter.rules.go_template.nodes import (
     Value,
 )
 
-_MOST_STEPS = 100_000
-Table: TypeAlias = dict[str, Value]
-Scope: TypeAlias = list[Table]
-"""Variables by name, the innermost block's last."""
+_MAX_STEPS = 100_000
+Variables: TypeAlias = dict[str, Value]
+Scope: TypeAlias = list[Variables]
+"""Variables by name, one table per nested block, the innermost last."""
 
 
-def fill(template: tuple[Node, ...], data: Mapping[str, object]) -> str:
-    """Return the template's text for this data; raise ``TemplateError`` where Go would give up."""
-    run = _Run(data)
-    run.nodes(template, data, [{"$": data}])
-    return "".join(run.out)
+def render(template: tuple[Node, ...], data: Mapping[str, object]) -> str:
+    """Return the text of a template for this data; raise ``TemplateError`` where Go reports an error."""
+    rendering = _Rendering(data)
+    rendering.nodes(template, data, [{"$": data}])
+    return "".join(rendering.out)
 
 
-class _Run:
-    """One filling of a template."""
+class _Rendering:
+    """One rendering of a template."""
 
     def __init__(self, data: Mapping[str, object]) -> None:
         self.out: list[str] = []
@@ -43,15 +43,15 @@ class _Run:
     def nodes(self, nodes: tuple[Node, ...], dot: object, scope: Scope) -> None:
         for node in nodes:
             self._steps += 1
-            if self._steps > _MOST_STEPS:
-                raise TemplateError("the template does not end")
+            if self._steps > _MAX_STEPS:
+                raise TemplateError(f"the template takes more than {_MAX_STEPS} steps")
             match node:
                 case Text():
                     self.out.append(node.text)
                 case Output():
                     value = self._pipeline(node.pipeline, dot, scope)
                     if not node.pipeline.variables:
-                        self.out.append(shown(value) if value is not None else str(NO_VALUE))
+                        self.out.append(format_value(value) if value is not None else str(NO_VALUE))
                 case Block():
                     self._block(node, dot, [*scope, {}])
 
@@ -59,10 +59,10 @@ class _Run:
         value = self._pipeline(block.pipeline, dot, scope)
         if not value:
             self.nodes(block.otherwise, dot, scope)
-        elif block.word == "range":
+        elif block.keyword == "range":
             self._range(block, value, scope)
         else:
-            self.nodes(block.body, value if block.word == "with" else dot, scope)
+            self.nodes(block.body, value if block.keyword == "with" else dot, scope)
 
     def _range(self, block: Block, value: Value, scope: Scope) -> None:
         if isinstance(value, Mapping):
@@ -70,7 +70,7 @@ class _Run:
         elif isinstance(value, Sequence) and not isinstance(value, str):
             pairs = list(enumerate(value))
         else:
-            raise TemplateError("range: not a list and not a map")
+            raise TemplateError("range: the value is neither a list nor a map")
         for key, each in pairs:
             names = block.pipeline.variables
             named = zip(names, (each,) if len(names) == 1 else (key, each), strict=False)
@@ -81,7 +81,7 @@ class _Run:
         for number, command in enumerate(pipeline.commands):
             value = self._command(command, () if not number else (value,), dot, scope)
         for name in pipeline.variables[-1:]:
-            table = scope[-1] if pipeline.declares else _holding(scope, name)
+            table = scope[-1] if pipeline.declares else _table_with(scope, name)
             table[name] = value
         return value
 
@@ -89,7 +89,7 @@ class _Run:
         first, *rest = command
         if not isinstance(first, Call):
             if rest or piped:
-                raise TemplateError("can't give argument to what is no function")
+                raise TemplateError("can't give argument to non-function")
             return self._operand(first, dot, scope)
         arguments = [*(self._operand(each, dot, scope) for each in rest), *piped]
         try:
@@ -110,17 +110,17 @@ class _Run:
         if isinstance(path.root, Pipeline):
             value = self._pipeline(path.root, dot, scope)
         else:
-            value = dot if path.root == "." else _holding(scope, path.root)[path.root]
+            value = dot if path.root == "." else _table_with(scope, path.root)[path.root]
         for name in path.fields:
             if not isinstance(value, Mapping):
                 raise TemplateError(f"can't evaluate field {name}")
             if value is self._data and name not in value:
-                raise TemplateError(f"can't evaluate field {name}; there are {', '.join(sorted(value))}")
+                raise TemplateError(f"can't evaluate field {name}; available fields: {', '.join(sorted(value))}")
             value = value.get(name, NO_VALUE)
         return value
 
 
-def _holding(scope: Scope, name: str) -> Table:
+def _table_with(scope: Scope, name: str) -> Variables:
     for table in reversed(scope):
         if name in table:
             return table

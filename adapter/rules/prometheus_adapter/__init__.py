@@ -1,1 +1,1 @@
-"""prometheus-adapter's configuration file, read as it is and rendered as it renders: moving over is pointing at it."""
+"""Import of prometheus-adapter configuration files: external rules are served as prometheus-adapter serves them."""

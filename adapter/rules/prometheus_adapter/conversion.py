@@ -1,45 +1,51 @@
-"""A file of prometheus-adapter → rules of ours, and a checklist. A rule that is wrong is left out, and no other."""
+"""Conversion of a prometheus-adapter configuration file into rules, with migration notes.
+
+An invalid rule is left out and reported; it does not affect the other rules of the file.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from adapter.decoding import documents
-from adapter.errors import ConfigInvalid
+from adapter.decoding.problem import ConfigInvalid
 from adapter.rules.problems import name_problems
 from adapter.rules.prometheus_adapter.discovery_rule import DiscoveryRule
-from adapter.rules.prometheus_adapter.document import parse, rules_in
-from adapter.rules.prometheus_adapter.migration_notes import Finding, findings
-from adapter.rules.prometheus_adapter.naming import Naming, pinned
+from adapter.rules.prometheus_adapter.document import find_rules, parse_yaml
+from adapter.rules.prometheus_adapter.migration_notes import MigrationNote, migration_notes
+from adapter.rules.prometheus_adapter.naming import MetricNaming, single_series_name
 from adapter.rules.rule import Namespacing, Rule
 from autoscaler.types.record import Record
 
-_UNUSED = {"rules": "custom.metrics.k8s.io", "resourceRules": "metrics.k8s.io"}
+_UNUSED_RULES = {"rules": "custom.metrics.k8s.io", "resourceRules": "metrics.k8s.io"}
 
 
-class Entry(Record, frozen=True):
-    """A rule that can be served, and where it stands in the file."""
+class ImportedRule(Record, frozen=True):
+    """A valid rule of the file."""
 
     path: str
+    """Path of the rule in the file."""
+
     rule: DiscoveryRule
     series: str = ""
-    """The one series it is about; empty: Prometheus must be asked which there are."""
+    """The only series of the rule; empty: the series are discovered from Prometheus."""
 
 
-class Import(Record, frozen=True):
-    """A whole file."""
+class ImportedFile(Record, frozen=True):
+    """The valid rules of a file and the notes about all of them."""
 
-    entries: tuple[Entry, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    rules: tuple[ImportedRule, ...] = ()
+    notes: tuple[MigrationNote, ...] = ()
 
     @property
-    def questions(self) -> frozenset[str]:
-        """The series queries that Prometheus must be asked."""
-        return frozenset(each.rule.series_query for each in self.entries if not each.series)
+    def discovery_queries(self) -> frozenset[str]:
+        """Return the series queries of the rules whose series must be discovered from Prometheus."""
+        return frozenset(each.rule.series_query for each in self.rules if not each.series)
 
 
-class Defaults(Record, frozen=True):
-    """What prometheus-adapter's file does not say and our rules need."""
+class RuleDefaults(Record, frozen=True):
+    """Settings of a rule that a prometheus-adapter file does not contain."""
 
     backend: str
     interval: timedelta = Rule("").interval
@@ -47,37 +53,42 @@ class Defaults(Record, frozen=True):
     max_sample_age: timedelta = Rule("").max_sample_age
 
 
-def read(text: str, *, strict_discovery: bool = False) -> Import:
-    """Read a file; raise ``ConfigInvalid`` if it is none of prometheus-adapter's. Rules with problems are left out."""
-    document = rules_in(parse(text))
-    entries: list[Entry] = []
-    found: list[Finding] = []
+def parse_file(text: str, *, strict_discovery: bool = False) -> ImportedFile:
+    """Parse a file and leave out invalid rules; raise ``ConfigInvalid`` if it is not a prometheus-adapter file."""
+    document = find_rules(parse_yaml(text))
+    imported: list[ImportedRule] = []
+    notes: list[MigrationNote] = []
     for number, raw in enumerate(document.get("externalRules") or ()):
         path = f"externalRules[{number}]"
         try:
-            rule = documents.decode(_without_nulls(raw), DiscoveryRule)
+            rule = documents.decode(_without_nulls(raw), DiscoveryRule, path)
         except ConfigInvalid as error:
-            found += (Finding(f"{path}.{problem}", "error", "not read") for problem in error.problems)
+            notes += (MigrationNote(each.path, "error", str(replace(each, path=""))) for each in error.problems)
             continue
-        about = list(findings(rule, path))
-        found += about
-        if all(each.level != "error" for each in about):
-            entries.append(Entry(path, rule, "" if strict_discovery else pinned(rule.series_query)))
-    return Import(tuple(entries), (*found, *_collisions(entries), *_of_the_file(document)))
+        rule_notes = list(migration_notes(rule, path))
+        notes += rule_notes
+        if all(note.level != "error" for note in rule_notes):
+            imported.append(ImportedRule(path, rule, "" if strict_discovery else single_series_name(rule.series_query)))
+    return ImportedFile(tuple(imported), (*notes, *_name_conflicts(imported), *_file_notes(document)))
 
 
-def rules(imported: Import, known: Mapping[str, Iterable[str]], defaults: Defaults) -> tuple[Rule, ...]:
-    """Make rules of a file, ``known`` being the names of series by series query. Of two of one name the last wins."""
-    made: dict[str, Rule] = {}
-    for entry in imported.entries:
-        series = (entry.series,) if entry.series else sorted(known.get(entry.rule.series_query, ()))
-        for name, each in Naming(entry.rule).names(series).items():
+def convert_rules(
+    imported: ImportedFile, discovered: Mapping[str, Iterable[str]], defaults: RuleDefaults
+) -> tuple[Rule, ...]:
+    """Return the rules of a file; of two metrics with the same name, the last one wins, as in prometheus-adapter.
+
+    ``discovered`` are the names of the existing series by series query.
+    """
+    converted: dict[str, Rule] = {}
+    for entry in imported.rules:
+        series = (entry.series,) if entry.series else sorted(discovered.get(entry.rule.series_query, ()))
+        for name, series_name in MetricNaming(entry.rule).names(series).items():
             if not name_problems(name):
-                made[name.lower()] = _rule(entry.rule, name, each, defaults)
-    return tuple(made.values())
+                converted[name.lower()] = _convert(entry.rule, name, series_name, defaults)
+    return tuple(converted.values())
 
 
-def _rule(rule: DiscoveryRule, name: str, series: str, defaults: Defaults) -> Rule:
+def _convert(rule: DiscoveryRule, name: str, series: str, defaults: RuleDefaults) -> Rule:
     return Rule(
         name=name,
         backend=defaults.backend,
@@ -90,29 +101,31 @@ def _rule(rule: DiscoveryRule, name: str, series: str, defaults: Defaults) -> Ru
     )
 
 
-def _collisions(entries: list[Entry]) -> Iterator[Finding]:
-    seen: dict[str, str] = {}
-    for entry in entries:
-        for name in Naming(entry.rule).names([entry.series] if entry.series else ()):
-            if earlier := seen.get(name.lower()):
-                text = f"{name!r} is also the name of {earlier}; this one wins"
-                yield Finding(f"{entry.path}.name", "warning", text)
-            seen[name.lower()] = entry.path
+def _name_conflicts(imported: list[ImportedRule]) -> Iterator[MigrationNote]:
+    paths: dict[str, str] = {}
+    for entry in imported:
+        for name in MetricNaming(entry.rule).names([entry.series] if entry.series else ()):
+            if earlier := paths.get(name.lower()):
+                text = f"{name!r} is also defined by {earlier}, which is overridden by this rule"
+                yield MigrationNote(f"{entry.path}.name", "warning", text)
+            paths[name.lower()] = entry.path
 
 
-def _of_the_file(document: Mapping[str, Any]) -> Iterator[Finding]:
-    for key, group in _UNUSED.items():
+def _file_notes(document: Mapping[str, Any]) -> Iterator[MigrationNote]:
+    for key, group in _UNUSED_RULES.items():
         if count := len(document.get(key) or ()):
-            yield Finding(key, "note", f"not used: {count} of {group}, which is not ours to serve")
+            yield MigrationNote(key, "note", f"ignored: {count} for {group}, an API that Steadyscale does not serve")
     if document.get("externalRules"):
-        text = "the values of in and notin are regular expressions, as they were: 'a.b' also matches 'axb'"
-        yield Finding("externalRules", "note", text)
+        text = "values of in and notin are regular expressions, as in prometheus-adapter: 'a.b' also matches 'axb'"
+        yield MigrationNote("externalRules", "note", text)
     else:
-        yield Finding("externalRules", "warning", "there are none, so there is nothing to serve")
+        yield MigrationNote(
+            "externalRules", "warning", "the file has no external rules, so no metric is served from it"
+        )
 
 
 def _without_nulls(raw: Any) -> Any:  # noqa: ANN401 - a document may hold anything
-    """Leave out what is null: to prometheus-adapter that is the same as absent."""
+    """Remove null values, which prometheus-adapter treats as absent."""
     if isinstance(raw, Mapping):
         return {key: _without_nulls(value) for key, value in raw.items() if value is not None}
     return [_without_nulls(value) for value in raw] if isinstance(raw, list) else raw

@@ -1,4 +1,4 @@
-"""One entry of ``externalRules``, field for field, and what its fields mean."""
+"""The format of one entry of ``externalRules``."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,43 +6,43 @@ from typing import Final
 import msgspec
 
 from adapter.rules.go_template.parser import parse
-from adapter.rules.go_template.render import fill
+from adapter.rules.go_template.render import render
 from autoscaler.types.record import Record
 
 _NAMESPACE: Final = frozenset({"namespace", "namespaces"})
 
 
 class SeriesFilter(Record, frozen=True):
-    """A series' name must match ``is``, or must not match ``isNot``; one of the two."""
+    """A filter on series names: either the name matches ``is``, or it does not match ``isNot``."""
 
     is_: str = msgspec.field(default="", name="is")
     is_not: str = ""
 
 
 class GroupResource(Record, frozen=True):
-    """A kind of Kubernetes object."""
+    """A Kubernetes resource."""
 
     group: str = ""
     resource: str = ""
 
 
 class Resources(Record, frozen=True):
-    """How labels name Kubernetes objects. Of an external rule only the namespace's label matters."""
+    """Mapping of labels to Kubernetes resources. External rules only use the label of the namespace."""
 
     template: str = ""
     overrides: Mapping[str, GroupResource] = {}
     namespaced: bool = True
 
     def namespace_label(self) -> str:
-        """Say which label holds the namespace; empty if nothing says so. Raise ``TemplateError`` for a bad template."""
-        for label, thing in sorted(self.overrides.items()):
-            if not thing.group and thing.resource.lower() in _NAMESPACE:
+        """Return the label that holds the namespace, or an empty text; raise ``TemplateError`` for a bad template."""
+        for label, override in sorted(self.overrides.items()):
+            if not override.group and override.resource.lower() in _NAMESPACE:
                 return label
-        return fill(parse(self.template), {"Group": "", "Resource": "namespace"}) if self.template else ""
+        return render(parse(self.template), {"Group": "", "Resource": "namespace"}) if self.template else ""
 
 
-class Name(Record, frozen=True):
-    """How a series' name becomes the metric's."""
+class MetricName(Record, frozen=True):
+    """Derivation of the metric name from the series name."""
 
     matches: str = ""
     as_: str = msgspec.field(default="", name="as")
@@ -54,5 +54,5 @@ class DiscoveryRule(Record, frozen=True):
     series_query: str = ""
     series_filters: tuple[SeriesFilter, ...] = ()
     resources: Resources = Resources()
-    name: Name = Name()
+    name: MetricName = MetricName()
     metrics_query: str = ""

@@ -1,36 +1,38 @@
-"""Where the rules are in a document: prometheus-adapter's own file, a ConfigMap with it, or its chart's values."""
+"""Detection of prometheus-adapter rules in a YAML file.
+
+The file is the configuration of prometheus-adapter itself, a ConfigMap with it, or the values of its Helm chart.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import yaml
 
-from adapter.errors import ConfigInvalid
+from adapter.decoding.problem import ConfigInvalid, Problem
 
 Document: TypeAlias = Mapping[str, Any]
 
 _KEYS: Final = ("externalRules", "rules", "resourceRules")
 _CHART_KEYS: Final = {"external": "externalRules", "custom": "rules", "resource": "resourceRules"}
-_AROUND_VALUES: Final = ("prometheus-adapter", "prometheusAdapter", "values", "spec")
-_DEEPEST: Final = 4
+_PARENT_KEYS: Final = ("prometheus-adapter", "prometheusAdapter", "values", "spec")
+_MAX_DEPTH: Final = 4
 
 
-def rules_in(documents: list[object]) -> Document:
-    """Return ``externalRules``, ``rules`` and ``resourceRules``, wherever they are; raise ``ConfigInvalid`` if not."""
+def find_rules(documents: list[object]) -> Document:
+    """Return ``externalRules``, ``rules`` and ``resourceRules``; raise ``ConfigInvalid`` if no document has them."""
     for document in documents:
-        for found in _candidates(document, _DEEPEST):
-            return found
-    raise ConfigInvalid(
-        ["not a configuration of prometheus-adapter: neither its own file, nor a ConfigMap or chart values with it"]
-    )
+        for candidate in _candidates(document, _MAX_DEPTH):
+            return candidate
+    message = "not a prometheus-adapter configuration: expected its config file, a ConfigMap with it, or Helm values"
+    raise ConfigInvalid([Problem("", message)])
 
 
-def parse(text: str) -> list[object]:
-    """Read YAML, one document or several."""
+def parse_yaml(text: str) -> list[object]:
+    """Parse the YAML documents of a file; raise ``ConfigInvalid`` if it is not YAML."""
     try:
         return list(yaml.safe_load_all(text))
     except yaml.YAMLError as error:
-        raise ConfigInvalid([f"not YAML: {' '.join(str(error).split())}"]) from error
+        raise ConfigInvalid([Problem("", f"invalid YAML: {' '.join(str(error).split())}")]) from error
 
 
 def _candidates(document: object, depth: int) -> Iterator[Document]:
@@ -38,7 +40,7 @@ def _candidates(document: object, depth: int) -> Iterator[Document]:
         return
     if document.get("kind") == "ConfigMap":
         for text in (document.get("data") or {}).values():
-            for inner in parse(text) if isinstance(text, str) else ():
+            for inner in parse_yaml(text) if isinstance(text, str) else ():
                 yield from _candidates(inner, depth - 1)
     elif document.get("kind") == "List":
         for item in document.get("items") or ():
@@ -49,5 +51,5 @@ def _candidates(document: object, depth: int) -> Iterator[Document]:
     elif any(isinstance(document.get(key), list) for key in _KEYS[:2]) or "resourceRules" in document:
         yield {key: document[key] for key in _KEYS if document.get(key)}
     else:
-        for key in _AROUND_VALUES:
+        for key in _PARENT_KEYS:
             yield from _candidates(document.get(key), depth - 1)

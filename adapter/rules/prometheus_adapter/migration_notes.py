@@ -1,4 +1,7 @@
-"""What someone who moves over should know about each rule: what will not work, what will surprise, what differs."""
+"""Notes for the migration of prometheus-adapter rules, shown by ``steadyscale check``.
+
+A note reports a rule that cannot be served, a likely mistake, or a difference between the two adapters.
+"""
 
 import re
 from collections.abc import Iterator
@@ -9,23 +12,22 @@ from adapter.rules.go_template.nodes import TemplateError
 from adapter.rules.go_template.parser import parse
 from adapter.rules.problems import name_problems
 from adapter.rules.prometheus_adapter.discovery_rule import DiscoveryRule
-from adapter.rules.prometheus_adapter.naming import Naming, PatternError, pinned
-from adapter.rules.promql.lexer import PromqlError, Token, tokens
-from adapter.rules.query_template import filled
+from adapter.rules.prometheus_adapter.naming import MetricNaming, NamingError, single_series_name
+from adapter.rules.promql.lexer import PromqlError, tokenize
+from adapter.rules.query_template import render_template
 from autoscaler.types.record import Record
 
-_GLUED: Final = re.compile(r"\$\d+[A-Za-z_]")
-_LEADING_COMMA: Final = re.compile(r"\{\s*<<-?\s*\.LabelMatchers\s*-?>>\s*,")
+_GROUP_WITH_SUFFIX: Final = re.compile(r"\$\d+[A-Za-z_]")
+_MATCHERS_BEFORE_COMMA: Final = re.compile(r"\{\s*<<-?\s*\.LabelMatchers\s*-?>>\s*,")
 _AGGREGATIONS: Final = re.compile(r"sum|min|max|avg|count|group|stddev|stdvar|quantile|scalar|absent|vector")
-_FUNCTIONS_OF_ONE: Final = "a metric that several series answer is their sum to an HPA"
 
 
-class Finding(Record, frozen=True):
-    """One thing to know."""
+class MigrationNote(Record, frozen=True):
+    """A note about one rule or about the file."""
 
     path: str
     level: Literal["error", "warning", "note"]
-    """``error``: the rule is not served. ``warning``: it may surprise. ``note``: nothing needs to be done."""
+    """``error``: the rule is not served. ``warning``: likely a mistake. ``note``: no action is required."""
 
     text: str
 
@@ -33,96 +35,88 @@ class Finding(Record, frozen=True):
         return f"{self.level}: {self.path}: {self.text}"
 
 
-def findings(rule: DiscoveryRule, at: str) -> Iterator[Finding]:
-    """Say everything that there is to know about a rule."""
+def migration_notes(rule: DiscoveryRule, path: str) -> Iterator[MigrationNote]:
+    """Yield all notes about a rule."""
     try:
-        naming = Naming(rule)
-    except PatternError as error:
-        yield Finding(f"{at}.name", "error", str(error))
+        naming = MetricNaming(rule)
+    except NamingError as error:
+        yield MigrationNote(f"{path}.name", "error", str(error))
     else:
-        yield from _name_findings(rule, naming, at)
-    yield from _namespace_findings(rule, at)
-    yield from _template_findings(rule.metrics_query, f"{at}.metricsQuery")
+        yield from _name_notes(rule, naming, path)
+    yield from _namespace_notes(rule, path)
+    yield from _template_notes(rule.metrics_query, f"{path}.metricsQuery")
 
 
-def _name_findings(rule: DiscoveryRule, naming: Naming, at: str) -> Iterator[Finding]:
-    series = pinned(rule.series_query)
+def _name_notes(rule: DiscoveryRule, naming: MetricNaming, path: str) -> Iterator[MigrationNote]:
+    series = single_series_name(rule.series_query)
     if not rule.series_query:
-        yield Finding(f"{at}.seriesQuery", "error", "is missing: nothing says which series the rule is about")
+        yield MigrationNote(f"{path}.seriesQuery", "error", "is required: it selects the series of the rule")
     elif not series:
-        yield Finding(f"{at}.seriesQuery", "note", "names no single series; Prometheus is asked for them periodically")
+        text = "does not name a single series; the series are listed from Prometheus periodically"
+        yield MigrationNote(f"{path}.seriesQuery", "note", text)
         if "$" not in naming.template:
-            yield Finding(f"{at}.name.as", "warning", "gives all its series one name; the last one wins")
+            yield MigrationNote(f"{path}.name.as", "warning", "gives all series the same name; only the last is served")
     elif not naming.accepts(series):
-        yield Finding(f"{at}.seriesFilters", "warning", f"do not let {series!r} through; the rule defines no metric")
+        text = f"exclude {series!r}, the only series of the rule; the rule defines no metric"
+        yield MigrationNote(f"{path}.seriesFilters", "warning", text)
     else:
-        yield from _fixed_name_findings(naming.name(series), at)
-    if _GLUED.search(rule.name.as_):
-        wanted = _GLUED.sub(lambda match: f"${{{match[0][1:-1]}}}{match[0][-1]}", rule.name.as_)
-        yield Finding(
-            f"{at}.name.as", "warning", f"{rule.name.as_!r} refers to a group of that name; meant: {wanted!r}?"
-        )
+        yield from _fixed_name_notes(naming.name(series), path)
+    if _GROUP_WITH_SUFFIX.search(rule.name.as_):
+        meant = _GROUP_WITH_SUFFIX.sub(lambda match: f"${{{match[0][1:-1]}}}{match[0][-1]}", rule.name.as_)
+        text = f"{rule.name.as_!r} refers to a group with a name that includes the suffix; did you mean {meant!r}?"
+        yield MigrationNote(f"{path}.name.as", "warning", text)
 
 
-def _fixed_name_findings(name: str, at: str) -> Iterator[Finding]:
-    yield from (Finding(f"{at}.name", "error", problem) for problem in name_problems(name))
+def _fixed_name_notes(name: str, path: str) -> Iterator[MigrationNote]:
+    yield from (MigrationNote(f"{path}.name", "error", problem) for problem in name_problems(name))
     if name != name.lower():
-        yield Finding(f"{at}.name", "note", f"an HPA asks for {name!r} in lower case; here it is found all the same")
+        text = f"HPAs request {name!r} in lower case; the rule is found regardless of case"
+        yield MigrationNote(f"{path}.name", "note", text)
 
 
-def _namespace_findings(rule: DiscoveryRule, at: str) -> Iterator[Finding]:
+def _namespace_notes(rule: DiscoveryRule, path: str) -> Iterator[MigrationNote]:
     if not rule.resources.namespaced:
         return
     try:
         label = rule.resources.namespace_label()
     except TemplateError as error:
-        yield Finding(f"{at}.resources.template", "error", str(error))
+        yield MigrationNote(f"{path}.resources.template", "error", str(error))
         return
     if not label:
-        yield Finding(
-            f"{at}.resources",
-            "error",
-            "nothing says which label holds the namespace; set namespaced: false, a template, or an override",
-        )
+        text = "the label of the namespace is not defined; set namespaced: false, a template, or an override"
+        yield MigrationNote(f"{path}.resources", "error", text)
 
 
-def _template_findings(template: str, at: str) -> Iterator[Finding]:
+def _template_notes(template: str, path: str) -> Iterator[MigrationNote]:
     if not template:
-        yield Finding(at, "error", "is missing: there is nothing to ask")
+        yield MigrationNote(path, "error", "is required: it is the query that is sent to Prometheus")
         return
     try:
-        query = filled(parse(template), "series", ['label="value"'])
+        query = render_template(parse(template), "series", ['label="value"'])
     except TemplateError as error:
-        yield Finding(at, "error", f"the template is wrong: {error}")
+        yield MigrationNote(path, "error", f"invalid template: {error}")
         return
     if ".LabelMatchers" not in template and ".LabelValuesByName" not in template:
-        yield Finding(
-            at, "warning", "has no <<.LabelMatchers>>: selectors are ignored, and every namespace reads the same"
-        )
+        text = "has no <<.LabelMatchers>>: selectors are ignored, and every namespace reads the same value"
+        yield MigrationNote(path, "warning", text)
     if ".GroupBy" in template:
-        yield Finding(
-            at, "warning", "uses <<.GroupBy>>, which is empty for external metrics: one series without labels"
-        )
-    if _LEADING_COMMA.search(template):
-        yield Finding(
-            at, "warning", "is no query when there are no matchers; put <<.LabelMatchers>> last in its braces"
-        )
-    yield from _query_findings(query, at)
+        text = "uses <<.GroupBy>>, which is empty for external metrics: the result is one series without labels"
+        yield MigrationNote(path, "warning", text)
+    if _MATCHERS_BEFORE_COMMA.search(template):
+        text = "is invalid PromQL if there are no matchers; put <<.LabelMatchers>> last in its braces"
+        yield MigrationNote(path, "warning", text)
+    yield from _query_notes(query, path)
 
 
-def _query_findings(query: str, at: str) -> Iterator[Finding]:
+def _query_notes(query: str, path: str) -> Iterator[MigrationNote]:
     try:
-        found = tokens(query)
+        tokens = tokenize(query)
     except PromqlError as error:
-        yield Finding(at, "warning", f"Prometheus may not understand it: {error}")
+        yield MigrationNote(path, "warning", f"may be invalid PromQL: {error}")
         return
-    if found[-1].text == "]" or (len(found) == 1 and found[0].kind == "string"):
-        yield Finding(at, "error", "answers with a range or a text, not with one number for each series")
-    elif not _AGGREGATIONS.fullmatch(found[0].text.lower()):
-        yield Finding(at, "note", f"may answer with several series; {_FUNCTIONS_OF_ONE}")
-    if _divides(found):
-        yield Finding(at, "warning", "divides: with nothing below the line it is not a number, which is an error here")
-
-
-def _divides(found: list[Token]) -> bool:
-    return any(each.text == "/" and after.kind != "number" for each, after in pairwise(found))
+    if tokens[-1].text == "]" or (len(tokens) == 1 and tokens[0].kind == "string"):
+        yield MigrationNote(path, "error", "returns a range vector or a string, not one value per series")
+    elif not _AGGREGATIONS.fullmatch(tokens[0].text.lower()):
+        yield MigrationNote(path, "note", "may return several series; an HPA adds them")
+    if any(token.text == "/" and after.kind != "number" for token, after in pairwise(tokens)):
+        yield MigrationNote(path, "warning", "divides: a denominator of 0 results in NaN, which is an error by default")

@@ -1,4 +1,4 @@
-"""How a file of prometheus-adapter is served: what it does not say itself."""
+"""Settings for an imported prometheus-adapter configuration file."""
 
 from datetime import timedelta
 
@@ -7,29 +7,32 @@ from autoscaler.types.record import Record
 
 
 class PrometheusAdapterFile(Record, frozen=True):
-    """A configuration file of prometheus-adapter whose external metrics are served as they were."""
+    """A configuration file of prometheus-adapter whose external metrics are served unchanged."""
 
     file: str
-    """Its own file, a manifest of the ConfigMap that holds it, or its chart's values; read again when it changes."""
+    """Path of the file: the configuration of prometheus-adapter itself, a manifest of its ConfigMap, or the values of
+    its Helm chart. The file is reloaded when it changes."""
 
     backend: str
-    """Which of the configured Prometheus servers its rules are about."""
+    """Name of the configured Prometheus backend that the rules query."""
 
     relist_interval: timedelta = timedelta(minutes=1)
-    """How often Prometheus is asked which series there are: prometheus-adapter's --metrics-relist-interval. Only rules
-    whose ``seriesQuery`` names no single series need that."""
+    """How often the list of series is fetched from Prometheus; prometheus-adapter's ``--metrics-relist-interval``. Only
+    needed for rules whose ``seriesQuery`` does not name a single series."""
 
     max_age: timedelta = timedelta()
-    """How long ago a series may have been heard of: its --metrics-max-age. Nothing: as long as relistInterval."""
+    """How far back the list of series reaches; prometheus-adapter's ``--metrics-max-age``. 0: as far as
+    ``relistInterval``."""
 
     strict_discovery: bool = False
-    """Serve a metric only while its series exist, as prometheus-adapter does, even where the file names the series."""
+    """Serve a metric only while its series exist, as prometheus-adapter does, even if ``seriesQuery`` names the series.
+    Disabled by default, so that such metrics are available without waiting for discovery."""
 
     interval: timedelta = Rule("").interval
-    """How long an answer is good for."""
+    """How often a query is sent while its metric is being read."""
 
     deadline: timedelta = Rule("").deadline
-    """How long Prometheus may take."""
+    """How long Prometheus may take to respond."""
 
     max_sample_age: timedelta = Rule("").max_sample_age
-    """An older number is an error."""
+    """Maximum age of a sample; an older sample is an error."""

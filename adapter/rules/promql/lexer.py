@@ -1,8 +1,8 @@
-"""Just enough PromQL to find every place in an expression that reads series, and to add matchers there.
+"""Detection of the vector selectors of a PromQL expression, and insertion of label matchers into them.
 
-The expression is cut into tokens as Prometheus' lexer does, so that a brace in a string or a comment is never taken
-for one that counts. What could be read in two ways is refused: a matcher that was not added would be a hole. So is a
-comment with a carriage return in it: to Prometheus it ends there, to others with the line.
+The expression is tokenized as Prometheus' lexer does, so that braces in strings and comments are ignored. Ambiguous
+expressions are rejected, because a selector without the inserted matcher would expose series of other namespaces. A
+comment that contains a carriage return is ambiguous: for Prometheus it ends there, for other servers at the newline.
 """
 
 import re
@@ -22,22 +22,22 @@ _TOKEN: Final = re.compile(
 _AGGREGATIONS: Final = re.compile(
     r"sum|min|max|avg|group|stddev|stdvar|count|count_values|bottomk|topk|quantile|limitk|limit_ratio", re.IGNORECASE
 )
-_LABEL_LISTS: Final = frozenset({"by", "without", "on", "ignoring", "group_left", "group_right"})
-_AFTER_VECTOR: Final = frozenset({"and", "or", "unless", "atan2", "offset", "group_left", "group_right"})
+_LABEL_CLAUSES: Final = frozenset({"by", "without", "on", "ignoring", "group_left", "group_right"})
+_KEYWORDS_AFTER_OPERAND: Final = frozenset({"and", "or", "unless", "atan2", "offset", "group_left", "group_right"})
 _COMPARISONS: Final = frozenset({"==", "!=", "<=", ">=", "<", ">"})
-_ENDS: Final = frozenset(")}]")
+_CLOSING_BRACKETS: Final = frozenset(")}]")
 _CONSTANTS: Final = frozenset({"inf", "nan"})
-_OPENING: Final = {"(": ")", "[": "]", "{": "}"}
-_LONGEST_SHOWN: Final = 40
+_BRACKETS: Final = {"(": ")", "[": "]", "{": "}"}
+_MAX_EXCERPT: Final = 40
 
 
 class PromqlError(ValueError):
-    """The expression cannot be read with certainty."""
+    """The expression is invalid or ambiguous."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of an expression and where it is."""
+    """A token and its position in the expression."""
 
     kind: str
     text: str
@@ -45,143 +45,146 @@ class Token:
 
     @property
     def end(self) -> int:
-        """Where the next one may start."""
+        """Return the position after the token."""
         return self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class VectorSelector:
-    """One place that reads series: a name, matchers in braces, or both."""
+    """A vector selector: a metric name, matchers in braces, or both."""
 
     start: int
     end: int
     opening: int | None
-    """Where its brace opens; None: it has a name alone."""
+    """Position of the opening brace; None: the selector has no braces."""
 
     is_range: bool = False
     """Whether a range follows, as in ``x[5m]``."""
 
 
-def tokens(text: str) -> list[Token]:
-    """Cut an expression into its tokens, without spaces and comments; raise ``PromqlError`` at what is none."""
-    found, at = [], 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
+def tokenize(text: str) -> list[Token]:
+    """Return the tokens of an expression without whitespace and comments; raise ``PromqlError`` at invalid text."""
+    tokens: list[Token] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
         if match is None or match.lastgroup is None:
-            raise PromqlError(f"unexpected text: {text[at : at + _LONGEST_SHOWN]!r}")
+            raise PromqlError(f"unexpected text: {text[position : position + _MAX_EXCERPT]!r}")
         if match.lastgroup not in {"space", "comment"}:
-            found.append(Token(match.lastgroup, match.group(), at))
-        at = match.end()
-    _check_brackets(found)
-    return found
+            tokens.append(Token(match.lastgroup, match.group(), position))
+        position = match.end()
+    _check_brackets(tokens)
+    return tokens
 
 
 def vector_selectors(text: str) -> list[VectorSelector]:
-    """List every place of an expression that reads series, in order."""
-    return list(_selectors(tokens(text)))
+    """Return the vector selectors of an expression, in order."""
+    return list(_selectors(tokenize(text)))
 
 
-def with_matchers(text: str, matchers: Sequence[str]) -> str:
-    """Return the expression with these matchers added wherever it reads series; no other series can then be in it."""
+def add_matchers(text: str, matchers: Sequence[str]) -> str:
+    """Return the expression with these matchers added to every vector selector."""
     added, parts, done = ",".join(matchers), [], 0
     if not added:
         return text
     for selector in vector_selectors(text):
-        # Added in front: a trailing comma of the user's stays where it is allowed.
-        at = selector.end if selector.opening is None else selector.opening + 1
-        is_empty = selector.opening is not None and not tokens(text[at : selector.end - 1])
-        inside = f"{{{added}}}" if selector.opening is None else added if is_empty else f"{added},"
-        parts.append(text[done:at] + inside)
-        done = at
+        # Insert in front, so that a trailing comma stays at the end, where PromQL allows it.
+        position = selector.end if selector.opening is None else selector.opening + 1
+        is_empty = selector.opening is not None and not tokenize(text[position : selector.end - 1])
+        inserted = f"{{{added}}}" if selector.opening is None else added if is_empty else f"{added},"
+        parts.append(text[done:position] + inserted)
+        done = position
     return "".join(parts) + text[done:]
 
 
-def _selectors(found: list[Token]) -> Iterator[VectorSelector]:
-    at = 0
-    while at < len(found):
-        token, following = found[at], _text(found, at + 1)
+def _selectors(tokens: list[Token]) -> Iterator[VectorSelector]:
+    position = 0
+    while position < len(tokens):
+        token, following = tokens[position], _text(tokens, position + 1)
         if token.text == "{":
-            closing = _closing(found, at)
-            yield _selector(found, at, at, closing)
-            at = closing
+            closing = _closing(tokens, position)
+            yield _selector(tokens, position, position, closing)
+            position = closing
         elif token.text == "[":
-            at = _closing(found, at)
+            position = _closing(tokens, position)
         elif token.kind == "name":
-            reads = _reads_series(found[at - 1] if at else None, token, following)
-            at = _past_list(found, at)
-            if reads:
-                closing = _closing(found, at + 1) if following == "{" else at
-                yield _selector(found, at, at + 1 if following == "{" else None, closing)
-                at = closing
-        at += 1
+            is_selector = _is_selector(tokens[position - 1] if position else None, token, following)
+            position = _end_of_label_clause(tokens, position)
+            if is_selector:
+                closing = _closing(tokens, position + 1) if following == "{" else position
+                yield _selector(tokens, position, position + 1 if following == "{" else None, closing)
+                position = closing
+        position += 1
 
 
-def _past_list(found: list[Token], at: int) -> int:
-    """Return where a clause such as ``by (a, b)`` ends; its names are labels."""
-    if found[at].text.lower() in _LABEL_LISTS and _text(found, at + 1) == "(":
-        return _closing(found, at + 1)
-    return at
+def _end_of_label_clause(tokens: list[Token], position: int) -> int:
+    """Return the end of a clause such as ``by (a, b)``, whose names are labels and not metrics."""
+    if tokens[position].text.lower() in _LABEL_CLAUSES and _text(tokens, position + 1) == "(":
+        return _closing(tokens, position + 1)
+    return position
 
 
-def _reads_series(before: Token | None, token: Token, following: str) -> bool:
+def _is_selector(before: Token | None, token: Token, following: str) -> bool:
     name = token.text.lower()
-    if name in _AFTER_VECTOR or name == "bool":
-        _check_place(before, token)
+    if name in _KEYWORDS_AFTER_OPERAND or name == "bool":
+        _check_keyword_position(before, token)
         return False
-    if name in _LABEL_LISTS and following != "(":
-        raise PromqlError(f"{token.text!r} without a list of labels")
+    if name in _LABEL_CLAUSES and following != "(":
+        raise PromqlError(f"{token.text!r} requires a list of labels")
     is_called = following == "("
     is_aggregation = _AGGREGATIONS.fullmatch(name) is not None and following.lower() in {"by", "without"}
     return not (is_called or is_aggregation or name in _CONSTANTS)
 
 
-def _check_place(before: Token | None, token: Token) -> None:
-    """Refuse such a word where Prometheus would take it for the name of a metric."""
+def _check_keyword_position(before: Token | None, token: Token) -> None:
+    """Reject a keyword in a position where Prometheus parses it as a metric name."""
     if token.text.lower() == "bool":
-        fits = before is not None and before.text in _COMPARISONS
+        is_valid = before is not None and before.text in _COMPARISONS
     else:
-        fits = before is not None and _ends_an_operand(before)
-    if not fits:
-        raise PromqlError(f"{token.text!r} as the name of a metric; write {{__name__={token.text!r}}} instead")
+        is_valid = before is not None and _ends_an_operand(before)
+    if not is_valid:
+        raise PromqlError(
+            f"{token.text!r} cannot be used as a metric name here; write {{__name__={token.text!r}}} instead"
+        )
 
 
 def _ends_an_operand(token: Token) -> bool:
     if token.kind == "name":
-        return token.text.lower() not in _AFTER_VECTOR
-    return token.kind != "sign" or token.text in _ENDS
+        return token.text.lower() not in _KEYWORDS_AFTER_OPERAND
+    return token.kind != "sign" or token.text in _CLOSING_BRACKETS
 
 
-def _selector(found: list[Token], first: int, brace: int | None, last: int) -> VectorSelector:
-    is_range = _text(found, last + 1) == "["
+def _selector(tokens: list[Token], first: int, brace: int | None, last: int) -> VectorSelector:
+    is_range = _text(tokens, last + 1) == "["
     return VectorSelector(
-        start=found[first].start,
-        end=found[last].end,
-        opening=None if brace is None else found[brace].start,
+        start=tokens[first].start,
+        end=tokens[last].end,
+        opening=None if brace is None else tokens[brace].start,
         is_range=is_range,
     )
 
 
-def _closing(found: list[Token], at: int) -> int:
-    depth, opening = 0, found[at].text
-    for position in range(at, len(found)):
-        depth += (found[position].text == opening) - (found[position].text == _OPENING[opening])
+def _closing(tokens: list[Token], position: int) -> int:
+    depth, opening = 0, tokens[position].text
+    for index in range(position, len(tokens)):
+        depth += (tokens[index].text == opening) - (tokens[index].text == _BRACKETS[opening])
         if not depth:
-            return position
-    raise PromqlError(f"{opening!r} is never closed")  # pragma: no cover - tokens() has made sure
+            return index
+    raise PromqlError(f"{opening!r} is not closed")  # pragma: no cover - tokenize() checks brackets
 
 
-def _check_brackets(found: list[Token]) -> None:
+def _check_brackets(tokens: list[Token]) -> None:
     expected: list[str] = []
-    for token in found:
+    for token in tokens:
         if token.kind != "sign":
             continue
-        if token.text in _OPENING:
-            expected.append(_OPENING[token.text])
-        elif token.text in _OPENING.values() and (not expected or expected.pop() != token.text):
-            raise PromqlError(f"{token.text!r} closes nothing")
+        if token.text in _BRACKETS:
+            expected.append(_BRACKETS[token.text])
+        elif token.text in _BRACKETS.values() and (not expected or expected.pop() != token.text):
+            raise PromqlError(f"{token.text!r} has no opening bracket")
     if expected:
         raise PromqlError(f"{expected[-1]!r} is missing")
 
 
-def _text(found: list[Token], at: int) -> str:
-    return found[at].text if at < len(found) and found[at].kind != "string" else ""
+def _text(tokens: list[Token], position: int) -> str:
+    return tokens[position].text if position < len(tokens) and tokens[position].kind != "string" else ""

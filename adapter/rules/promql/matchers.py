@@ -1,7 +1,7 @@
-"""PromQL's quoting, and label selectors as matchers that mean the same.
+"""PromQL quoting, and translation of Kubernetes label selectors into PromQL label matchers.
 
-To Prometheus a label that is absent and one that is empty are the same; to Kubernetes they are not. No series of
-Prometheus has an empty label, so what Kubernetes asks of an empty one is always false, or always true.
+Prometheus treats a label with an empty value as absent; Kubernetes does not. No series in Prometheus has an empty
+label, so a Kubernetes requirement on an empty value is either always false or always true.
 """
 
 import re
@@ -15,47 +15,47 @@ _LABEL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _SPECIAL: Final = re.compile(r'[\\"\x00-\x1f\x7f]')
-_TRANSLATED: Final = frozenset({"=", "==", "in", "!=", "notin", "exists", "!"})
+_SUPPORTED_OPERATORS: Final = frozenset({"=", "==", "in", "!=", "notin", "exists", "!"})
 
 
 class NotExpressible(ValueError):
-    """PromQL has no matcher that means this."""
+    """PromQL has no matcher with the meaning of the requirement."""
 
 
-def quoted(value: str) -> str:
-    """Write a text as a PromQL string: whatever is in it, it stays one string."""
-    whole = value.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text to Prometheus
-    return f'"{_SPECIAL.sub(_escaped, whole)}"'
+def quote(value: str) -> str:
+    """Return a text as a PromQL string literal, with all special characters escaped."""
+    valid = value.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate is not valid UTF-8
+    return f'"{_SPECIAL.sub(_escape, valid)}"'
 
 
-def literal(value: str) -> str:
-    """Write a text as a regular expression that matches just it, in RE2's syntax."""
+def escape_regex(value: str) -> str:
+    """Return an RE2 regular expression that matches exactly this text."""
     return _META.sub(r"\\\g<0>", value)
 
 
-def is_label(name: str) -> bool:
-    """Say whether PromQL can name this label without quotes."""
+def is_label_name(name: str) -> bool:
+    """Return whether PromQL can use this label name without quotes."""
     return _LABEL.fullmatch(name) is not None
 
 
-def equals(label: str, value: str) -> str:
-    """Write the matcher for one value of a label."""
-    return f"{label}={quoted(value)}"
+def equality_matcher(label: str, value: str) -> str:
+    """Return the matcher for one value of a label."""
+    return f"{label}={quote(value)}"
 
 
-def matchers(selector: Selector) -> tuple[str, ...]:
-    """Write a selector as matchers with the same meaning; raise ``NotExpressible`` where there are none."""
+def selector_matchers(selector: Selector) -> tuple[str, ...]:
+    """Return matchers with the meaning of a selector; raise ``NotExpressible`` if there are none."""
     if not selector.selectable:
-        raise NotExpressible("a selector that selects nothing")
+        raise NotExpressible("the selector matches nothing")
     return tuple(matcher for requirement in selector.requirements for matcher in _matchers(requirement))
 
 
 def _matchers(requirement: Requirement) -> Iterator[str]:
     key, operator = requirement.key, requirement.operator
-    if operator not in _TRANSLATED:
-        raise NotExpressible(f"{str(requirement)!r} compares numbers, and PromQL compares labels as text only")
-    if not is_label(key):
-        raise NotExpressible(f"{key!r} cannot be the name of a label in PromQL")
+    if operator not in _SUPPORTED_OPERATORS:
+        raise NotExpressible(f"{str(requirement)!r} compares numbers, and PromQL only compares labels as text")
+    if not is_label_name(key):
+        raise NotExpressible(f"{key!r} is not a valid PromQL label name")
     values = sorted(set(requirement.values) - {""})
     match operator:
         case "exists":
@@ -70,20 +70,20 @@ def _matchers(requirement: Requirement) -> Iterator[str]:
 
 def _one_of(key: str, values: list[str]) -> Iterator[str]:
     if not values:
-        yield from (f'{key}=""', f'{key}!=""')  # no series has an empty label
+        yield from (f'{key}=""', f'{key}!=""')  # contradictory on purpose: no series has an empty label
     elif len(values) == 1:
-        yield equals(key, values[0])
+        yield equality_matcher(key, values[0])
     else:
-        yield f"{key}=~{quoted('|'.join(map(literal, values)))}"
+        yield f"{key}=~{quote('|'.join(map(escape_regex, values)))}"
 
 
 def _none_of(key: str, values: list[str]) -> Iterator[str]:
     if len(values) == 1:
-        yield f"{key}!={quoted(values[0])}"
+        yield f"{key}!={quote(values[0])}"
     elif values:
-        yield f"{key}!~{quoted('|'.join(map(literal, values)))}"
+        yield f"{key}!~{quote('|'.join(map(escape_regex, values)))}"
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     character = match.group()
     return _ESCAPES.get(character) or f"\\x{ord(character):02x}"

@@ -1,50 +1,52 @@
-"""How old is a number? An instant query answers with the time of asking, so the samples' own times are asked for too.
+"""Extension of PromQL expressions so that the response also contains the timestamps of the underlying samples.
 
-``x`` is asked for together with ``timestamp(x)``, ``sum by (a) (x)`` with ``min by (a) (timestamp(x))``: the oldest
-that went into each sum. Of any other expression we ask how long ago the quietest of its inputs was heard of.
+An instant query returns the evaluation time as the timestamp of every result. Therefore ``x`` is queried together with
+``timestamp(x)``, and ``sum by (a) (x)`` together with ``min by (a) (timestamp(x))``, the oldest sample of each group.
+For any other expression, the newest timestamp of each input is queried, and the oldest of these applies.
 """
 
 from typing import Final
 
-from adapter.rules.promql.lexer import PromqlError, Token, VectorSelector, tokens, vector_selectors
+from adapter.rules.promql.lexer import PromqlError, Token, VectorSelector, tokenize, vector_selectors
 
-MARK: Final = "__steadyscale__"
-"""The label that tells numbers and times apart in one answer."""
+KIND_LABEL: Final = "__steadyscale__"
+"""The label that distinguishes values from timestamps in a response."""
 
-VALUE: Final = "value"
-TIME: Final = "time"
+VALUE_KIND: Final = "value"
+TIMESTAMP_KIND: Final = "time"
 
-_KEEP_SERIES: Final = frozenset({"sum", "min", "max", "avg", "group", "count", "stddev", "stdvar"})
+_AGGREGATIONS: Final = frozenset({"sum", "min", "max", "avg", "group", "count", "stddev", "stdvar"})
 _CLAUSES: Final = frozenset({"by", "without"})
 _RANGE_FUNCTIONS: Final = frozenset({"rate", "irate", "increase", "delta", "idelta", "deriv", "changes", "resets"})
 
 
-def timed(text: str) -> str | None:
-    """Return the expression that answers with numbers and times; None if this one reads no series or is not clear."""
+def with_timestamps(text: str) -> str | None:
+    """Return the expression that yields values and timestamps; None if it reads no series or is ambiguous."""
     try:
         selectors = vector_selectors(text)
         if not selectors:
             return None
-        times = _times(text, tokens(text), selectors) or _quietest(text, selectors)
+        timestamps = _timestamps_by_series(text, tokenize(text), selectors) or _oldest_input(text, selectors)
     except PromqlError:
         return None
-    # A line of its own for the expression: it may end in a comment.
-    return f'label_replace(\n{text}\n,"{MARK}","{VALUE}","","") or label_replace({times},"{MARK}","{TIME}","","")'
+    # The expression gets a line of its own, because it may end in a comment.
+    values = f'label_replace(\n{text}\n,"{KIND_LABEL}","{VALUE_KIND}","","")'
+    return f'{values} or label_replace({timestamps},"{KIND_LABEL}","{TIMESTAMP_KIND}","","")'
 
 
-def _times(text: str, found: list[Token], selectors: list[VectorSelector]) -> str | None:
-    """Return the times series by series, for the plain forms: one selector, its rate, an aggregation of these."""
+def _timestamps_by_series(text: str, tokens: list[Token], selectors: list[VectorSelector]) -> str | None:
+    """Return the timestamps per series if the expression is one selector, its rate, or an aggregation of these."""
     if len(selectors) != 1 or text[selectors[0].start] == "{":
-        return None  # without one name, two series could have the same labels but for it
-    only = selectors[0]
-    before = [token.text for token in found if token.end <= only.start]
-    after = [token.text for token in found if token.start >= only.end]
-    inner = f"timestamp({text[only.start : only.end]})"
-    return _wrapped(inner, before, after)
+        return None  # without a metric name, two series could differ in the name only, which timestamp() drops
+    selector = selectors[0]
+    before = [token.text for token in tokens if token.end <= selector.start]
+    after = [token.text for token in tokens if token.start >= selector.end]
+    inner = f"timestamp({text[selector.start : selector.end]})"
+    return _wrap(inner, before, after)
 
 
-def _wrapped(inner: str, before: list[str], after: list[str]) -> str | None:
-    """Wrap the times as the selector is wrapped, from the inside out."""
+def _wrap(inner: str, before: list[str], after: list[str]) -> str | None:
+    """Apply the aggregations around the selector to the timestamps, from the inside out."""
     if after[:1] == ["["] and before[-2:-1] and (before[-2] in _RANGE_FUNCTIONS or before[-2].endswith("_over_time")):
         if before[-1] != "(" or after[2:4] != ["]", ")"]:
             return None
@@ -54,7 +56,7 @@ def _wrapped(inner: str, before: list[str], after: list[str]) -> str | None:
             return None
         before, after = before[:-1], after[1:]
         clause, before, after = _clause(before, after)
-        if before and before[-1].lower() in _KEEP_SERIES:
+        if before and before[-1].lower() in _AGGREGATIONS:
             inner, before = f"min {clause}({inner})", before[:-1]
         elif clause:
             return None
@@ -62,7 +64,7 @@ def _wrapped(inner: str, before: list[str], after: list[str]) -> str | None:
 
 
 def _clause(before: list[str], after: list[str]) -> tuple[str, list[str], list[str]]:
-    """Take an aggregation's ``by (…)`` from before or after its parentheses."""
+    """Remove the ``by (…)`` clause of an aggregation, which may be before or after its parentheses."""
     if after[:1] and after[0].lower() in _CLAUSES and ")" in after:
         end = after.index(")") + 1
         return f"{' '.join(after[:end])} ", before, after[end:]
@@ -73,7 +75,9 @@ def _clause(before: list[str], after: list[str]) -> tuple[str, list[str], list[s
     return "", before, after
 
 
-def _quietest(text: str, selectors: list[VectorSelector]) -> str:
+def _oldest_input(text: str, selectors: list[VectorSelector]) -> str:
     inputs = dict.fromkeys(text[each.start : each.end] for each in selectors)
-    heard = (f'label_replace(max(timestamp({each})),"{MARK}","{number}","","")' for number, each in enumerate(inputs))
-    return f"min({' or '.join(heard)})"
+    newest = (
+        f'label_replace(max(timestamp({each})),"{KIND_LABEL}","{number}","","")' for number, each in enumerate(inputs)
+    )
+    return f"min({' or '.join(newest)})"

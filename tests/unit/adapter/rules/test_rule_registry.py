@@ -1,48 +1,48 @@
-from adapter.rules.query_builder import whole
+from adapter.rules.query_builder import snapshot_query
 from adapter.rules.rule import Rule, Series
-from adapter.rules.rule_registry import FILE, RuleRegistry
+from adapter.rules.rule_registry import FILE_ORIGIN, RuleRegistry
 
 ONE = (Series(1.0),)
-FILED = Rule("queue", ONE)
-OWN = Rule("queue", (Series(2.0),), ("shop",))
+FROM_FILE = Rule("queue", ONE)
+FROM_OBJECT = Rule("queue", (Series(2.0),), ("shop",))
 
 
-def test_an_objects_rule_goes_before_the_files_in_its_own_namespace_only():
-    book = RuleRegistry([FILED])
-    book.use_object("shop/queue", OWN)
+def test_rule_of_an_object_overrides_the_file_only_in_its_namespace():
+    registry = RuleRegistry([FROM_FILE])
+    registry.set_object_rule("shop/queue", FROM_OBJECT)
 
-    assert book.rules.find("shop", "queue") is OWN
-    assert book.rules.find("bank", "queue") is FILED
-    assert (book.origin(OWN), book.origin(FILED)) == ("shop/queue", FILE)
-
-
-def test_when_the_object_goes_the_file_is_in_force_again():
-    book = RuleRegistry([FILED])
-    book.use_object("shop/queue", OWN)
-    book.use_object("shop/queue", None)
-
-    assert book.rules.find("shop", "queue") is FILED
+    assert registry.rules.find("shop", "queue") is FROM_OBJECT
+    assert registry.rules.find("bank", "queue") is FROM_FILE
+    assert (registry.origin(FROM_OBJECT), registry.origin(FROM_FILE)) == ("shop/queue", FILE_ORIGIN)
 
 
-def test_listeners_hear_of_the_rules_that_changed_old_and_new():
-    book, heard = RuleRegistry([FILED, Rule("other", ONE)]), []
-    book.tell(heard.append)
+def test_file_rule_applies_again_after_the_object_is_deleted():
+    registry = RuleRegistry([FROM_FILE])
+    registry.set_object_rule("shop/queue", FROM_OBJECT)
+    registry.set_object_rule("shop/queue", None)
+
+    assert registry.rules.find("shop", "queue") is FROM_FILE
+
+
+def test_listeners_are_called_with_removed_and_added_rules():
+    registry, changes = RuleRegistry([FROM_FILE, Rule("other", ONE)]), []
+    registry.add_listener(changes.append)
     edited = Rule("queue", ONE, aliases=("q",))
-    book.use_file([edited, Rule("other", ONE)])
-    book.use_object("shop/queue", OWN)
-    book.use_object("shop/queue", OWN)
+    registry.set_file_rules([edited, Rule("other", ONE)])
+    registry.set_object_rule("shop/queue", FROM_OBJECT)
+    registry.set_object_rule("shop/queue", FROM_OBJECT)
 
-    assert heard == [(FILED, edited), (OWN,)]
+    assert changes == [(FROM_FILE, edited), (FROM_OBJECT,)]
 
 
-def test_rules_that_ask_the_same_are_known_by_the_query():
+def test_rules_with_the_same_query_are_found_by_its_key():
     one, two = Rule("a", backend="b", query="x"), Rule("c", backend="b", query="x")
     template = Rule("t", backend="b", query="x{<<.LabelMatchers>>}")
 
-    assert RuleRegistry([one, two, template]).asking(whole(one).key) == (one, two)
+    assert RuleRegistry([one, two, template]).rules_for_query(snapshot_query(one).key) == (one, two)
 
 
-def test_an_alias_finds_the_rule_in_any_case():
+def test_rule_is_found_by_alias_ignoring_case():
     rule = Rule("queue", ONE, aliases=("Queue-Depth",))
 
     assert RuleRegistry([rule]).rules.find("any", "queue-depth") is rule

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.rules.promql.lexer import PromqlError, tokens, vector_selectors
-from adapter.rules.tenancy import confined
+from adapter.rules.promql.lexer import PromqlError, tokenize, vector_selectors
+from adapter.rules.tenancy import restrict_to_namespace
 
 
 @pytest.mark.parametrize(
@@ -29,47 +29,48 @@ from adapter.rules.tenancy import confined
         ("sum by (queue) (x) or y", 'sum by (queue) (x{namespace="shop"}) or y{namespace="shop"}'),
     ],
 )
-def test_the_matcher_is_added_wherever_series_are_read(query: str, expected: str):
-    assert confined(query, "namespace", "shop") == expected
+def test_namespace_matcher_is_added_to_every_selector(query: str, expected: str):
+    assert restrict_to_namespace(query, "namespace", "shop") == expected
 
 
 @pytest.mark.parametrize(
-    ("query", "says"),
+    ("query", "reason"),
     [
-        ('x{a="1" or b="2"}', "'or' between matchers"),
-        ('{a="1" OR b="2"}', "'or' between matchers"),
+        ('x{a="1" or b="2"}', "'or' between matchers is not supported"),
+        ('{a="1" OR b="2"}', "'or' between matchers is not supported"),
         ("info(x)", "does not name"),
-        ("WITH (a = x) a", "WITH"),
-        ("<<.Series>>", "only <<.LabelMatchers>>"),
-        ("x{<<if true>>}", "only <<.LabelMatchers>>"),
-        ('x{steadyscale_label_matchers=""}', "not for use"),
-        ('x{steadyscale_label_matchers ="",a="<<.LabelMatchers>>"}', "not for use"),
-        ('x{a="<<.LabelMatchers>>y"}', "can only be a matcher by itself"),
-        ("x{a='<<.LabelMatchers>>'}", "can only be a matcher by itself"),
-        ("x{a=<<.LabelMatchers>>}", "can only be a matcher by itself"),
-        ('x{<<.LabelMatchers>>"y"}', "can only be a matcher by itself"),
-        ("x{b<<.LabelMatchers>>}", "can only be a matcher by itself"),
-        ("sum by (<<.LabelMatchers>>) (x)", "can only be a matcher by itself"),
-        ("x + <<.LabelMatchers>>", "can only be a matcher by itself"),
-        ("x # <<.LabelMatchers>>", "can only be a matcher by itself"),
+        ("WITH (a = x) a", "WITH templates are not supported"),
+        ("<<.Series>>", "only template action allowed here is <<.LabelMatchers>>"),
+        ("x{<<if true>>}", "only template action allowed here is <<.LabelMatchers>>"),
+        ('x{steadyscale_label_matchers=""}', "is reserved"),
+        ('x{steadyscale_label_matchers ="",a="<<.LabelMatchers>>"}', "is reserved"),
+        ('x{a="<<.LabelMatchers>>y"}', "must be a matcher of its own"),
+        ("x{a='<<.LabelMatchers>>'}", "must be a matcher of its own"),
+        ("x{a=<<.LabelMatchers>>}", "must be a matcher of its own"),
+        ('x{<<.LabelMatchers>>"y"}', "must be a matcher of its own"),
+        ("x{b<<.LabelMatchers>>}", "must be a matcher of its own"),
+        ("sum by (<<.LabelMatchers>>) (x)", "must be a matcher of its own"),
+        ("x + <<.LabelMatchers>>", "must be a matcher of its own"),
+        ("x # <<.LabelMatchers>>", "must be a matcher of its own"),
         ("x{", "is missing"),
-        ("x}", "closes nothing"),
+        ("x}", "has no opening bracket"),
         ('x{a="\n"}', "unexpected text"),
-        ("x # of ours\r or y", "unexpected text: '# of ours"),
+        ("x # comment\r or y", "unexpected text: '# comment"),
         ("x{ # `\r a=`}`}", "unexpected text: '# `"),
     ],
 )
-def test_what_cannot_be_confined_with_certainty_is_refused(query: str, says: str):
-    with pytest.raises(PromqlError, match=says):
-        confined(query, "namespace", "shop")
+def test_query_that_cannot_be_restricted_safely_is_rejected(query: str, reason: str):
+    with pytest.raises(PromqlError, match=reason):
+        restrict_to_namespace(query, "namespace", "shop")
 
 
 @given(st.text(alphabet="abx{}()[]=~!\"'`,+ \r\n#\\<.0159ormsby", max_size=40))
-def test_no_text_at_all_gets_past_the_matcher(query: str):
+def test_every_selector_of_any_accepted_query_has_the_namespace_matcher(query: str):
     try:
-        safe = confined(query, "namespace", "shop")
+        restricted = restrict_to_namespace(query, "namespace", "shop")
     except PromqlError:
         return
-    for selector in vector_selectors(safe.replace("<<.LabelMatchers>>", "")):
-        inside = [token.text for token in tokens(safe[selector.opening or selector.end : selector.end])]
+    for selector in vector_selectors(restricted.replace("<<.LabelMatchers>>", "")):
+        assert selector.opening is not None
+        inside = [token.text for token in tokenize(restricted[selector.opening : selector.end])]
         assert inside[:4] == ["{", "namespace", "=", '"shop"']

@@ -1,68 +1,66 @@
-"""Selectors as matchers, and text as PromQL's strings."""
-
 import pytest
 
-from adapter.rules.promql.matchers import NotExpressible, literal, matchers, quoted
+from adapter.rules.promql.matchers import NotExpressible, escape_regex, quote, selector_matchers
 from autoscaler.values.selector import Selector, parse
 
 
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [
-        pytest.param("", (), id="nothing"),
+        pytest.param("", (), id="empty selector"),
         pytest.param("a=b", ('a="b"',), id="equal"),
-        pytest.param("a==b", ('a="b"',), id="equal, twice"),
+        pytest.param("a==b", ('a="b"',), id="double equals sign"),
         pytest.param("a!=b", ('a!="b"',), id="not equal"),
-        pytest.param("a in (c,b)", ('a=~"b|c"',), id="one of several"),
-        pytest.param("a in (b)", ('a="b"',), id="one of one"),
-        pytest.param("a notin (c,b)", ('a!~"b|c"',), id="none of several"),
-        pytest.param("a notin (b)", ('a!="b"',), id="none of one"),
+        pytest.param("a in (c,b)", ('a=~"b|c"',), id="in several values"),
+        pytest.param("a in (b)", ('a="b"',), id="in one value"),
+        pytest.param("a notin (c,b)", ('a!~"b|c"',), id="notin several values"),
+        pytest.param("a notin (b)", ('a!="b"',), id="notin one value"),
         pytest.param("a", ('a!=""',), id="exists"),
         pytest.param("!a", ('a=""',), id="does not exist"),
-        pytest.param("a in (x.y,z)", ('a=~"x\\\\.y|z"',), id="a dot is a dot"),
-        pytest.param("a=", ('a=""', 'a!=""'), id="equal to nothing: no series has an empty label"),
-        pytest.param("a in (,b)", ('a="b"',), id="nothing or b"),
-        pytest.param("a!=", (), id="not equal to nothing: every series"),
-        pytest.param("a notin (,b)", ('a!="b"',), id="neither nothing nor b"),
-        pytest.param("b=1,a=2", ('a="2"', 'b="1"'), id="several, in order"),
+        pytest.param("a in (x.y,z)", ('a=~"x\\\\.y|z"',), id="regular expression characters are escaped"),
+        pytest.param("a=", ('a=""', 'a!=""'), id="equal to the empty value matches no series"),
+        pytest.param("a in (,b)", ('a="b"',), id="in empty value or b"),
+        pytest.param("a!=", (), id="not equal to the empty value matches every series"),
+        pytest.param("a notin (,b)", ('a!="b"',), id="notin empty value or b"),
+        pytest.param("b=1,a=2", ('a="2"', 'b="1"'), id="several requirements, sorted"),
     ],
 )
-def test_a_selector_is_written_as_matchers_that_mean_the_same(selector: str, expected: tuple[str, ...]) -> None:
-    assert matchers(parse(selector)) == expected
+def test_selector_is_translated_to_matchers_with_the_same_meaning(selector: str, expected: tuple[str, ...]) -> None:
+    assert selector_matchers(parse(selector)) == expected
 
 
 @pytest.mark.parametrize(
-    ("selector", "why"),
+    ("selector", "reason"),
     [
         pytest.param("a>5", "compares numbers", id="greater than"),
         pytest.param("a<5", "compares numbers", id="less than"),
-        pytest.param("a.b/c=d", "cannot be the name of a label", id="a key that PromQL cannot name"),
+        pytest.param("a.b/c=d", "is not a valid PromQL label name", id="key that is not a PromQL label name"),
     ],
 )
-def test_what_promql_cannot_say_is_refused(selector: str, why: str) -> None:
-    with pytest.raises(NotExpressible, match=why):
-        matchers(parse(selector))
+def test_requirement_that_promql_cannot_express_is_rejected(selector: str, reason: str) -> None:
+    with pytest.raises(NotExpressible, match=reason):
+        selector_matchers(parse(selector))
 
 
-def test_a_selector_of_nothing_is_refused() -> None:
+def test_selector_that_matches_nothing_is_rejected() -> None:
     with pytest.raises(NotExpressible):
-        matchers(Selector(selectable=False))
+        selector_matchers(Selector(selectable=False))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         pytest.param("plain", '"plain"', id="plain"),
-        pytest.param('"} or up{x="', '"\\"} or up{x=\\""', id="a quote"),
-        pytest.param("a\\", '"a\\\\"', id="a backslash"),
+        pytest.param('"} or up{x="', '"\\"} or up{x=\\""', id="quote"),
+        pytest.param("a\\", '"a\\\\"', id="backslash"),
         pytest.param("a\nb\t\r\x00", '"a\\nb\\t\\r\\x00"', id="control characters"),
-        pytest.param("größe 🐢", '"größe 🐢"', id="other scripts"),
-        pytest.param("\ud800", '"?"', id="half a character"),
+        pytest.param("größe 🐢", '"größe 🐢"', id="non-ASCII text"),
+        pytest.param("\ud800", '"?"', id="lone surrogate"),
     ],
 )
-def test_a_text_stays_one_string(text: str, expected: str) -> None:
-    assert quoted(text) == expected
+def test_any_text_is_quoted_as_one_string(text: str, expected: str) -> None:
+    assert quote(text) == expected
 
 
-def test_a_literal_escapes_what_re2_would_take_for_more() -> None:
-    assert literal("a.b*c|d(e)[f]{g}^h$i+j?k\\l") == r"a\.b\*c\|d\(e\)\[f\]\{g\}\^h\$i\+j\?k\\l"
+def test_escape_regex_escapes_re2_metacharacters() -> None:
+    assert escape_regex("a.b*c|d(e)[f]{g}^h$i+j?k\\l") == r"a\.b\*c\|d\(e\)\[f\]\{g\}\^h\$i\+j\?k\\l"
