@@ -1,1 +1,1 @@
-"""Azure Monitor: the metrics of resources, up to fifty of them in one call."""
+"""Azure Monitor backend: metrics of Azure resources, up to 50 resources in one request."""

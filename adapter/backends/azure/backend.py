@@ -1,26 +1,28 @@
-"""The Azure backend: questions of all rules go out together, and each rule gets its own answer."""
+"""The Azure Monitor backend: combines the queries of all rules into few requests."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from adapter.backends.azure.client import AzureClient
-from adapter.backends.azure.parse import answers, decoded
-from adapter.backends.azure.query import Call, Question, questions
-from adapter.backends.azure.request_grouping import Combiner, Found
+from adapter.backends.azure.parse import decode_response, samples_by_query
+from adapter.backends.azure.query import AzureQuery, build_queries
 from adapter.backends.azure.settings import Azure, AzureParameters
-from adapter.backends.connection.secret_file import all_without_secrets
+from adapter.backends.connection.secret_file import redacted_results
 from adapter.backends.parameters import parameters
 from adapter.backends.resilience.batching import Batcher
-from adapter.backends.resilience.protected_call import Guard
-from adapter.backends.resilience.rate_limit import Pace
+from adapter.backends.resilience.bisect import Batch, BatchSender
+from adapter.backends.resilience.protected_call import ProtectedCall
+from adapter.backends.resilience.rate_limit import RateLimit
 from adapter.errors import BackendError
 from adapter.rules.query_builder import Query
+from adapter.sample import RawSample
 
-_PING: Final = timedelta(seconds=5)
-_GATHERED: Final = 1000
-"""Questions that are sorted into calls at a time."""
+Samples: TypeAlias = tuple[RawSample, ...]
+_PING_TIMEOUT: Final = timedelta(seconds=5)
+_MAX_RESOURCES: Final = 50
+"""Azure's limit on resources in one request."""
 
 
 class AzureBackend:
@@ -32,37 +34,51 @@ class AzureBackend:
         self.name = name
         self._clock = clock
         self._client = AzureClient(settings)
-        self._guard = Guard(settings.breaker, clock, self._client.secrets)
-        pace = Pace(at_once=settings.connections, per_second=settings.calls_per_second)
-        combiner = Combiner(self._call, pace)
-        self._batcher: Batcher[Question, Found] = Batcher(combiner.send, most=_GATHERED, together=combiner.together)
+        self._protected = ProtectedCall(settings.circuit_breaker, clock, self._client.secrets)
+        self._rate_limit = RateLimit(
+            max_concurrent=settings.max_connections,
+            min_interval=timedelta(seconds=1) / settings.max_requests_per_second,
+        )
+        # Azure rejects a request as a whole if one of its resources is invalid.
+        sender: BatchSender[AzureQuery, Samples] = BatchSender(
+            self._request, key=repr, group_key=lambda query: query.batch
+        )
+        self._batcher = Batcher(sender.send, max_queries=_MAX_RESOURCES, group_key=sender.group_key)
 
-    async def fetch(self, query: Query, deadline: timedelta) -> Found:
-        """Return the newest number of each series of the rule's resources."""
-        asked = questions(parameters(query, AzureParameters))
-        found = await asyncio.gather(*(self._batcher.ask(each, deadline) for each in asked), return_exceptions=True)
-        for each in found:
-            if isinstance(each, BaseException):
-                raise each  # a part of what a rule asks for is no answer
-        return tuple(sample for each in found if isinstance(each, tuple) for sample in each)
+    async def fetch(self, query: Query, deadline: timedelta) -> Samples:
+        """Return the newest value of each series of the rule's resources."""
+        queries = build_queries(parameters(query, AzureParameters))
+        results = await asyncio.gather(
+            *(self._batcher.query(each, deadline) for each in queries), return_exceptions=True
+        )
+        samples: list[RawSample] = []
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result  # a partial result would be aggregated to a wrong value
+            samples += result
+        return tuple(samples)
 
     async def ping(self) -> None:
-        """Ask for a token, and for any answer."""
-        await self._guard.ask("ping", _PING, self._client.ping)
+        """Request a token and any response."""
+        await self._protected.run("ping", _PING_TIMEOUT, self._client.ping)
 
     async def aclose(self) -> None:
-        """End what is under way, then let go of connections."""
-        await self._guard.aclose()
+        """End running requests and close connections."""
+        await self._protected.aclose()
         await self._batcher.aclose()
         await self._client.aclose()
 
-    async def _call(self, call: Call, group: list[Question], ends: float) -> list[Found | BackendError]:
-        """Call once; a call that fails is one failure to the breaker, however many rules are in it."""
-        now = self._clock()
+    async def _request(self, batch: Batch[AzureQuery]) -> Sequence[Samples | BackendError]:
+        async with self._rate_limit.slot():
+            queries, now = batch.queries, self._clock()
+            # Azure rejects duplicates: rules can differ and still query the same resource.
+            resources = list({query.resource.lower(): query.resource for query in queries}.values())
 
-        async def ask() -> list[Found | BackendError]:
-            body = await self._client.post(call.target(now), {"resourceids": [question.resource for question in group]})
-            return await asyncio.to_thread(lambda: answers(decoded(body), group, now))
+            async def send() -> list[Samples | BackendError]:
+                body = await self._client.post(queries[0].batch.target(now), {"resourceids": resources})
+                return await asyncio.to_thread(lambda: samples_by_query(decode_response(body), queries, now))
 
-        left = timedelta(seconds=max(0.0, ends - asyncio.get_running_loop().time()))
-        return all_without_secrets(await self._guard.ask(repr(group), left, ask), self._client.secrets)
+            results = await self._protected.run(
+                repr(queries), batch.time_left(), send, is_quarantined=batch.is_quarantined
+            )
+            return redacted_results(results, self._client.secrets)

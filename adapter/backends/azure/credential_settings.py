@@ -1,46 +1,48 @@
-"""Who we say we are in Azure."""
+"""Settings for the Microsoft Entra ID credentials of the Azure backend."""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Final, Literal
 
+from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
+_TENANT_CHARACTERS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-")
 
-class AzureLogin(Record, frozen=True):
-    """How a token is had."""
 
-    by: Literal["auto", "workloadIdentity", "managedIdentity", "environment", "clientSecret"] = "auto"
-    """``workloadIdentity``: by the service account, as AKS arranges it. ``managedIdentity``: by the machine.
-    ``environment``: by ``AZURE_CLIENT_SECRET`` or ``AZURE_CLIENT_CERTIFICATE_PATH`` and what belongs to them.
-    ``clientSecret``: by a secret in a file. ``auto``: the first of these that files and variables are there for, in the
-    order ``clientSecret``, ``environment``, ``workloadIdentity``; without any, ``managedIdentity``."""
+class AzureLoginSettings(Record, frozen=True):
+    """How an access token is obtained from Microsoft Entra ID."""
+
+    method: Literal["auto", "workloadIdentity", "managedIdentity", "environment", "clientSecret"] = "auto"
+    """``workloadIdentity``: the token of the service account, which AKS mounts. ``managedIdentity``: the identity of
+    the node. ``environment``: ``AZURE_CLIENT_SECRET`` or ``AZURE_CLIENT_CERTIFICATE_PATH`` and the variables that
+    belong to them. ``clientSecret``: a client secret in a file. ``auto``: the first of ``clientSecret``,
+    ``environment`` and ``workloadIdentity`` for which files or variables are present; otherwise
+    ``managedIdentity``."""
 
     tenant_id: str = ""
-    """The directory. Left out: ``AZURE_TENANT_ID``."""
+    """The tenant (directory). Default: ``AZURE_TENANT_ID``."""
 
     client_id: str = ""
-    """The application, or the identity if a machine has several. Left out: ``AZURE_CLIENT_ID``."""
+    """The application, or the identity if the node has several. Default: ``AZURE_CLIENT_ID``."""
 
     client_secret_file: str = ""
-    """Read again for every token, so that the secret can be changed."""
+    """File with the client secret. Read again for every token, so that the secret can be rotated."""
 
     token_file: str = ""
-    """The service account's token, read again for every token of Azure's. Left out: ``AZURE_FEDERATED_TOKEN_FILE``."""
+    """File with the token of the service account, read again for every token. Default:
+    ``AZURE_FEDERATED_TOKEN_FILE``."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them."""
-        if self.by == "clientSecret" and not self.client_secret_file:
-            yield f"{at}.clientSecretFile: is needed to log in by clientSecret"
-        if self.client_secret_file and self.by not in {"auto", "clientSecret"}:
-            yield f"{at}.clientSecretFile: is for clientSecret, and by is {self.by}"
-        if self.token_file and self.by not in {"auto", "workloadIdentity"}:
-            yield f"{at}.tokenFile: is for workloadIdentity, and by is {self.by}"
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Return the problems that decoding does not find, each with its path."""
+        if self.method == "clientSecret" and not self.client_secret_file:
+            yield Problem(f"{path}.clientSecretFile", "required with method clientSecret")
+        if self.client_secret_file and self.method not in {"auto", "clientSecret"}:
+            yield Problem(f"{path}.clientSecretFile", f"not valid with method {self.method}")
+        if self.token_file and self.method not in {"auto", "workloadIdentity"}:
+            yield Problem(f"{path}.tokenFile", f"not valid with method {self.method}")
         if self.token_file and self.client_secret_file:
-            yield f"{at}.tokenFile: excludes clientSecretFile"
+            yield Problem(f"{path}.tokenFile", "cannot be combined with clientSecretFile")
         if self.client_secret_file and not (self.tenant_id and self.client_id):
-            yield f"{at}.clientSecretFile: needs tenantId and clientId"
-        if not set(self.tenant_id) <= _IN_A_TENANT:
-            yield f"{at}.tenantId: must be a GUID or a domain"
-
-
-_IN_A_TENANT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-")
+            yield Problem(f"{path}.clientSecretFile", "requires tenantId and clientId")
+        if not set(self.tenant_id) <= _TENANT_CHARACTERS:
+            yield Problem(f"{path}.tenantId", "must be a GUID or a domain name")

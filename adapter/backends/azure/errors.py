@@ -1,4 +1,4 @@
-"""What went wrong in Azure's library, as one of our errors: the one door."""
+"""Translation of exceptions of the Azure libraries into ``BackendError``s."""
 
 from http import HTTPStatus
 from typing import Final
@@ -9,22 +9,23 @@ from azure.identity import CredentialUnavailableError
 from adapter.backends.connection import http_errors
 from adapter.errors import BackendError, BackendUnauthorized
 
-_LONGEST: Final = 300
+_MAX_DETAIL: Final = 300
 
 
-def of_exception(error: Exception) -> BackendError:
-    """Say why there was no answer, or no token."""
+def from_exception(error: Exception) -> BackendError:
+    """Return the error for a request or a login that failed."""
     if isinstance(error, BackendError):
         return error
-    detail = " ".join(str(error).split())[:_LONGEST]
+    detail = " ".join(str(error).split())[:_MAX_DETAIL]
     if isinstance(error, CredentialUnavailableError):
-        return BackendUnauthorized("there is no identity to log in with", detail=detail)
+        return BackendUnauthorized("no Azure credential available: check login", detail=detail)
     if isinstance(error, HttpResponseError):
         status = error.status_code or 0
         if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return http_errors.of_status(status, detail.encode())
+            return http_errors.from_status(status, detail.encode())
         if isinstance(error, ClientAuthenticationError):
-            return BackendUnauthorized("Microsoft Entra ID gives us no token", detail=detail)
+            return BackendUnauthorized("authentication with Microsoft Entra ID failed: check login", detail=detail)
     if isinstance(error, AzureError | OSError):
-        return http_errors.of_exception(error)
-    return BackendUnauthorized("its login cannot be used", detail=detail)  # a ValueError, before anything was sent
+        return http_errors.from_exception(error)
+    # A ValueError of azure-identity, raised before anything was sent.
+    return BackendUnauthorized("invalid Azure credentials: check login", detail=detail)

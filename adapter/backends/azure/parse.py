@@ -1,37 +1,38 @@
-"""From what Azure says of resources to samples; pure."""
+"""Conversion of ``metrics:getBatch`` responses into samples. No I/O."""
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
-from adapter.backends.azure.query import Call, Question
-from adapter.backends.azure.resource_id import parsed
+from adapter.backends.azure.query import AzureBatch, AzureQuery
+from adapter.backends.azure.resource_id import parse_resource_id
 from adapter.errors import BackendError, BackendRejected, BadQuery
 from adapter.sample import RawSample
 
-_NOT_IN_A_LABEL: Final = re.compile(r"[^A-Za-z0-9_.-]+")
-_FINE: Final = frozenset({"", "success"})
+_INVALID_LABEL_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_SUCCESS: Final = frozenset({"", "success"})
+_MAX_DETAIL: Final = 300
 
 
-class Name(msgspec.Struct):
-    """What something is called."""
+class AzureName(msgspec.Struct):
+    """Name of a metric or a dimension."""
 
     value: str
 
 
-class Dimension(msgspec.Struct):
-    """One dimension of a series; its name is told in lower case."""
+class AzureDimension(msgspec.Struct):
+    """One dimension of a series. Azure returns the name in lower case."""
 
-    name: Name
+    name: AzureName
     value: str | None = None
 
 
-class Point(msgspec.Struct, rename={"time": "timeStamp"}):
-    """One granularity, by its beginning. What is not known of it is absent."""
+class AzurePoint(msgspec.Struct, rename={"time": "timeStamp"}):
+    """One interval, with the time at which it starts. Unknown aggregates are absent."""
 
     time: datetime
     average: float | None = None
@@ -41,114 +42,115 @@ class Point(msgspec.Struct, rename={"time": "timeStamp"}):
     count: float | None = None
 
 
-class TimeSeries(msgspec.Struct):
-    """The points of one combination of dimensions."""
+class AzureTimeSeries(msgspec.Struct):
+    """The points of one combination of dimension values."""
 
-    metadatavalues: list[Dimension] | None = None
-    data: list[Point] = []
+    metadatavalues: list[AzureDimension] | None = None
+    data: list[AzurePoint] = []
 
 
-class Metric(msgspec.Struct, rename="camel"):
-    """A metric of one resource, or why there is none."""
+class AzureMetric(msgspec.Struct, rename="camel"):
+    """A metric of one resource, or the error for it."""
 
-    name: Name
-    timeseries: list[TimeSeries] = []
+    name: AzureName
+    timeseries: list[AzureTimeSeries] = []
     error_code: str | None = None
     error_message: str | None = None
 
 
-class Result(msgspec.Struct):
-    """What there is of one resource."""
+class AzureResourceMetrics(msgspec.Struct):
+    """The metrics of one resource."""
 
     resourceid: str
-    value: list[Metric]
+    value: list[AzureMetric]
 
 
-class Batch(msgspec.Struct):
-    """What there is of all resources of one call."""
+class AzureBatchResponse(msgspec.Struct):
+    """The metrics of all resources of one request."""
 
-    values: list[Result]
+    values: list[AzureResourceMetrics]
 
 
-class Said(msgspec.Struct):
-    """What Azure says of an error."""
+class AzureError(msgspec.Struct):
+    """Code and message of an error."""
 
     code: str
     message: str = ""
 
 
-class Refusal(msgspec.Struct):
-    """Why not."""
+class AzureErrorBody(msgspec.Struct):
+    """Body of an error response."""
 
-    error: Said
+    error: AzureError
 
 
-def refusal(body: bytes) -> str:
-    """Say why Azure refused a call; nothing, if it is not Azure who says so, as a proxy on the way."""
+def error_text(body: bytes) -> str:
+    """Return code and message of an error response; empty if it is not one of Azure, but for example of a proxy."""
     try:
-        said = msgspec.json.decode(body, type=Refusal).error
+        error = msgspec.json.decode(body, type=AzureErrorBody).error
     except (msgspec.DecodeError, RecursionError):
         return ""
-    return f"{said.code}: {said.message}"[:300]
+    return f"{error.code}: {error.message}"[:_MAX_DETAIL]
 
 
-def decoded(body: bytes) -> Batch:
-    """Read an answer; raise ``BackendRejected`` if it is none of Azure's."""
+def decode_response(body: bytes) -> AzureBatchResponse:
+    """Decode a response; raise ``BackendRejected`` if it is not one of Azure Monitor."""
     try:
-        if body[:1] == b'"':  # now and then the whole answer is a text with JSON in it
+        if body[:1] == b'"':  # Azure sometimes returns the document as a JSON string
             body = msgspec.json.decode(body, type=str).encode()
-        return msgspec.json.decode(body, type=Batch)
+        return msgspec.json.decode(body, type=AzureBatchResponse)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRejected("it answers, but not as Azure Monitor does", detail=str(error)[:200]) from None
+        raise BackendRejected("the response is not one of Azure Monitor", detail=str(error)[:_MAX_DETAIL]) from None
 
 
-def answers(batch: Batch, asked: list[Question], now: datetime) -> list[tuple[RawSample, ...] | BackendError]:
-    """Give each question what was said of its resource."""
-    by_resource = {result.resourceid.lower(): result for result in batch.values}
-    found: list[tuple[RawSample, ...] | BackendError] = []
-    for question in asked:
-        result = by_resource.get(question.resource.lower())
+def samples_by_query(
+    response: AzureBatchResponse, queries: Sequence[AzureQuery], now: datetime
+) -> list[tuple[RawSample, ...] | BackendError]:
+    """Return the samples or the error of each query, in the order of the queries."""
+    by_resource = {metrics.resourceid.lower(): metrics for metrics in response.values}
+    results: list[tuple[RawSample, ...] | BackendError] = []
+    for query in queries:
         try:
-            found.append(_samples(result, question, now))
+            results.append(_samples(by_resource.get(query.resource.lower()), query, now))
         except BackendError as error:
-            found.append(error)
-    return found
+            results.append(error)
+    return results
 
 
-def _samples(result: Result | None, question: Question, now: datetime) -> tuple[RawSample, ...]:
-    if result is None:
-        raise BackendRejected("it answers, but not for this resource")
-    resource, call = parsed(question.resource), question.call
-    ours = {"resource_name": resource.name, "resource_group": resource.group}
-    series = [each for metric in result.value for each in _series(metric, call)]
-    if call.filter and len(series) > call.max_series:
-        raise BackendRejected("there are more series than maxSeries")
-    return tuple(_sample(each, call, ours, now) for each in series)
+def _samples(metrics: AzureResourceMetrics | None, query: AzureQuery, now: datetime) -> tuple[RawSample, ...]:
+    if metrics is None:
+        raise BackendRejected("the response does not contain this resource")
+    resource, batch = parse_resource_id(query.resource), query.batch
+    labels = {"resource_name": resource.name, "resource_group": resource.group}
+    series = [each for metric in metrics.value for each in _series(metric, batch)]
+    if batch.filter and len(series) > batch.max_series:
+        raise BackendRejected("more series than maxSeries")
+    return tuple(_sample(each, batch, labels, now) for each in series)
 
 
-def _series(metric: Metric, call: Call) -> Iterator[TimeSeries]:
-    if (metric.error_code or "").lower() not in _FINE:
+def _series(metric: AzureMetric, batch: AzureBatch) -> Iterator[AzureTimeSeries]:
+    if (metric.error_code or "").lower() not in _SUCCESS:
         detail = f"{metric.error_code}: {metric.error_message or ''}"
-        raise BadQuery("Azure does not have this metric of this resource", detail=detail[:300])
-    if metric.name.value.lower() == call.metric.lower():
+        raise BadQuery("metric not found for this resource: check metric and resource", detail=detail[:_MAX_DETAIL])
+    if metric.name.value.lower() == batch.metric.lower():
         yield from metric.timeseries
 
 
-def _sample(series: TimeSeries, call: Call, ours: dict[str, str], now: datetime) -> RawSample:
-    """Take the newest number. If Azure knows none, nobody does: NaN, and never zero."""
-    labels = {_label(each.name.value): each.value or "" for each in series.metadatavalues or ()} | ours
-    known = [
-        (_utc(point.time), value) for point in series.data if (value := getattr(point, call.aggregation)) is not None
+def _sample(series: AzureTimeSeries, batch: AzureBatch, resource_labels: dict[str, str], now: datetime) -> RawSample:
+    """Return the newest value, or NaN if there is none: a missing value is never zero."""
+    dimensions = {
+        _INVALID_LABEL_CHARACTERS.sub("_", dimension.name.value): dimension.value or ""
+        for dimension in series.metadatavalues or ()
+    }
+    labels = dimensions | resource_labels  # a dimension must not replace the labels that identify the resource
+    points = [
+        (_utc(point.time), value) for point in series.data if (value := getattr(point, batch.aggregation)) is not None
     ]
-    if not known:
-        return RawSample(math.nan, now, labels, call.granularity)
-    begun, value = max(known)
-    return RawSample(value, min(begun + call.granularity, now), labels, call.granularity)
+    if not points:
+        return RawSample(math.nan, now, labels, batch.granularity)
+    start, value = max(points)
+    return RawSample(value, min(start + batch.granularity, now), labels, batch.granularity)
 
 
-def _utc(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _label(name: str) -> str:
-    return _NOT_IN_A_LABEL.sub("_", name)
+def _utc(time: datetime) -> datetime:
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

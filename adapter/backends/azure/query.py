@@ -1,19 +1,19 @@
-"""From what a rule says to what Azure is asked; pure."""
+"""Conversion of rule parameters into ``metrics:getBatch`` requests. No I/O."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
-from adapter.backends.azure.resource_id import parsed
+from adapter.backends.azure.resource_id import parse_resource_id
 from adapter.backends.azure.settings import AzureParameters
 
-_VERSION: Final = "2024-02-01"
-_BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_API_VERSION: Final = "2024-02-01"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Call(NamedTuple):
-    """What resources must have in common to be asked for by one call."""
+class AzureBatch(NamedTuple):
+    """What resources must have in common to be queried by one request."""
 
     subscription: str
     namespace: str
@@ -27,59 +27,59 @@ class Call(NamedTuple):
     max_series: int
 
     def target(self, now: datetime) -> str:
-        """Say the path and the query of the request; only whole granularities are asked for."""
-        since = (now - self.delay) - _BEGINNING
-        end = _BEGINNING + (since // self.granularity) * self.granularity
-        asked = {
-            "api-version": _VERSION,
-            "starttime": _written(end - self.window),
-            "endtime": _written(end),
+        """Return the path and query string of the request; its time range consists of complete intervals."""
+        end = _EPOCH + ((now - self.delay) - _EPOCH) // self.granularity * self.granularity
+        query = {
+            "api-version": _API_VERSION,
+            "starttime": _format_time(end - self.window),
+            "endtime": _format_time(end),
             "interval": f"PT{self.granularity // timedelta(minutes=1)}M",
             "metricnamespace": self.namespace,
-            "metricnames": self.metric.replace(",", "%2"),  # so it is written: a comma stands between names
+            "metricnames": self.metric.replace(",", "%2"),  # Azure's escape for a comma, which separates names
             "aggregation": self.aggregation,
         }
         if self.filter:
-            asked |= {"filter": self.filter, "top": str(self.max_series + 1)}  # one more tells that there are more
+            # One more than the limit reveals that the result would have been truncated.
+            query |= {"filter": self.filter, "top": str(self.max_series + 1)}
         if self.roll_up_by:
-            asked["rollupby"] = self.roll_up_by
-        return f"/subscriptions/{self.subscription}/metrics:getBatch?{urlencode(asked, quote_via=quote)}"
+            query["rollupby"] = self.roll_up_by
+        return f"/subscriptions/{self.subscription}/metrics:getBatch?{urlencode(query, quote_via=quote)}"
 
 
-class Question(NamedTuple):
-    """One resource, and what is asked of it."""
+class AzureQuery(NamedTuple):
+    """A metric of one resource."""
 
     resource: str
-    call: Call
+    batch: AzureBatch
 
 
-def questions(asked: AzureParameters) -> list[Question]:
-    """Make a question for each resource of a rule."""
-    ids = asked.resources or (asked.resource,)
-    first = parsed(ids[0])
-    call = Call(
+def build_queries(parameters: AzureParameters) -> list[AzureQuery]:
+    """Return one query for each resource of a rule."""
+    ids = parameters.resources or (parameters.resource,)
+    first = parse_resource_id(ids[0])
+    batch = AzureBatch(
         first.subscription,
-        asked.namespace or first.type,
-        asked.metric,
-        asked.aggregation,
-        asked.granularity,
-        asked.window,
-        asked.delay,
-        asked.filter or _filter(asked.dimensions),
-        asked.roll_up_by,
-        asked.max_series,
+        parameters.namespace or first.type,
+        parameters.metric,
+        parameters.aggregation,
+        parameters.granularity,
+        parameters.window,
+        parameters.delay,
+        parameters.filter or _filter(parameters.dimensions),
+        parameters.roll_up_by,
+        parameters.max_series,
     )
-    return [Question(each, call) for each in ids]
+    return [AzureQuery(resource, batch) for resource in ids]
 
 
 def _filter(dimensions: Mapping[str, str]) -> str:
-    return " and ".join(f"{_escaped(name)} eq '{_escaped(value)}'" for name, value in sorted(dimensions.items()))
+    return " and ".join(f"{_escape(name)} eq '{_escape(value)}'" for name, value in sorted(dimensions.items()))
 
 
-def _escaped(text: str) -> str:
-    """Write a name or a value so that it cannot end early; brackets are written twice encoded, as Azure wants them."""
+def _escape(text: str) -> str:
+    """Escape quotes and parentheses; Azure expects parentheses percent-encoded twice."""
     return text.replace("'", "''").replace("(", "%2528").replace(")", "%2529")
 
 
-def _written(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.000Z")
+def _format_time(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.000Z")

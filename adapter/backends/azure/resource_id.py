@@ -1,22 +1,23 @@
-"""The ids of resources: where one is, of which type, and what it is called. Azure does not tell case apart; pure."""
+"""Parsing and validation of Azure resource IDs, which are case-insensitive. No I/O."""
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
 _SEGMENT: Final = r"(?!\.{1,2}(?:/|$))[^/?#%\s\"'\\]+"
-ID: Final = re.compile(
+_RESOURCE_ID: Final = re.compile(
     rf"/subscriptions/(?P<subscription>[0-9a-f-]{{36}})/resourceGroups/(?P<group>{_SEGMENT})"
     rf"/providers/(?P<provider>{_SEGMENT})(?P<path>(?:/{_SEGMENT}/{_SEGMENT})+)",
     re.IGNORECASE,
 )
-_WANTED: Final = "must be /subscriptions/GUID/resourceGroups/GROUP/providers/PROVIDER/TYPE/NAME"
+_FORMAT: Final = "must be /subscriptions/GUID/resourceGroups/GROUP/providers/PROVIDER/TYPE/NAME"
 
 
-class Resource(Record, frozen=True):
-    """What an id says."""
+class AzureResource(Record, frozen=True):
+    """The parts of a resource ID."""
 
     subscription: str
     group: str
@@ -26,25 +27,25 @@ class Resource(Record, frozen=True):
     name: str
 
 
-def parsed(text: str) -> Resource:
-    """Take an id apart; raise ValueError if it is none."""
-    found = ID.fullmatch(text)
-    if not found:
-        raise ValueError(_WANTED)
-    parts = found["path"].split("/")[1:]
-    kind = "/".join([found["provider"], *parts[::2]])
-    return Resource(found["subscription"].lower(), found["group"], kind, "/".join(parts[1::2]))
+def parse_resource_id(text: str) -> AzureResource:
+    """Parse a resource ID; raise ValueError if it is invalid."""
+    match = _RESOURCE_ID.fullmatch(text)
+    if not match:
+        raise ValueError(_FORMAT)
+    segments = match["path"].split("/")[1:]
+    resource_type = "/".join([match["provider"], *segments[::2]])
+    return AzureResource(match["subscription"].lower(), match["group"], resource_type, "/".join(segments[1::2]))
 
 
-def resource_problems(ids: Sequence[str], at: str) -> Iterator[str]:
-    """Say what is wrong with ids that are asked for together."""
-    found = []
-    for each in ids:
+def resource_problems(ids: Sequence[str], path: str) -> Iterator[Problem]:
+    """Validate the resource IDs of one rule."""
+    resources = []
+    for resource_id in ids:
         try:
-            found.append(parsed(each))
+            resources.append(parse_resource_id(resource_id))
         except ValueError as error:
-            yield f"{at}: {error}, is {each!r}"
-    if len({(each.subscription, each.type.lower()) for each in found}) > 1:
-        yield f"{at}: must be of one type and in one subscription; write a rule for each"
-    if len({each.lower() for each in ids}) < len(ids):
-        yield f"{at}: names one twice"
+            yield Problem(path, str(error), value=resource_id)
+    if len({(resource.subscription, resource.type.lower()) for resource in resources}) > 1:
+        yield Problem(path, "must have one type and one subscription", hint="write a rule for each")
+    if len({resource_id.lower() for resource_id in ids}) < len(ids):
+        yield Problem(path, "contains a duplicate")

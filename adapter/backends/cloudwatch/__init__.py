@@ -1,1 +1,1 @@
-"""Amazon CloudWatch: metrics, metric math, searches and Metrics Insights, hundreds of rules in one call."""
+"""Amazon CloudWatch backend: metrics, metric math, searches and Metrics Insights, up to 500 queries in one request."""

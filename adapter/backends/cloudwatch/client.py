@@ -1,75 +1,81 @@
-"""CloudWatch in one region: the questions of many rules in one call; one that is no good spoils no other."""
+"""Client of CloudWatch in one region: combines the queries of many rules into few GetMetricData requests."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
-from adapter.backends.cloudwatch import parse
-from adapter.backends.cloudwatch.query import MOST, Asked, Question, asked_now, blamed, calls, queries, together
+from adapter.backends.cloudwatch.parse import samples_by_item
+from adapter.backends.cloudwatch.query import (
+    MAX_QUERIES,
+    CloudWatchQuery,
+    RequestItem,
+    batch_key,
+    metric_data_queries,
+    rejected_positions,
+    request_items,
+    split_requests,
+)
 from adapter.backends.connection.aws.client import AwsClient
-from adapter.backends.connection.secret_file import all_without_secrets
+from adapter.backends.connection.secret_file import redacted_results
 from adapter.backends.resilience.batching import Batcher
-from adapter.backends.resilience.bisect import SettingApart
-from adapter.backends.resilience.rate_limit import Pace
+from adapter.backends.resilience.bisect import Batch, BatchSender
+from adapter.backends.resilience.rate_limit import RateLimit
 from adapter.errors import BackendError, BackendRejected
 from adapter.sample import RawSample
 
-_MOST_PAGES: Final = 100
+_MAX_PAGES: Final = 100
 
-Found: TypeAlias = tuple[RawSample, ...]
-Outcome: TypeAlias = Found | BackendError
+Samples: TypeAlias = tuple[RawSample, ...]
 
 
-class Region:
-    """Gathers questions, and asks them together."""
+class RegionClient:
+    """Queries CloudWatch in one region."""
 
-    def __init__(self, name: str, client: AwsClient, pace: Pace, clock: Callable[[], datetime]) -> None:
-        self._name = name
+    def __init__(self, region: str, client: AwsClient, rate_limit: RateLimit, clock: Callable[[], datetime]) -> None:
+        self._region = region
         self._client = client
-        self._pace = pace
+        self._rate_limit = rate_limit
         self._clock = clock
-        apart: SettingApart[Question, Found] = SettingApart(
-            self._guarded, text=lambda question: question.text, together=together, blamed=blamed
+        sender: BatchSender[CloudWatchQuery, Samples] = BatchSender(
+            self._request, key=lambda query: query.text, group_key=batch_key, rejected_positions=rejected_positions
         )
-        self._batcher = Batcher(apart.send, most=MOST, together=apart.together)
+        self._batcher = Batcher(sender.send, max_queries=MAX_QUERIES, group_key=sender.group_key)
 
-    async def ask(self, question: Question, deadline: timedelta) -> Found:
-        """Ask this with whatever else is asked now."""
-        return await self._batcher.ask(question, deadline)
+    async def query(self, query: CloudWatchQuery, deadline: timedelta) -> Samples:
+        """Return the samples of a query, which is sent together with others."""
+        return await self._batcher.query(query, deadline)
 
     async def aclose(self) -> None:
-        """End what is under way."""
+        """End running requests."""
         await self._batcher.aclose()
 
-    async def call(self, questions: Sequence[Question]) -> Sequence[Outcome]:
-        """Ask what may go together; raise ``BadQuery`` if any of it is bad: CloudWatch refuses all for one."""
-        asked = asked_now(questions, self._clock())
-        outcomes: list[Outcome] = []
-        for call in calls(asked):
-            outcomes += parse.outcomes(call, await self._pages(call))
-        return outcomes
+    async def fetch(self, queries: Sequence[CloudWatchQuery]) -> Sequence[Samples | BackendError]:
+        """Fetch queries with the same batch key; raise ``BadQuery`` if one is invalid: CloudWatch then rejects all."""
+        results: list[Samples | BackendError] = []
+        for items in split_requests(request_items(queries, self._clock())):
+            results += samples_by_item(items, await self._fetch_pages(items))
+        return results
 
-    async def _guarded(self, questions: Sequence[Question], ends: float) -> Sequence[Outcome]:
-        """Call once; a call that fails is one failure to the breaker, however many rules are in it."""
-        left = timedelta(seconds=max(0.0, ends - asyncio.get_running_loop().time()))
-        about = repr([question.text for question in questions])
-        found = await self._client.through(about, left, lambda: self.call(questions))
-        return all_without_secrets(found, self._client.secrets)
+    async def _request(self, batch: Batch[CloudWatchQuery]) -> Sequence[Samples | BackendError]:
+        key = repr([query.text for query in batch.queries])
+        results = await self._client.run(
+            key, batch.time_left(), lambda: self.fetch(batch.queries), is_quarantined=batch.is_quarantined
+        )
+        return redacted_results(results, self._client.secrets)
 
-    async def _pages(self, call: list[Asked]) -> list[dict[str, Any]]:
+    async def _fetch_pages(self, items: list[RequestItem]) -> list[dict[str, Any]]:
         request: dict[str, Any] = {
-            "MetricDataQueries": [query for asked in call for query in queries(asked)],
-            "StartTime": call[0].window.start,
-            "EndTime": call[0].window.end,
+            "MetricDataQueries": [query for item in items for query in metric_data_queries(item)],
+            "StartTime": items[0].time_range.start,
+            "EndTime": items[0].time_range.end,
             "ScanBy": "TimestampDescending",
         }
         pages: list[dict[str, Any]] = []
-        while len(pages) < _MOST_PAGES:
-            async with self._pace.turn():
-                page = await self._client.call(self._name, "get_metric_data", **request)
+        while len(pages) < _MAX_PAGES:
+            async with self._rate_limit.slot():
+                page = await self._client.request(self._region, "get_metric_data", **request)
             pages.append(page)
             if not page.get("NextToken"):
                 return pages
             request["NextToken"] = page["NextToken"]
-        raise BackendRejected("it answers with pages without end")
+        raise BackendRejected(f"the result has more than {_MAX_PAGES} pages")

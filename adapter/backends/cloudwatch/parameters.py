@@ -1,4 +1,4 @@
-"""Which of CloudWatch's metrics a rule asks for, and what to compute of them."""
+"""Parameters of CloudWatch rules: a metric, or an expression over metrics."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,6 +8,7 @@ from typing import Final
 from adapter.backends.cloudwatch import expression as text
 from adapter.backends.connection.aws.settings import region_problems
 from adapter.backends.settings import Parameters
+from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
 _STATISTIC: Final = re.compile(
@@ -19,136 +20,141 @@ _DIMENSION: Final = re.compile(r"[^\s'\"{}$][^'\"{}$]*")
 _ACCOUNT: Final = re.compile(r"\d{12}")
 _SHORT_PERIODS: Final = frozenset({1, 5, 10, 20, 30})
 _DAY: Final = timedelta(days=1)
-_MOST_DIMENSIONS: Final = 30
+_MAX_DIMENSIONS: Final = 30
 
 
-class Metric(Record, frozen=True):
-    """One metric of CloudWatch."""
+class CloudWatchMetric(Record, frozen=True):
+    """One metric of an expression."""
 
     namespace: str
-    """As ``AWS/SQS``."""
+    """Namespace, as ``AWS/SQS``."""
 
     metric: str
-    """Its name there."""
+    """Name of the metric."""
 
     dimensions: Mapping[str, str] = {}
-    """All of its dimensions: with one fewer it is another metric."""
+    """All dimensions of the metric. CloudWatch treats a different set of dimensions as a different metric."""
 
     statistic: str = "Average"
-    """As in the rule's own."""
+    """As ``statistic`` of the rule."""
 
     unit: str = ""
-    """As in the rule's own."""
+    """As ``unit`` of the rule."""
 
     account_id: str = ""
-    """As in the rule's own."""
+    """As ``accountId`` of the rule."""
 
 
 class CloudWatchParameters(Parameters, frozen=True):
-    """Which metric, or what to compute of which."""
+    """A metric, or an expression over metrics."""
 
     namespace: str = ""
-    """Of the metric, as ``AWS/SQS``."""
+    """Namespace of the metric, as ``AWS/SQS``."""
 
     metric: str = ""
-    """The metric's name."""
+    """Name of the metric."""
 
     dimensions: Mapping[str, str] = {}
-    """All of the metric's dimensions, which become the series' labels. With one fewer it is another metric."""
+    """All dimensions of the metric; they become the labels of the series. CloudWatch treats a different set of
+    dimensions as a different metric."""
 
     statistic: str = "Average"
-    """What becomes of the values within one period: ``Average``, ``Sum``, ``Minimum``, ``Maximum``, ``SampleCount``, a
-    percentile such as ``p95``, or any other statistic of CloudWatch such as ``tm90``."""
+    """How the values within one period are aggregated: ``Average``, ``Sum``, ``Minimum``, ``Maximum``,
+    ``SampleCount``, a percentile such as ``p95``, or any other CloudWatch statistic such as ``tm90``."""
 
     unit: str = ""
-    """Only values of this unit, as ``Seconds``. Left out: whatever unit they have."""
+    """Use only values with this unit, as ``Seconds``. Default: values of any unit."""
 
     account_id: str = ""
-    """The account that the metric is in, where this one monitors others."""
+    """ID of the account that owns the metric, with cross-account monitoring."""
 
     expression: str = ""
-    """Instead of one metric: metric math over ``metrics``, a ``SEARCH``, or a Metrics Insights query (``SELECT ...``).
-    Each series that comes out is one of ours."""
+    """Instead of ``metric``: metric math over ``metrics``, a ``SEARCH``, or a Metrics Insights query
+    (``SELECT ...``). Each series of the result is a series of the rule."""
 
-    metrics: Mapping[str, Metric] = {}
-    """What the expression is about: by the name it has there, such as ``m1``, a metric."""
+    metrics: Mapping[str, CloudWatchMetric] = {}
+    """The metrics that the expression uses, by their name in it, such as ``m1``."""
 
     labels: tuple[str, ...] = ()
-    """For an expression that gives several series: the dimensions that become labels. Of a Metrics Insights query one,
-    that which it groups by. Left out: the series have no labels."""
+    """For an expression with several series: the dimensions that become labels. For a Metrics Insights query: the one
+    dimension of its GROUP BY. Default: the series have no labels."""
 
     period: timedelta = timedelta(minutes=1)
-    """How long each value is over: 1, 5, 10, 20 or 30 seconds, or whole minutes. The newest period that is complete
-    counts. In a ``SEARCH`` it must be the same as inside."""
+    """Length of the interval of one value: 1, 5, 10, 20 or 30 seconds, or whole minutes up to a day. The newest
+    complete period is used. A ``SEARCH`` must contain the same period."""
 
-    lookback: timedelta = timedelta()
-    """How far back the newest value may be. Left out: three periods, and at least 15 minutes."""
+    window: timedelta = timedelta()
+    """How far back to search for the newest value. Default: three periods, and at least 15 minutes."""
 
     delay: timedelta = timedelta()
-    """How long to leave the newest periods alone, for metrics whose values trickle in: a sum of half of them is low."""
+    """Ignore periods that ended less than this long ago, for metrics that are published late: an incomplete sum is too
+    low."""
 
     region: str = ""
-    """Where. Left out: the backend's region."""
+    """Region of the metric. Default: the region of the backend."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them."""
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Return the problems that decoding does not find, each with its path."""
         if bool(self.metric) == bool(self.expression):
-            yield f"{at}.metric: either this or expression is needed"
+            yield Problem(f"{path}.metric", "exactly one of metric and expression is required")
         elif self.metric:
-            yield from _metric_problems(self.single, at)
+            yield from _metric_problems(self.single_metric, path)
             if self.metrics or self.labels:
-                yield f"{at}.{'metrics' if self.metrics else 'labels'}: is for expression, which is not there"
+                yield Problem(f"{path}.{'metrics' if self.metrics else 'labels'}", "only valid with expression")
         else:
-            yield from self._expression_problems(at)
-        yield from self._time_problems(at)
-        yield from region_problems(self.region, f"{at}.region")
+            yield from self._expression_problems(path)
+        yield from self._time_problems(path)
+        yield from region_problems(self.region, f"{path}.region")
 
     @property
-    def single(self) -> Metric:
-        """The one metric that is asked for, if there is no expression."""
-        return Metric(self.namespace, self.metric, self.dimensions, self.statistic, self.unit, self.account_id)
+    def single_metric(self) -> CloudWatchMetric:
+        """The metric of a rule without an expression."""
+        return CloudWatchMetric(
+            self.namespace, self.metric, self.dimensions, self.statistic, self.unit, self.account_id
+        )
 
     @property
-    def window(self) -> timedelta:
-        """How far back to look."""
-        return self.lookback or max(timedelta(minutes=15), 3 * self.period)
+    def effective_window(self) -> timedelta:
+        """The window, or its default."""
+        return self.window or max(timedelta(minutes=15), 3 * self.period)
 
-    def _expression_problems(self, at: str) -> Iterator[str]:
+    def _expression_problems(self, path: str) -> Iterator[Problem]:
         for key, value in (("namespace", self.namespace), ("dimensions", self.dimensions), ("unit", self.unit)):
             if value:
-                yield f"{at}.{key}: is for metric; with expression write it below metrics"
+                yield Problem(f"{path}.{key}", "not valid with expression", hint="set it in metrics")
         used = text.names(self.expression)
         for name, metric in self.metrics.items():
-            here = f"{at}.metrics.{name}"
+            metric_path = f"{path}.metrics.{name}"
             if not _ID.fullmatch(name):
-                yield f"{here}: must begin with a small letter and hold only letters, digits and _"
+                yield Problem(metric_path, "must start with a lowercase letter and contain only letters, digits and _")
             elif name not in used:
-                yield f"{here}: is not used in expression"
-            yield from _metric_problems(metric, here)
+                yield Problem(metric_path, "not used in expression")
+            yield from _metric_problems(metric, metric_path)
         if text.is_select(self.expression) and len(self.labels) > 1:
-            yield f"{at}.labels: of a SELECT only one, that which it groups by"
+            yield Problem(f"{path}.labels", "must have at most one item with SELECT: the dimension of its GROUP BY")
         for label in self.labels:
             if not _DIMENSION.fullmatch(label):
-                yield f"{at}.labels: {label!r} is not the name of a dimension"
+                yield Problem(f"{path}.labels", f"{label!r} is not a valid dimension name")
 
-    def _time_problems(self, at: str) -> Iterator[str]:
+    def _time_problems(self, path: str) -> Iterator[Problem]:
         seconds = self.period.total_seconds()
         if not (seconds in _SHORT_PERIODS or (seconds >= 60 and seconds % 60 == 0)) or self.period > _DAY:
-            yield f"{at}.period: must be 1s, 5s, 10s, 20s, 30s or whole minutes, up to a day"
-        elif self.window < self.period:
-            yield f"{at}.lookback: must be at least a period"
+            yield Problem(f"{path}.period", "must be 1s, 5s, 10s, 20s, 30s or whole minutes, at most 24h")
+        elif self.effective_window < self.period:
+            yield Problem(f"{path}.window", "must be at least as long as period")
 
 
-def _metric_problems(asked: Metric, at: str) -> Iterator[str]:
-    for key, value in (("namespace", asked.namespace), ("metric", asked.metric)):
-        if not value:
-            yield f"{at}.{key}: must not be empty"
-    if not _STATISTIC.fullmatch(asked.statistic):
-        yield f"{at}.statistic: must be as Average, Sum, Minimum, Maximum, SampleCount or p95, is {asked.statistic!r}"
-    if len(asked.dimensions) > _MOST_DIMENSIONS:
-        yield f"{at}.dimensions: CloudWatch takes at most {_MOST_DIMENSIONS}, there are {len(asked.dimensions)}"
-    for name, value in asked.dimensions.items():
-        if not name or not value:
-            yield f"{at}.dimensions: a dimension has a name and a value"
-    if asked.account_id and not _ACCOUNT.fullmatch(asked.account_id):
-        yield f"{at}.accountId: must be twelve digits, in quotes"
+def _metric_problems(metric: CloudWatchMetric, path: str) -> Iterator[Problem]:
+    for key, text_value in (("namespace", metric.namespace), ("metric", metric.metric)):
+        if not text_value:
+            yield Problem(f"{path}.{key}", "must not be empty")
+    if not _STATISTIC.fullmatch(metric.statistic):
+        message = "must be a CloudWatch statistic such as Average, Sum, Minimum, Maximum, SampleCount or p95"
+        yield Problem(f"{path}.statistic", message, value=metric.statistic)
+    if len(metric.dimensions) > _MAX_DIMENSIONS:
+        message = f"must have at most {_MAX_DIMENSIONS} items, has {len(metric.dimensions)}"
+        yield Problem(f"{path}.dimensions", message)
+    if any(not name or not value for name, value in metric.dimensions.items()):
+        yield Problem(f"{path}.dimensions", "names and values must not be empty")
+    if metric.account_id and not _ACCOUNT.fullmatch(metric.account_id):
+        yield Problem(f"{path}.accountId", "must be a string of twelve digits", hint="quote it in YAML")

@@ -1,4 +1,4 @@
-"""From a rule's parameters to what GetMetricData is asked, and which rules go in one call; pure."""
+"""Conversion of rule parameters into GetMetricData requests, and their distribution over requests. No I/O."""
 
 import re
 from collections.abc import Hashable, Iterable, Iterator
@@ -6,111 +6,112 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from adapter.backends.cloudwatch import expression as text
-from adapter.backends.cloudwatch.parameters import CloudWatchParameters, Metric
+from adapter.backends.cloudwatch.parameters import CloudWatchMetric, CloudWatchParameters
 from adapter.errors import BadQuery
 
-MOST: Final = 500
-"""Queries in one call, by CloudWatch's limit."""
+MAX_QUERIES: Final = 500
+"""CloudWatch's limit on MetricDataQueries in one request."""
 
 SEPARATOR: Final = "·"
-"""Between the values of several labels: those of dimensions are ASCII, so it is in none of them."""
+"""Separates the values of several labels. Dimension values are ASCII, so that none contains it."""
 
-_NAMED: Final = re.compile(r"\bq(\d{1,4})(?=\b|_)")
+_QUERY_ID: Final = re.compile(r"\bq(\d{1,4})(?=\b|_)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Question(NamedTuple):
-    """What one rule asks."""
+class CloudWatchQuery(NamedTuple):
+    """The query of one rule."""
 
     text: str
-    """As the rule says it: what tells questions apart."""
+    """The parameters as text, which identifies the query."""
 
-    wanted: CloudWatchParameters
+    parameters: CloudWatchParameters
 
 
-class Window(NamedTuple):
-    """From when to when; the end is left out."""
+class TimeRange(NamedTuple):
+    """The time range of a request; the end is exclusive."""
 
     start: datetime
     end: datetime
 
 
-class Asked(NamedTuple):
-    """One question in one call."""
+class RequestItem(NamedTuple):
+    """One query in one request."""
 
     id: str
-    """Its name there; those of the metrics below its expression begin with it."""
+    """ID of its result; the IDs of the metrics of its expression start with it."""
 
-    question: CloudWatchParameters
-    window: Window
-
-
-def window(question: CloudWatchParameters, now: datetime) -> Window:
-    """Say which periods are asked for: complete ones. CloudWatch's own begin at whole multiples of their length."""
-    end = now - question.delay
-    end -= (end - _EPOCH) % question.period
-    length = question.window + (-question.window) % question.period
-    return Window(end - length, end)
+    parameters: CloudWatchParameters
+    time_range: TimeRange
 
 
-def together(question: Question) -> Hashable:
-    """Say what questions must have in common to go in one call: their window, and that they go well with others."""
-    wanted = question.wanted
-    alone = question.text if text.needs_a_call_to_itself(wanted.expression) else ""
-    return wanted.period, wanted.window, wanted.delay, alone
+def time_range(parameters: CloudWatchParameters, now: datetime) -> TimeRange:
+    """Return a range of complete periods. CloudWatch's periods start at multiples of their length."""
+    end = now - parameters.delay
+    end -= (end - _EPOCH) % parameters.period
+    window = parameters.effective_window
+    return TimeRange(end - window - (-window) % parameters.period, end)
 
 
-def asked_now(questions: Iterable[Question], now: datetime) -> list[Asked]:
-    """Give questions their names, by their places, and their window."""
+def batch_key(query: CloudWatchQuery) -> Hashable:
+    """Return a key that is equal for queries that can share a request: those with the same time range."""
+    parameters = query.parameters
+    own_request = query.text if text.requires_own_request(parameters.expression) else ""
+    return parameters.period, parameters.effective_window, parameters.delay, own_request
+
+
+def request_items(queries: Iterable[CloudWatchQuery], now: datetime) -> list[RequestItem]:
+    """Assign each query the ID of its position, and its time range."""
     return [
-        Asked(f"q{place}", question.wanted, window(question.wanted, now)) for place, question in enumerate(questions)
+        RequestItem(f"q{index}", query.parameters, time_range(query.parameters, now))
+        for index, query in enumerate(queries)
     ]
 
 
-def blamed(error: BadQuery) -> frozenset[int]:
-    """Read from a refusal the places of those that it names."""
-    return frozenset(int(place) for place in _NAMED.findall(error.detail))
+def rejected_positions(error: BadQuery) -> frozenset[int]:
+    """Return the positions of the queries that an error message names."""
+    return frozenset(int(index) for index in _QUERY_ID.findall(error.detail))
 
 
-def calls(asked: Iterable[Asked]) -> Iterator[list[Asked]]:
-    """Share out what may go together so that no call has more queries than CloudWatch takes."""
-    call: list[Asked] = []
-    left = MOST
-    for each in asked:
-        weight = 1 + len(each.question.metrics)
-        if weight > left:
-            yield call
-            call, left = [], MOST
-        call.append(each)
-        left -= weight
-    yield call
+def split_requests(items: Iterable[RequestItem]) -> Iterator[list[RequestItem]]:
+    """Distribute items over requests of at most ``MAX_QUERIES`` MetricDataQueries each."""
+    request: list[RequestItem] = []
+    remaining = MAX_QUERIES
+    for item in items:
+        size = 1 + len(item.parameters.metrics)
+        if size > remaining:
+            yield request
+            request, remaining = [], MAX_QUERIES
+        request.append(item)
+        remaining -= size
+    yield request
 
 
-def queries(asked: Asked) -> Iterator[dict[str, Any]]:
-    """Write one question as CloudWatch reads it."""
-    question, period = asked.question, int(asked.question.period.total_seconds())
-    if not question.expression:
-        yield {"Id": asked.id, **_metric(question.single, period)}
+def metric_data_queries(item: RequestItem) -> Iterator[dict[str, Any]]:
+    """Return the MetricDataQueries of one item."""
+    parameters, period = item.parameters, int(item.parameters.period.total_seconds())
+    if not parameters.expression:
+        yield {"Id": item.id, **_metric_stat(parameters.single_metric, period)}
         return
-    for name, metric in question.metrics.items():
-        yield {"Id": f"{asked.id}_{name}", **_metric(metric, period), "ReturnData": False}
-    written: dict[str, Any] = {"Id": asked.id, "Expression": _expression(asked)}
-    if text.is_select(question.expression):
-        written["Period"] = period
-    elif question.labels:
-        written["Label"] = SEPARATOR.join(f"${{PROP('Dim.{label}')}}" for label in question.labels)
-    yield written
+    for name, metric in parameters.metrics.items():
+        yield {"Id": f"{item.id}_{name}", **_metric_stat(metric, period), "ReturnData": False}
+    query: dict[str, Any] = {"Id": item.id, "Expression": _expression(item)}
+    if text.is_select(parameters.expression):
+        query["Period"] = period
+    elif parameters.labels:
+        query["Label"] = SEPARATOR.join(f"${{PROP('Dim.{label}')}}" for label in parameters.labels)
+    yield query
 
 
-def _expression(asked: Asked) -> str:
-    """Give its metrics names that no other rule's have."""
-    known = asked.question.metrics
-    if text.is_select(asked.question.expression):
-        return asked.question.expression
-    return text.renamed(asked.question.expression, lambda name: f"{asked.id}_{name}" if name in known else name)
+def _expression(item: RequestItem) -> str:
+    """Return the expression with metric names that are unique within the request."""
+    expression, metrics = item.parameters.expression, item.parameters.metrics
+    if text.is_select(expression):
+        return expression
+    return text.rename(expression, lambda name: f"{item.id}_{name}" if name in metrics else name)
 
 
-def _metric(metric: Metric, period: int) -> dict[str, Any]:
+def _metric_stat(metric: CloudWatchMetric, period: int) -> dict[str, Any]:
     dimensions = [{"Name": name, "Value": value} for name, value in metric.dimensions.items()]
     stat: dict[str, Any] = {
         "Metric": {"Namespace": metric.namespace, "MetricName": metric.metric, "Dimensions": dimensions},

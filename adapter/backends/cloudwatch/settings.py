@@ -1,4 +1,4 @@
-"""Which CloudWatch, how often it may be called, and what asking costs."""
+"""Settings of the CloudWatch backend, and the price of its queries."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -8,33 +8,36 @@ from adapter.backends.cloudwatch import expression as text
 from adapter.backends.cloudwatch.parameters import CloudWatchParameters
 from adapter.backends.connection.aws.settings import AwsSettings
 from adapter.backends.settings import Parameters, Price, at_least_one
+from adapter.decoding.problem import Problem
 
-_DAY: Final = timedelta(days=1)
-_PRICE: Final = 0.01 / 1000
-"""Dollars for each metric that is asked for, by the price list of most regions."""
+_DOLLARS_PER_METRIC: Final = 0.01 / 1000
+"""Price of one metric of GetMetricData in most regions."""
 
 
 class CloudWatch(AwsSettings, frozen=True):
     """Amazon CloudWatch."""
 
-    opened_by: ClassVar[str] = "adapter.backends.cloudwatch.backend:CloudWatchBackend"
-    asked_with: ClassVar[type[Parameters] | None] = CloudWatchParameters
-    rules_write_labels: ClassVar[bool] = True
+    backend_class: ClassVar[str] = "adapter.backends.cloudwatch.backend:CloudWatchBackend"
+    parameters_type: ClassVar[type[Parameters] | None] = CloudWatchParameters
+    labels_controlled_by_rules: ClassVar[bool] = True
 
-    calls_per_second: int = 10
-    """How often to call at most, in each region. CloudWatch's own limit is 50 for the whole account."""
+    max_requests_per_second: int = 10
+    """Maximum request rate in each region; further requests wait. The quota of CloudWatch is 50 per second for all
+    clients of an account and region."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them and that no type can say, each problem with its path."""
-        yield from super().problems(at)
-        yield from at_least_one({"callsPerSecond": self.calls_per_second}, at)
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Return the problems that decoding does not find, each with its path."""
+        yield from super().problems(path)
+        yield from at_least_one({"maxRequestsPerSecond": self.max_requests_per_second}, path)
 
     def price_per_day(self, parameters: Parameters, interval: timedelta) -> Price | None:
-        """Say what asking costs: CloudWatch charges for every metric that it looks at."""
+        """Return the price: CloudWatch charges for each metric that a query reads."""
         if not isinstance(parameters, CloudWatchParameters):
             return None
-        times = _DAY / interval
-        if text.finds_metrics(parameters.expression):
-            return Price(times * _PRICE, f"{times:,.0f} times at $0.01 per 1,000 metrics, for each that it finds")
-        many = max(1, len(parameters.metrics))
-        return Price(times * many * _PRICE, f"{times:,.0f} times {many} at $0.01 per 1,000 metrics")
+        queries = timedelta(days=1) / interval
+        metrics = max(1, len(parameters.metrics))
+        if text.searches_metrics(parameters.expression):
+            because = f"{queries:,.0f} queries at $0.01 per 1,000 metrics, for each metric that the expression finds"
+        else:
+            because = f"{queries:,.0f} queries of {metrics} metrics at $0.01 per 1,000 metrics"
+        return Price(queries * metrics * _DOLLARS_PER_METRIC, because)

@@ -1,1 +1,1 @@
-"""Datadog: the newest points of metric queries, those of many rules by one call."""
+"""Datadog backend: metric queries and formulas, with the queries of many rules in one request."""

@@ -1,53 +1,53 @@
-"""The Datadog backend: the questions of many rules by one call, and a bad one among them is found and set apart."""
+"""The Datadog backend: sends the queries of many rules in one request."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from adapter.backends.datadog.client import Client
+from adapter.backends.datadog.client import DatadogClient, Samples
 from adapter.backends.datadog.settings import Datadog, DatadogParameters
 from adapter.backends.parameters import parameters
 from adapter.backends.resilience.batching import Batcher
-from adapter.backends.resilience.bisect import SettingApart
+from adapter.backends.resilience.bisect import Batch, BatchSender
 from adapter.rules.query_builder import Query
-from adapter.sample import RawSample
 
-_PING: Final = timedelta(seconds=5)
+_PING_TIMEOUT: Final = timedelta(seconds=5)
 
 
-class Question(NamedTuple):
-    """What one rule asks."""
+class DatadogQuery(NamedTuple):
+    """The query of one rule."""
 
     text: str
-    asked: DatadogParameters
+    parameters: DatadogParameters
 
 
 class DatadogBackend:
-    """A client of one organisation at Datadog."""
+    """A client of one Datadog organization."""
 
-    aligned = True
+    aligned: Final = True
 
     def __init__(self, name: str, settings: Datadog, clock: Callable[[], datetime]) -> None:
         self.name = name
-        self._client = Client(settings, clock)
-        apart: SettingApart[Question, tuple[RawSample, ...]] = SettingApart(
-            self._call, text=lambda question: question.text, together=lambda question: question.asked.window
+        self._client = DatadogClient(settings, clock)
+        sender: BatchSender[DatadogQuery, Samples] = BatchSender(
+            self._request, key=lambda query: query.text, group_key=lambda query: query.parameters.window
         )
-        self._batcher = Batcher(apart.send, most=settings.max_queries_per_request, together=apart.together)
+        self._batcher = Batcher(sender.send, max_queries=settings.max_queries_per_request, group_key=sender.group_key)
 
-    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+    async def fetch(self, query: Query, deadline: timedelta) -> Samples:
         """Return the newest point of each series."""
-        question = Question(query.text, parameters(query, DatadogParameters))
-        return await self._batcher.ask(question, deadline)
+        return await self._batcher.query(DatadogQuery(query.text, parameters(query, DatadogParameters)), deadline)
 
     async def ping(self) -> None:
-        """See whether the API key is one."""
-        await self._client.ping(_PING)
+        """Validate the API key."""
+        await self._client.ping(_PING_TIMEOUT)
 
     async def aclose(self) -> None:
-        """End what is under way, then let go of connections."""
+        """End running requests and close connections."""
         await self._batcher.aclose()
         await self._client.aclose()
 
-    async def _call(self, questions: Sequence[Question], ends: float) -> Sequence[tuple[RawSample, ...]]:
-        return await self._client.ask([question.asked for question in questions], ends)
+    async def _request(self, batch: Batch[DatadogQuery]) -> Sequence[Samples]:
+        return await self._client.query_timeseries(
+            [query.parameters for query in batch.queries], batch.time_left(), is_quarantined=batch.is_quarantined
+        )

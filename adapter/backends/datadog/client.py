@@ -1,105 +1,81 @@
-"""Datadog's library behind a wall: it makes the requests, and what goes over the wire is ours.
-
-Its own transport keeps connections that nobody closes and cannot be given certificates, so it is not used.
-"""
+"""Client of the Datadog API."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Any, Final
-from urllib.parse import urlsplit
+from typing import Final, TypeAlias
 
 import msgspec
-from datadog_api_client import AsyncApiClient, Configuration
-from datadog_api_client.v2.api.metrics_api import MetricsApi
 
-from adapter.backends.connection.http import Answer, HttpClient
+from adapter.backends.connection.http import HttpClient
 from adapter.backends.connection.secret_file import SecretFile
-from adapter.backends.datadog.parse import samples
-from adapter.backends.datadog.rate_limit_headers import Limits
-from adapter.backends.datadog.request import request
+from adapter.backends.datadog.parse import samples_by_query
+from adapter.backends.datadog.rate_limit_headers import RateLimitStatus
+from adapter.backends.datadog.request import build_request
 from adapter.backends.datadog.settings import Datadog, DatadogParameters
-from adapter.backends.resilience.rate_limit import Pace
+from adapter.backends.resilience.rate_limit import RateLimit
 from adapter.errors import BackendBusy
 from adapter.sample import RawSample
 
-_TOO_OFTEN: Final = "asked more often than Datadog allows"
-_SENT: Final = ("Accept", "Content-Type", "User-Agent")
+Samples: TypeAlias = tuple[RawSample, ...]
+_RATE_LIMIT_EXCEEDED: Final = "Datadog rate limit exceeded"
 
 
-class Client:
-    """Asks one organisation's API."""
+class DatadogClient:
+    """Sends requests to the API of one organization."""
 
     def __init__(self, settings: Datadog, clock: Callable[[], datetime]) -> None:
         self._clock = clock
         self._api_key = SecretFile(settings.api_key_file, "apiKeyFile")
         self._application_key = SecretFile(settings.application_key_file, "applicationKeyFile")
         self._http = HttpClient(settings.http, clock, (self._api_key, self._application_key))
-        self._limits = Limits()
-        self._pace = Pace.apart(settings.pace, at_once=settings.http.connections)
-        raw = Configuration(host="https://datadog", preload_content=False, enable_retry=False)  # type: ignore[no-untyped-call]
-        self._metrics: Any = MetricsApi(_Library(raw, self.request))  # type: ignore[no-untyped-call]
+        self._rate_limit_status = RateLimitStatus()
+        self._rate_limit = RateLimit(
+            max_concurrent=settings.http.max_connections, min_interval=settings.min_request_interval
+        )
 
-    async def ask(self, asked: Sequence[DatadogParameters], ends: float) -> list[tuple[RawSample, ...]]:
-        """Ask all of these, of one window, by one call that ends at this time of the loop."""
-        async with self._pace.turn():
-            return await self._ask(asked, ends)
+    async def query_timeseries(
+        self, batch: Sequence[DatadogParameters], deadline: timedelta, *, is_quarantined: bool
+    ) -> list[Samples]:
+        """Return the samples of each query; all queries have the same window."""
+        async with self._rate_limit.slot():
+            now = self._clock()
+            body = msgspec.json.encode(build_request(batch, now))
 
-    async def _ask(self, asked: Sequence[DatadogParameters], ends: float) -> list[tuple[RawSample, ...]]:
-        loop, now = asyncio.get_running_loop(), self._clock()
-        wanted = request(asked, asked[0].window, now)
+            async def request() -> list[Samples]:
+                response = await self._post(body)
+                return await asyncio.to_thread(samples_by_query, response, batch, now)
 
-        async def call() -> list[tuple[RawSample, ...]]:
-            if spent := self._limits.spent(loop.time()):
-                raise BackendBusy(_TOO_OFTEN, detail=spent)
-            answer: Answer = await self._metrics.query_timeseries_data(body=wanted)
-            return await asyncio.to_thread(samples, answer.body, asked, now)
-
-        left = timedelta(seconds=max(0.0, ends - loop.time()))
-        return await self._http.through(repr(asked), left, call)
+            return await self._http.run(repr(batch), deadline, request, is_quarantined=is_quarantined)
 
     async def ping(self, deadline: timedelta) -> None:
-        """See whether the API key is one."""
+        """Validate the API key."""
 
-        async def call() -> None:
+        async def validate() -> None:
             key = await self._api_key.read()
             await self._http.request("GET", "/api/v1/validate", headers={"DD-API-KEY": key})
 
-        await self._http.through("ping", deadline, call)
+        await self._http.run("ping", deadline, validate)
 
-    async def request(self, method: str, path: str, headers: Mapping[str, str], body: object) -> Answer:
-        """Send what the library made, with our keys; take note of limits."""
-        keys = {
+    async def aclose(self) -> None:
+        """End running requests and close connections."""
+        await self._http.aclose()
+
+    async def _post(self, body: bytes) -> bytes:
+        """Send a timeseries request, unless the rate limit is exhausted."""
+        loop = asyncio.get_running_loop()
+        if exhausted := self._rate_limit_status.exhausted(loop.time()):
+            raise BackendBusy(_RATE_LIMIT_EXCEEDED, detail=exhausted)
+        headers = {
+            "Content-Type": "application/json",
             "DD-API-KEY": await self._api_key.read(),
             "DD-APPLICATION-KEY": await self._application_key.read(),
         }
-        answer = await self._http.request(
-            method,
-            path,
-            accept={HTTPStatus.TOO_MANY_REQUESTS},
-            headers={**{key: headers[key] for key in _SENT if key in headers}, **keys},
-            data=msgspec.json.encode(body),
+        response = await self._http.request(
+            "POST", "/api/v2/query/timeseries", accept={HTTPStatus.TOO_MANY_REQUESTS}, headers=headers, data=body
         )
-        self._limits.note(answer.status, answer.headers, asyncio.get_running_loop().time())
-        if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-            raise BackendBusy(_TOO_OFTEN, detail=answer.body[:200].decode("utf-8", "replace"))
-        return answer
-
-    async def aclose(self) -> None:
-        """Let go of connections."""
-        await self._http.aclose()
-
-
-class _Library(AsyncApiClient):
-    """The library's client with our way to send."""
-
-    def __init__(self, configuration: Configuration, send: Any) -> None:  # noqa: ANN401 - Client.request
-        self._send = send
-        super().__init__(configuration)
-
-    def _build_rest_client(self) -> "_Library":
-        return self
-
-    async def request(self, method: str, url: str, *, headers: Mapping[str, str], body: object, **_: object) -> Any:  # noqa: ANN401 - the library hands it on
-        return await self._send(method, urlsplit(url).path, headers, body)
+        self._rate_limit_status.update(response.status, response.headers, loop.time())
+        if response.status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise BackendBusy(_RATE_LIMIT_EXCEEDED, detail=response.body[:200].decode("utf-8", "replace"))
+        return response.body

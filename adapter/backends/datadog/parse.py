@@ -1,8 +1,9 @@
-"""From what Datadog answers to samples; pure."""
+"""Conversion of timeseries responses into samples. No I/O."""
 
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 
@@ -10,75 +11,72 @@ from adapter.backends.datadog.settings import DatadogParameters
 from adapter.errors import BackendRejected, BadQuery
 from adapter.sample import RawSample
 
-_NOT_DATADOG = "it answers, but not as Datadog does"
+_INVALID_RESPONSE: Final = "the response is not one of Datadog"
 
 
-class Series(msgspec.Struct):
-    """Which question, and which group of its answer."""
+class DatadogSeries(msgspec.Struct):
+    """One group of the result of a formula."""
 
     query_index: int
     group_tags: list[str] | None = None
 
 
-class Attributes(msgspec.Struct):
-    """Series, their common times in milliseconds, and the values of each at those times."""
+class TimeseriesAttributes(msgspec.Struct):
+    """Series, the times in milliseconds that they have in common, and the values of each series at those times."""
 
-    series: list[Series] | None = None
+    series: list[DatadogSeries] | None = None
     times: list[int] | None = None
     values: list[list[float | None]] | None = None
 
 
-class Data(msgspec.Struct):
-    """What was found."""
+class TimeseriesData(msgspec.Struct):
+    """The result of a request."""
 
-    attributes: Attributes
+    attributes: TimeseriesAttributes
 
 
-class Response(msgspec.Struct):
-    """What was found, or why not."""
+class TimeseriesResponse(msgspec.Struct):
+    """A result or errors."""
 
-    data: Data | None = None
+    data: TimeseriesData | None = None
     errors: str | list[str] | None = None
 
 
-def samples(body: bytes, asked: Sequence[DatadogParameters], now: datetime) -> list[tuple[RawSample, ...]]:
-    """Give each question its own series; raise if the answer is none."""
+def samples_by_query(body: bytes, batch: Sequence[DatadogParameters], now: datetime) -> list[tuple[RawSample, ...]]:
+    """Return the samples of each query; raise if the response is invalid."""
     try:
-        said = msgspec.json.decode(body, type=Response)
+        response = msgspec.json.decode(body, type=TimeseriesResponse)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRejected(_NOT_DATADOG, detail=str(error)[:200]) from None
-    if said.errors:
-        raise BadQuery("it cannot answer the query", detail=str(said.errors)[:300])
-    if said.data is None:
-        raise BackendRejected(_NOT_DATADOG, detail="no data")
-    return _sorted(said.data.attributes, asked, now)
+        raise BackendRejected(_INVALID_RESPONSE, detail=str(error)[:200]) from None
+    if response.errors:
+        raise BadQuery("Datadog rejected the query", detail=str(response.errors)[:300])
+    if response.data is None:
+        raise BackendRejected(_INVALID_RESPONSE, detail="no data")
+    attributes = response.data.attributes
+    times, series, values = attributes.times or [], attributes.series or [], attributes.values or []
+    if len(series) != len(values) or any(len(points) != len(times) for points in values):
+        raise BackendRejected(_INVALID_RESPONSE, detail="series, times and values have different lengths")
+    results: list[list[RawSample]] = [[] for _ in batch]
+    for each, points in zip(series, values, strict=True):
+        if not 0 <= each.query_index < len(batch):
+            raise BackendRejected(_INVALID_RESPONSE, detail=f"query_index {each.query_index}")
+        value, time = _newest(times, points, batch[each.query_index].skip_newest)
+        results[each.query_index].append(RawSample(value, time or now, _labels(each.group_tags or [])))
+    return [tuple(samples) for samples in results]
 
 
-def _sorted(found: Attributes, asked: Sequence[DatadogParameters], now: datetime) -> list[tuple[RawSample, ...]]:
-    times, series, values = found.times or [], found.series or [], found.values or []
-    if len(series) != len(values) or any(len(each) != len(times) for each in values):
-        raise BackendRejected(_NOT_DATADOG, detail="series, times and values do not fit")
-    answers: list[list[RawSample]] = [[] for _ in asked]
-    for one, numbers in zip(series, values, strict=True):
-        if not 0 <= one.query_index < len(asked):
-            raise BackendRejected(_NOT_DATADOG, detail=f"query_index {one.query_index}")
-        number, at = newest(times, numbers, asked[one.query_index].skip_newest)
-        answers[one.query_index].append(RawSample(number, at or now, labels(one.group_tags or [])))
-    return [tuple(each) for each in answers]
-
-
-def newest(times: Sequence[int], values: Sequence[float | None], skip: int) -> tuple[float, datetime | None]:
-    """Find the newest number and its time; of a series that has none, NaN."""
-    known = sorted((at, value) for at, value in zip(times, values, strict=True) if value is not None)
-    if len(known) <= skip:
+def _newest(times: Sequence[int], values: Sequence[float | None], skip: int) -> tuple[float, datetime | None]:
+    """Return the newest value and its time, or NaN for a series without a value."""
+    points = sorted((time, value) for time, value in zip(times, values, strict=True) if value is not None)
+    if len(points) <= skip:
         return math.nan, None
-    at, value = known[-1 - skip]
+    time, value = points[-1 - skip]
     try:
-        return value, datetime.fromtimestamp(at / 1000, UTC)
+        return value, datetime.fromtimestamp(time / 1000, UTC)
     except (ValueError, OverflowError, OSError):
-        raise BackendRejected(_NOT_DATADOG, detail="a time that is none") from None
+        raise BackendRejected(_INVALID_RESPONSE, detail="invalid time") from None
 
 
-def labels(tags: Sequence[str]) -> dict[str, str]:
-    """Make labels of tags; one without a value has an empty one."""
+def _labels(tags: Sequence[str]) -> dict[str, str]:
+    """Return tags as labels; a tag without a value has an empty value."""
     return {key: value for key, _, value in (tag.partition(":") for tag in tags)}

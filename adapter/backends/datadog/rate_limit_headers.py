@@ -1,32 +1,32 @@
-"""How often Datadog lets itself be asked, as its headers say. Time is an argument."""
+"""Rate limit of Datadog, as its response headers report it. Time is an argument; no I/O."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
-_LONGEST: Final = 3600.0
-"""Seconds: no limit of Datadog's is over more than an hour, so whatever says more is wrong."""
+_MAX_SECONDS: Final = 3600.0
+"""Datadog's rate limits reset within an hour; a longer time in a header is an error."""
 
 
-class Limits:
-    """Until when there is no use in calling, in seconds of some clock."""
+class RateLimitStatus:
+    """Until when the rate limit is exhausted, in seconds of a monotonic clock."""
 
     def __init__(self) -> None:
-        self._spent_until = 0.0
+        self._exhausted_until = 0.0
         self._name = ""
 
-    def spent(self, now: float) -> str:
-        """Say which limit is spent, if one is; asking would be of no use."""
-        return f"the limit {self._name} is spent" if now < self._spent_until else ""
+    def exhausted(self, now: float) -> str:
+        """Return which rate limit is exhausted; empty if none is."""
+        return f"rate limit {self._name} exhausted" if now < self._exhausted_until else ""
 
-    def note(self, status: int, headers: Mapping[str, str], now: float) -> None:
-        """Learn from an answer."""
+    def update(self, status: int, headers: Mapping[str, str], now: float) -> None:
+        """Update from the headers of a response."""
         remaining, reset = _number(headers, "X-RateLimit-Remaining"), _number(headers, "X-RateLimit-Reset")
         if status == HTTPStatus.TOO_MANY_REQUESTS and reset is None:
             reset = _number(headers, "X-RateLimit-Period")
-        is_spent = status == HTTPStatus.TOO_MANY_REQUESTS or (remaining is not None and remaining < 1)
-        if is_spent and reset is not None:
-            self._spent_until = now + min(max(reset, 0.0), _LONGEST)
+        is_exhausted = status == HTTPStatus.TOO_MANY_REQUESTS or (remaining is not None and remaining < 1)
+        if is_exhausted and reset is not None:
+            self._exhausted_until = now + min(max(reset, 0.0), _MAX_SECONDS)
             self._name = headers.get("X-RateLimit-Name", "")[:60]
 
 

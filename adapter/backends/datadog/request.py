@@ -1,51 +1,44 @@
-"""From the questions of several rules to one call in the library's own types, and back to whose series are whose."""
+"""Construction of one timeseries request from the queries of several rules. No I/O."""
 
 import re
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
-from datadog_api_client.v2.model.metrics_data_source import MetricsDataSource
-from datadog_api_client.v2.model.metrics_timeseries_query import MetricsTimeseriesQuery
-from datadog_api_client.v2.model.query_formula import QueryFormula
-from datadog_api_client.v2.model.timeseries_formula_query_request import TimeseriesFormulaQueryRequest
-from datadog_api_client.v2.model.timeseries_formula_request import TimeseriesFormulaRequest
-from datadog_api_client.v2.model.timeseries_formula_request_attributes import TimeseriesFormulaRequestAttributes
-from datadog_api_client.v2.model.timeseries_formula_request_queries import TimeseriesFormulaRequestQueries
-from datadog_api_client.v2.model.timeseries_formula_request_type import TimeseriesFormulaRequestType
+from adapter.backends.datadog.settings import FORMULA_NAMES, DatadogParameters
 
-from adapter.backends.datadog.settings import NAMES, DatadogParameters
-
-_ONLY = "a"
+_SINGLE_QUERY = "a"
 
 
-def request(asked: Sequence[DatadogParameters], window: timedelta, now: datetime) -> TimeseriesFormulaQueryRequest:
-    """Ask everything at once: one formula for each question, in their order, over queries with names of its own."""
+def build_request(batch: Sequence[DatadogParameters], now: datetime) -> dict[str, Any]:
+    """Return the body with one formula for each rule, in order; the rules have the same window.
+
+    The names of queries get a prefix for their rule, so that the names of several rules do not collide.
+    """
     queries, formulas = [], []
-    for number, question in enumerate(asked):
-        own = {name: f"r{number}q{place}" for place, name in enumerate(question.queries or (_ONLY,))}
-        for name, query in (question.queries or {_ONLY: question.query}).items():
-            queries.append(MetricsTimeseriesQuery(MetricsDataSource.METRICS, query, name=own[name]))
-        formulas.append(QueryFormula(renamed(question.formula or _ONLY, own)))
-    attributes = TimeseriesFormulaRequestAttributes(
-        _from=_milliseconds(now - window),
-        to=_milliseconds(now),
-        queries=TimeseriesFormulaRequestQueries(queries),  # type: ignore[no-untyped-call]
-        formulas=formulas,
-    )
-    return TimeseriesFormulaQueryRequest(
-        TimeseriesFormulaRequest(attributes, TimeseriesFormulaRequestType.TIMESERIES_REQUEST)
-    )
+    for number, parameters in enumerate(batch):
+        own = parameters.queries or {_SINGLE_QUERY: parameters.query}
+        unique = {name: f"r{number}q{position}" for position, name in enumerate(own)}
+        queries += [{"data_source": "metrics", "name": unique[name], "query": query} for name, query in own.items()]
+        formulas.append({"formula": rename_queries(parameters.formula or _SINGLE_QUERY, unique)})
+    attributes = {
+        "from": _milliseconds(now - batch[0].window),
+        "to": _milliseconds(now),
+        "queries": queries,
+        "formulas": formulas,
+    }
+    return {"data": {"type": "timeseries_request", "attributes": attributes}}
 
 
-def renamed(formula: str, names: dict[str, str]) -> str:
-    """Call the queries of a formula otherwise; functions and what is in quotes stay as they are."""
+def rename_queries(formula: str, new_names: Mapping[str, str]) -> str:
+    """Rename the queries in a formula; functions and quoted strings stay unchanged."""
 
-    def called(match: re.Match[str]) -> str:
+    def renamed(match: re.Match[str]) -> str:
         name = match["name"]
-        return match[0] if not name or match["call"] else names.get(name, name)
+        return match[0] if not name or match["call"] else new_names.get(name, name)
 
-    return NAMES.sub(called, formula)
+    return FORMULA_NAMES.sub(renamed, formula)
 
 
-def _milliseconds(at: datetime) -> int:
-    return int(at.timestamp() * 1000)
+def _milliseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1000)

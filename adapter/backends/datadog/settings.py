@@ -1,127 +1,109 @@
-"""Which organisation at Datadog, and which query."""
+"""Settings of the Datadog backend and the parameters of its rules."""
 
 import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import ClassVar, Final
 
-from adapter.backends.connection.http_settings import HttpSettings
-from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Parameters, Tls, at_least_one
+from adapter.backends.connection.http_settings import BatchedHttpSettings
+from adapter.backends.settings import Parameters
+from adapter.decoding.problem import Problem
 
-NAMES: Final = re.compile(r"'[^']*'|\"[^\"]*\"|(?<![\w.])(?P<name>[A-Za-z_]\w*)(?P<call>\s*\()?", re.ASCII)
-"""What stands in a formula: texts in quotes, and names, of functions where a parenthesis follows."""
+FORMULA_NAMES: Final = re.compile(r"'[^']*'|\"[^\"]*\"|(?<![\w.])(?P<name>[A-Za-z_]\w*)(?P<call>\s*\()?", re.ASCII)
+"""Quoted strings and names in a formula; a name before a parenthesis (``call``) is a function."""
 
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+_QUERY_NAME: Final = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 _SITE: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+", re.ASCII)
 
 
 class DatadogParameters(Parameters, frozen=True):
-    """One query, or several and a formula; each group is a series with its tags as labels."""
+    """One query, or several queries and a formula. Each group of the result is a series with its tags as labels."""
 
     query: str = ""
     """A metric query, such as ``avg:queue.depth{env:prod} by {queue}``."""
 
     queries: Mapping[str, str] = {}
-    """Instead: queries by names of your choice, for a formula."""
+    """Instead of ``query``: queries by name, for ``formula``."""
 
     formula: str = ""
-    """What to make of ``queries``, such as ``a / b`` or ``default_zero(a)``."""
+    """Formula over ``queries``, such as ``a / b`` or ``default_zero(a)``."""
 
     window: timedelta = timedelta(minutes=5)
-    """How far back to look for the newest point. The longer, the coarser Datadog's points; those of cloud integrations
-    come ten minutes late or more."""
+    """How far back to search for the newest point; at least 10s. Datadog returns coarser points for a longer window.
+    Metrics of cloud integrations arrive ten minutes late or later and need a longer one."""
 
     skip_newest: int = 0
-    """How many of the newest points to leave out: the last one may be of an interval that is not over yet."""
+    """Number of newest points to ignore: the last point may cover an interval that is not complete yet."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them."""
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Return the problems that decoding does not find, each with its path."""
         if bool(self.query) == bool(self.queries):
-            yield f"{at}.query: either this or queries is needed"
+            yield Problem(f"{path}.query", "exactly one of query and queries is required")
         elif self.query and self.formula:
-            yield f"{at}.formula: is for queries, which have names"
+            yield Problem(f"{path}.formula", "only valid with queries")
         elif self.queries and not self.formula:
-            yield f"{at}.formula: is needed with queries"
+            yield Problem(f"{path}.formula", "required with queries")
         elif self.queries:
-            yield from _formula_problems(self, at)
+            yield from _formula_problems(self, path)
         if self.query and not self.query.strip():
-            yield f"{at}.query: must not be empty"
+            yield Problem(f"{path}.query", "must not be empty")
         if self.window < timedelta(seconds=10):
-            yield f"{at}.window: must be at least 10s; Datadog's points are no closer"
+            yield Problem(f"{path}.window", "must be at least 10s, the finest resolution of Datadog")
         if self.skip_newest < 0:
-            yield f"{at}.skipNewest: must not be negative, is {self.skip_newest}"
+            yield Problem(f"{path}.skipNewest", "must not be negative", value=self.skip_newest)
 
 
-def _formula_problems(asked: DatadogParameters, at: str) -> Iterator[str]:
-    for name, query in asked.queries.items():
-        if not _NAME.fullmatch(name):
-            yield f"{at}.queries.{name}: a name is small letters, digits and _, beginning with a letter"
+def _formula_problems(parameters: DatadogParameters, path: str) -> Iterator[Problem]:
+    queries = parameters.queries
+    for name, query in queries.items():
+        if not _QUERY_NAME.fullmatch(name):
+            message = "name must start with a lowercase letter and contain only lowercase letters, digits and _"
+            yield Problem(f"{path}.queries.{name}", message)
         if not query.strip():
-            yield f"{at}.queries.{name}: must not be empty"
-    found = [match for match in NAMES.finditer(asked.formula) if match["name"]]
-    for name in sorted({match["name"] for match in found if match["call"]} & set(asked.queries)):
-        yield f"{at}.queries.{name}: is called like a function of the formula; choose another name"
-    used = {match["name"] for match in found if not match["call"]}
-    for name in sorted(used - set(asked.queries)):
-        yield f"{at}.formula: {name!r} is none of the queries"
-    for name in sorted(set(asked.queries) - used):
-        yield f"{at}.queries.{name}: is not used by the formula"
+            yield Problem(f"{path}.queries.{name}", "must not be empty")
+    names = [match for match in FORMULA_NAMES.finditer(parameters.formula) if match["name"]]
+    used = {match["name"] for match in names if not match["call"]}
+    for name in sorted({match["name"] for match in names if match["call"]} & set(queries)):
+        yield Problem(f"{path}.queries.{name}", "has the name of a function in the formula", hint="rename it")
+    for name in sorted(used - set(queries)):
+        yield Problem(f"{path}.formula", f"{name!r} is not in queries")
+    for name in sorted(set(queries) - used):
+        yield Problem(f"{path}.queries.{name}", "not used in formula")
 
 
-class Datadog(BackendSettings, frozen=True):
-    """An organisation at Datadog."""
+class Datadog(BatchedHttpSettings, frozen=True, kw_only=True):
+    """A Datadog organization."""
 
-    opened_by: ClassVar[str] = "adapter.backends.datadog.backend:DatadogBackend"
-    library: ClassVar[tuple[str, ...]] = ("datadog_api_client",)
-    extra: ClassVar[str] = "datadog"
-    asked_with: ClassVar[type[Parameters] | None] = DatadogParameters
-    rules_write_labels: ClassVar[bool] = True
+    backend_class: ClassVar[str] = "adapter.backends.datadog.backend:DatadogBackend"
+    parameters_type: ClassVar[type[Parameters] | None] = DatadogParameters
+    labels_controlled_by_rules: ClassVar[bool] = True
 
     api_key_file: str
-    """Read at every call."""
+    """File with the API key, read for every request, so that the key can be rotated."""
 
     application_key_file: str
-    """Read at every call; it needs the permission ``timeseries_query``."""
+    """File with the application key, read for every request. The key needs the permission ``timeseries_query``."""
 
     site: str = "datadoghq.com"
-    """Where the organisation is, such as ``datadoghq.eu`` or ``us5.datadoghq.com``."""
+    """Datadog site of the organization, such as ``datadoghq.eu`` or ``us5.datadoghq.com``."""
 
     url: str = ""
-    """Where to ask instead of ``https://api.SITE``, such as a gateway of your own."""
+    """URL of the API, such as that of a gateway. Default: ``https://api.SITE``."""
 
     max_queries_per_request: int = 35
-    """How many rules' questions go by one call."""
-
-    pace: timedelta = timedelta(milliseconds=200)
-    """The least time between two calls."""
-
-    tls: Tls = Tls()
-    proxy_url: str = ""
-    """An HTTP proxy on the way. The environment's are not used."""
-
-    max_response_bytes: int = 16 * 1024 * 1024
-    """In bytes. More is refused before it fills our memory."""
-
-    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+    """Maximum number of rules whose queries share a request."""
 
     @property
-    def http(self) -> HttpSettings:
-        """How its API is reached."""
-        return HttpSettings(
-            url=self.url or f"https://api.{self.site}",
-            tls=self.tls,
-            proxy_url=self.proxy_url,
-            max_response_bytes=self.max_response_bytes,
-            breaker=self.breaker,
-        )
+    def provider_url(self) -> str:
+        """URL of the provider that is used if ``url`` is empty."""
+        return f"https://api.{self.site}"
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them and that no type can say, each problem with its path."""
-        for key, path in (("apiKeyFile", self.api_key_file), ("applicationKeyFile", self.application_key_file)):
-            if not path:
-                yield f"{at}.{key}: must not be empty"
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Return the problems that decoding does not find, each with its path."""
+        for key, file in (("apiKeyFile", self.api_key_file), ("applicationKeyFile", self.application_key_file)):
+            if not file:
+                yield Problem(f"{path}.{key}", "must not be empty")
         if not _SITE.fullmatch(self.site) or self.site.startswith(("app.", "api.")):
-            yield f"{at}.site: must be a site without app. or api., such as datadoghq.eu, is {self.site!r}"
+            yield Problem(f"{path}.site", "must be a site such as datadoghq.eu, without app. or api.", value=self.site)
         else:
-            yield from self.http.problems(at)
-        yield from at_least_one({"maxQueriesPerRequest": self.max_queries_per_request}, at)
+            yield from super().problems(path)

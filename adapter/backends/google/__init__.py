@@ -1,1 +1,1 @@
-"""Google Cloud Monitoring: time series by a filter, or by PromQL."""
+"""Google Cloud Monitoring backend: time series by filter or PromQL."""

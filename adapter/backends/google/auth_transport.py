@@ -1,7 +1,7 @@
-"""How google-auth's own requests travel: it is synchronous and runs in a thread, the network is the loop's.
+"""Transport for the requests of google-auth, which is synchronous and runs in a thread.
 
-So what it asks for ends with whoever waits for it, and nothing is retried: google-auth tries again what it is told was
-lost on the way, and here it is told our own errors instead.
+The requests run in the event loop, so that they end with the caller's deadline. google-auth retries transport errors
+and some statuses; this transport raises ``BackendError``s for both instead, which google-auth does not retry.
 """
 
 import asyncio
@@ -16,27 +16,27 @@ from google.auth.transport import DEFAULT_RETRYABLE_STATUS_CODES, Request
 from adapter.backends.connection import http_errors
 from adapter.errors import BackendRejected, BackendUnreachable
 
-_LARGEST: Final = 1024 * 1024
+_MAX_BYTES: Final = 1024 * 1024
 
 
-class Carried(NamedTuple):
-    """An answer, as google-auth reads it."""
+class AuthResponse(NamedTuple):
+    """A response in the form that google-auth expects."""
 
     status: int
     headers: Mapping[str, str]
     data: bytes
 
 
-class Carrier(Request):
-    """Takes the requests of one login from its thread to the loop."""
+class AuthTransport(Request):
+    """Sends the requests of one login."""
 
-    def __init__(self, session: aiohttp.ClientSession, tls: ssl.SSLContext, proxy: str) -> None:
+    def __init__(self, session: aiohttp.ClientSession, tls: ssl.SSLContext, proxy_url: str) -> None:
         self._session = session
         self._tls = tls
-        self._proxy = proxy
+        self._proxy_url = proxy_url
         self._loop = asyncio.get_running_loop()
-        self._under_way: Future[Carried] | None = None
-        self._is_over = False
+        self._running: Future[AuthResponse] | None = None
+        self._is_cancelled = False
 
     def __call__(
         self,
@@ -44,35 +44,35 @@ class Carrier(Request):
         method: str = "GET",
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,  # noqa: ARG002 - the rule's deadline is the only one
-        **_: Any,  # noqa: ANN401 - google-auth's own
-    ) -> Carried:
-        """Send a request and wait for its answer; in a thread."""
-        if self._is_over:
-            raise BackendUnreachable("nobody waits for it any more")
-        self._under_way = asyncio.run_coroutine_threadsafe(self._send(url, method, body, headers), self._loop)
-        return self._under_way.result()
+        timeout: float | None = None,  # noqa: ARG002 - ProtectedCall has the deadline
+        **_: Any,  # noqa: ANN401 - google-auth's signature
+    ) -> AuthResponse:
+        """Send a request from the thread and wait for the response."""
+        if self._is_cancelled:
+            raise BackendUnreachable("login cancelled")
+        self._running = asyncio.run_coroutine_threadsafe(self._send(url, method, body, headers), self._loop)
+        return self._running.result()
 
     def cancel(self) -> None:
-        """End what is under way, and let nothing begin."""
-        self._is_over = True
-        if self._under_way is not None:
-            self._under_way.cancel()
+        """Cancel the running request and reject further ones."""
+        self._is_cancelled = True
+        if self._running is not None:
+            self._running.cancel()
 
-    async def _send(self, url: str, method: str, body: bytes | None, headers: Mapping[str, str] | None) -> Carried:
+    async def _send(self, url: str, method: str, body: bytes | None, headers: Mapping[str, str] | None) -> AuthResponse:
         options: dict[str, Any] = {"ssl": self._tls}
-        if self._proxy and url.startswith("https:"):  # the metadata server is on the machine
-            options["proxy"] = self._proxy
+        if self._proxy_url and url.startswith("https:"):  # the metadata server is on the node
+            options["proxy"] = self._proxy_url
         try:
             async with self._session.request(
                 method, url, data=body, headers=headers, allow_redirects=False, **options
             ) as response:
-                said = await response.content.read(_LARGEST)
+                data = await response.content.read(_MAX_BYTES)
                 if not response.content.at_eof():
                     response.close()
-                    raise BackendRejected("a token is not that large")
+                    raise BackendRejected("the token response is too large")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise http_errors.of_exception(error) from None
+            raise http_errors.from_exception(error) from None
         if response.status in DEFAULT_RETRYABLE_STATUS_CODES:
-            raise http_errors.of_status(response.status, said)
-        return Carried(response.status, response.headers, said)
+            raise http_errors.from_status(response.status, data)
+        return AuthResponse(response.status, response.headers, data)

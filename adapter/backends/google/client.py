@@ -1,10 +1,10 @@
-"""Requests to Cloud Monitoring, each with a token."""
+"""Authenticated client of the Cloud Monitoring API."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Final, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -13,87 +13,84 @@ from adapter.backends.connection import http_errors
 from adapter.backends.connection.http import HttpClient
 from adapter.backends.connection.http_settings import HttpSettings
 from adapter.backends.google.settings import Google
-from adapter.backends.google.time_series import Series, decoded
-from adapter.backends.google.tokens import Login
+from adapter.backends.google.time_series import GoogleTimeSeries, decode_page
+from adapter.backends.google.tokens import TokenSource
 from adapter.errors import BackendRejected, BadQuery
 
 T = TypeVar("T")
-_OF_GOOGLE: Final = "NOT_FOUND"
 
 
-class Said(msgspec.Struct):
-    """What Google says of an error."""
+class GoogleError(msgspec.Struct):
+    """Status and message of an error."""
 
     status: str = ""
     message: str = ""
 
 
-class Refusal(msgspec.Struct):
-    """Why not."""
+class GoogleErrorBody(msgspec.Struct):
+    """Body of an error response."""
 
-    error: Said
+    error: GoogleError
 
 
 class GoogleClient:
-    """Asks as who we are."""
+    """Sends requests with an access token."""
 
     def __init__(self, settings: Google, clock: Callable[[], datetime]) -> None:
-        self._login = Login(settings)
-        web = HttpSettings(
+        self._tokens = TokenSource(settings)
+        http = HttpSettings(
             url=settings.url,
             tls=settings.tls,
             proxy_url=settings.proxy_url,
-            connections=settings.connections,
+            max_connections=settings.max_connections,
             max_response_bytes=settings.max_response_bytes,
-            breaker=settings.breaker,
+            circuit_breaker=settings.circuit_breaker,
         )
-        self._web = HttpClient(web, clock, (self._login.secrets,))
+        self._http = HttpClient(http, clock, (self._tokens.secrets,))
 
-    async def through(self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
-        """Do whatever it takes to answer a question, under one deadline."""
-        return await self._web.through(about, deadline, ask)
+    async def run(self, query_key: str, deadline: timedelta, operation: Callable[[], Awaitable[T]]) -> T:
+        """Run an operation that consists of any number of requests, as ``ProtectedCall.run`` does."""
+        return await self._http.run(query_key, deadline, operation)
 
     async def get(self, target: str) -> bytes:
-        """Ask for one document."""
-        shown = await self._login.show()
-        headers = {"Authorization": f"Bearer {shown.token}"}
-        if shown.quota_project:
-            headers["X-Goog-User-Project"] = shown.quota_project
+        """Fetch one document."""
+        token = await self._tokens.access_token()
+        headers = {"Authorization": f"Bearer {token.token}"}
+        if token.quota_project:
+            headers["X-Goog-User-Project"] = token.quota_project
         accepted = {HTTPStatus.NOT_FOUND, HTTPStatus.UNAUTHORIZED}
-        answer = await self._web.request("GET", target, headers=headers, accept=accepted)
-        if answer.status == HTTPStatus.OK:
-            return answer.body
-        if answer.status == HTTPStatus.UNAUTHORIZED:
-            self._login.forget()
-        elif why := _not_found(answer.body):
-            raise BadQuery("Google has no such metric", detail=why)
-        raise http_errors.of_status(answer.status, answer.body)
+        response = await self._http.request("GET", target, headers=headers, accept=accepted)
+        if response.status == HTTPStatus.OK:
+            return response.body
+        if response.status == HTTPStatus.UNAUTHORIZED:
+            self._tokens.reset()
+        elif detail := _not_found_message(response.body):
+            raise BadQuery("metric not found: check metric.type", detail=detail)
+        raise http_errors.from_status(response.status, response.body)
 
-    async def series(self, target: str, most: int) -> list[Series]:
-        """Read all pages."""
-        found: list[Series] = []
-        following = ""
-        while following or not found:
-            body = await self.get(f"{target}{following}")
-            page = await asyncio.to_thread(decoded, body)
-            found += page.time_series
-            if len(found) > most:
-                raise BackendRejected("there are more series than maxSeries")
+    async def list_time_series(self, target: str, max_series: int) -> list[GoogleTimeSeries]:
+        """Fetch all pages of a list of time series."""
+        series: list[GoogleTimeSeries] = []
+        page_token = ""
+        while True:
+            page = await asyncio.to_thread(decode_page, await self.get(f"{target}{page_token}"))
+            series += page.time_series
+            if len(series) > max_series:
+                raise BackendRejected("more series than maxSeries")
             if not page.next_page_token:
-                break
-            following = f"&pageToken={quote(page.next_page_token, safe='')}"
-        return found
+                return series
+            page_token = f"&pageToken={quote(page.next_page_token, safe='')}"
 
     async def aclose(self) -> None:
-        """End what is under way, then let go of connections."""
-        await self._web.aclose()
-        await self._login.aclose()
+        """End running requests and close connections."""
+        await self._http.aclose()
+        await self._tokens.aclose()
 
 
-def _not_found(body: bytes) -> str:
-    """Say what Google does not find; nothing, if it is not Google who says so."""
+def _not_found_message(body: bytes) -> str:
+    """Return the message of a NOT_FOUND error; empty if the response is not one of Google, but of a proxy."""
     try:
-        said = msgspec.json.decode(body, type=Refusal).error
+        error = msgspec.json.decode(body, type=GoogleErrorBody).error
     except (msgspec.DecodeError, RecursionError):
         return ""
-    return (said.message or said.status)[:300] if said.status == _OF_GOOGLE else ""
+    return (error.message or error.status)[:300] if error.status == "NOT_FOUND" else ""

@@ -1,4 +1,4 @@
-"""What a file or the platform says about who we are, as google-auth's credentials. In a thread: files are read."""
+"""Loading of google-auth credentials from a file or the platform. Blocking: files are read."""
 
 import os
 from collections.abc import Iterator
@@ -13,68 +13,70 @@ from google.oauth2 import service_account
 from adapter.errors import BackendUnauthorized
 
 _SCOPES: Final = ("https://www.googleapis.com/auth/monitoring.read",)
-_SECRET: Final = frozenset({"private_key", "client_secret", "refresh_token"})
+_SECRET_KEYS: Final = frozenset({"private_key", "client_secret", "refresh_token"})
 
 
-def path(setting: str) -> str:
-    """Say which file holds the credentials; empty: none, the metadata server knows."""
-    if named := setting or os.environ.get("GOOGLE_APPLICATION_CREDENTIALS", ""):
-        return named
+def credentials_path(setting: str) -> str:
+    """Return the path of the credentials file; empty if the metadata server is to be used."""
+    if path := setting or os.environ.get("GOOGLE_APPLICATION_CREDENTIALS", ""):
+        return path
     folder = Path(os.environ.get("CLOUDSDK_CONFIG", "") or "~/.config/gcloud").expanduser()
-    left = folder / "application_default_credentials.json"
-    return str(left) if left.is_file() else ""
+    default = folder / "application_default_credentials.json"
+    return str(default) if default.is_file() else ""
 
 
-def content(file: str) -> bytes:
-    """Read the file as it is now."""
+def read_file(path: str) -> bytes:
+    """Return the content of the credentials file."""
     try:
-        return Path(file).read_bytes()
+        return Path(path).read_bytes()
     except OSError as error:
         raise BackendUnauthorized("credentialsFile cannot be read", detail=type(error).__name__) from None
 
 
-def of_platform() -> Any:  # noqa: ANN401 - google-auth's classes are not typed
-    """Log in as the metadata server says: the machine's service account, or in GKE the pod's."""
+def from_metadata_server() -> Any:  # noqa: ANN401 - google-auth has no types
+    """Return the credentials of the node's service account, or in GKE of the pod's."""
     return compute_engine.Credentials(scopes=_SCOPES)
 
 
-def of_content(said: bytes) -> Any:  # noqa: ANN401
-    """Log in as a file says; raise ValueError if it makes no sense."""
-    info = decoded(said)
+def from_info(info: dict[str, Any]) -> Any:  # noqa: ANN401
+    """Return the credentials of a file's content; raise ValueError if it is invalid."""
     match info.get("type"):
         case "service_account":
             return service_account.Credentials.from_service_account_info(info, scopes=_SCOPES)
         case "external_account":
-            return _external(info)
+            return _external_account(info)
         case "impersonated_service_account":
-            made = impersonated_credentials.Credentials
-            return made.from_impersonated_service_account_info(info, scopes=_SCOPES)
+            impersonated = impersonated_credentials.Credentials
+            return impersonated.from_impersonated_service_account_info(info, scopes=_SCOPES)
         case "authorized_user":
             return user.Credentials.from_authorized_user_info(info, scopes=_SCOPES)
-        case _:
-            raise ValueError("the type must be service_account, external_account, impersonated_service_account or so")
+        case other:
+            raise ValueError(
+                f"unsupported type {other!r}, supported are service_account, external_account, "
+                "impersonated_service_account and authorized_user"
+            )
 
 
-def decoded(said: bytes) -> dict[str, Any]:
-    """Read the file's JSON."""
+def decode(content: bytes) -> dict[str, Any]:
+    """Decode the content of a credentials file; raise ValueError if it is not a JSON object."""
     try:
-        return msgspec.json.decode(said, type=dict[str, Any])
+        return msgspec.json.decode(content, type=dict[str, Any])
     except msgspec.DecodeError:
-        raise ValueError("it is no JSON object") from None
+        raise ValueError("not a JSON object") from None
 
 
 def secrets(info: dict[str, Any]) -> Iterator[str]:
-    """Name what must not be told."""
+    """Yield the secrets of a credentials file."""
     for key, value in info.items():
-        if key in _SECRET and isinstance(value, str):
+        if key in _SECRET_KEYS and isinstance(value, str):
             yield value
         elif isinstance(value, dict):
             yield from secrets(value)
 
 
-def _external(info: dict[str, Any]) -> Any:  # noqa: ANN401
+def _external_account(info: dict[str, Any]) -> Any:  # noqa: ANN401
     source = info.get("credential_source")
     if not isinstance(source, dict) or "executable" in source:
-        raise ValueError("credential_source must be a file, a URL or AWS: no program is run")
-    kind = aws if str(source.get("environment_id", "")).startswith("aws") else identity_pool
-    return kind.Credentials.from_info(info, scopes=_SCOPES)
+        raise ValueError("credential_source must be a file, a URL or AWS; executables are not supported")
+    module = aws if str(source.get("environment_id", "")).startswith("aws") else identity_pool
+    return module.Credentials.from_info(info, scopes=_SCOPES)

@@ -1,4 +1,4 @@
-"""PromQL over HTTP, as Google answers it: what is asked, and what comes of it; pure."""
+"""Requests and responses of the PromQL API of Cloud Monitoring. No I/O."""
 
 from datetime import UTC, datetime
 from urllib.parse import quote, urlencode
@@ -8,60 +8,57 @@ import msgspec
 from adapter.errors import BackendRejected
 from adapter.sample import RawSample
 
-_NAME = "__name__"
 
-
-class Series(msgspec.Struct):
-    """One series at one moment."""
+class PromqlSeries(msgspec.Struct):
+    """One series of a vector."""
 
     metric: dict[str, str]
     value: tuple[float, str]
 
 
-class Vector(msgspec.Struct, tag_field="resultType", tag="vector"):
-    """Any number of series."""
+class PromqlVector(msgspec.Struct, tag_field="resultType", tag="vector"):
+    """An instant vector."""
 
-    result: list[Series]
+    result: list[PromqlSeries]
 
 
-class Scalar(msgspec.Struct, tag_field="resultType", tag="scalar"):
-    """A number without labels."""
+class PromqlScalar(msgspec.Struct, tag_field="resultType", tag="scalar"):
+    """A scalar."""
 
     result: tuple[float, str]
 
 
-class Answer(msgspec.Struct):
-    """What Prometheus' API wraps its answers in."""
+class PromqlResponse(msgspec.Struct):
+    """The envelope of the Prometheus API."""
 
     status: str
-    data: Vector | Scalar
+    data: PromqlVector | PromqlScalar
     warnings: list[str] = []
 
 
 def target(project: str, query: str, now: datetime) -> str:
-    """Say the path and the query of the request."""
-    asked = urlencode({"query": query, "time": f"{now.timestamp():.3f}"}, quote_via=quote)
-    return f"/v1/projects/{quote(project, safe='')}/location/global/prometheus/api/v1/query?{asked}"
+    """Return the path and query string of the request."""
+    parameters = urlencode({"query": query, "time": f"{now.timestamp():.3f}"}, quote_via=quote)
+    return f"/v1/projects/{quote(project, safe='')}/location/global/prometheus/api/v1/query?{parameters}"
 
 
-def samples(body: bytes, most: int) -> tuple[RawSample, ...]:
-    """Read an answer; raise ``BackendRejected`` if it is none, or not all of it."""
+def samples(body: bytes, max_series: int) -> tuple[RawSample, ...]:
+    """Decode a response; raise ``BackendRejected`` if it is invalid or incomplete."""
     try:
-        answer = msgspec.json.decode(body, type=Answer)
-        found = answer.data.result if isinstance(answer.data, Vector) else [Series({}, answer.data.result)]
-        read = tuple(RawSample(float(each.value[1]), _moment(each), _labels(each)) for each in found)
+        response = msgspec.json.decode(body, type=PromqlResponse)
+        data = response.data
+        series = data.result if isinstance(data, PromqlVector) else [PromqlSeries({}, data.result)]
+        result = tuple(_sample(each) for each in series)
     except (msgspec.DecodeError, RecursionError, ValueError, OverflowError, OSError) as error:
-        raise BackendRejected("it answers, but not as PromQL is answered", detail=str(error)[:200]) from None
-    if answer.status != "success" or answer.warnings:
-        raise BackendRejected("the answer is not complete", detail="; ".join(answer.warnings)[:300])
-    if len(read) > most:
-        raise BackendRejected("there are more series than maxSeries")
-    return read
+        raise BackendRejected("the response is not one of Cloud Monitoring", detail=str(error)[:200]) from None
+    if response.status != "success" or response.warnings:
+        raise BackendRejected("the result may be partial", detail="; ".join(response.warnings)[:300])
+    if len(result) > max_series:
+        raise BackendRejected("more series than maxSeries")
+    return result
 
 
-def _moment(series: Series) -> datetime:
-    return datetime.fromtimestamp(series.value[0], UTC)
-
-
-def _labels(series: Series) -> dict[str, str]:
-    return {name: value for name, value in series.metric.items() if name != _NAME}
+def _sample(series: PromqlSeries) -> RawSample:
+    time, value = series.value
+    labels = {name: value for name, value in series.metric.items() if name != "__name__"}
+    return RawSample(float(value), datetime.fromtimestamp(time, UTC), labels)

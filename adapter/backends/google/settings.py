@@ -1,4 +1,4 @@
-"""Which project, who we are there, and which of its time series."""
+"""Settings of the Google Cloud Monitoring backend and the parameters of its rules."""
 
 import re
 from collections.abc import Iterator
@@ -15,86 +15,97 @@ from adapter.backends.settings import (
     at_least_one,
     tls_problems,
 )
+from adapter.decoding.problem import Problem
 
 _MINUTE: Final = timedelta(minutes=1)
-_LONGEST: Final = timedelta(days=7)  # what is older is no reason to scale
+_MAX_DURATION: Final = timedelta(days=7)
 _PROJECT: Final = re.compile(r"[a-z0-9][a-z0-9.:-]{0,62}", re.ASCII)
 _FIELD: Final = re.compile(r"(metric|resource)\.labels?\.\w+|metadata\.(user|system)_labels\.[\w.-]+|\w+\.type|project")
-_MOST_ON_A_PAGE: Final = 100_000
-_DOLLARS_A_SERIES: Final = 0.50 / 1_000_000
-_OF_FILTERS: Final = ("aligner", "reducer", "group_by", "alignment_period", "window", "delay")
+_MAX_PAGE_SIZE: Final = 100_000
+_DOLLARS_PER_SERIES: Final = 0.50 / 1_000_000
+_FILTER_ONLY: Final = {
+    "aligner": "aligner",
+    "reducer": "reducer",
+    "group_by": "groupBy",
+    "alignment_period": "alignmentPeriod",
+    "window": "window",
+    "delay": "delay",
+}
 
 Percentile = Literal["percentile99", "percentile95", "percentile50", "percentile05"]
-Shares = Literal["countTrue", "countFalse", "fractionTrue"]
-Figures = Literal["none", "min", "max", "mean", "count", "sum", "stddev"]
-Changes = Literal["delta", "rate", "interpolate", "nextOlder", "percentChange"]
+BooleanCount = Literal["countTrue", "countFalse", "fractionTrue"]
+Statistic = Literal["none", "min", "max", "mean", "count", "sum", "stddev"]
+Change = Literal["delta", "rate", "interpolate", "nextOlder", "percentChange"]
 
 
 class GoogleParameters(Parameters, frozen=True):
-    """Which time series."""
+    """Time series by a filter or a PromQL query."""
 
     filter: str = ""
-    """In Monitoring's own words: one ``metric.type``, and whatever else its labels must be, as
+    """A Monitoring filter with one ``metric.type``, as
     ``metric.type="pubsub.googleapis.com/subscription/num_undelivered_messages"``."""
 
     promql: str = ""
-    """Instead: an expression in PromQL, for what Managed Service for Prometheus collects and for Google's metrics."""
+    """Instead of ``filter``: a PromQL query over Managed Service for Prometheus and the metrics of Google Cloud."""
 
     project: str = ""
-    """Whose they are. Left out: the backend's."""
+    """Project ID or number. Default: the project of the backend."""
 
-    aligner: Figures | Percentile | Shares | Changes = "none"
-    """What becomes of the points of each ``alignmentPeriod``. Distributions need one, as ``percentile99``."""
+    aligner: Statistic | Percentile | BooleanCount | Change = "none"
+    """How the points of each ``alignmentPeriod`` are aggregated. Distributions need one, as ``percentile99``."""
 
-    reducer: Figures | Percentile | Shares = "none"
-    """How several series are made one; needs an ``aligner``."""
+    reducer: Statistic | Percentile | BooleanCount = "none"
+    """How several series are aggregated into one; requires ``aligner``."""
 
     group_by: tuple[str, ...] = ()
-    """With a ``reducer``: the fields to keep, as ``resource.labels.subscription_id``; a series for each combination."""
+    """With ``reducer``: the fields to keep, as ``resource.labels.subscription_id``. Each combination of their values is
+    a series."""
 
     alignment_period: timedelta = _MINUTE
-    """Of an ``aligner``; at least a minute."""
+    """Length of the intervals of ``aligner``; at least 1m."""
 
     window: timedelta = timedelta(minutes=5)
-    """How far to look back for the newest point, which is the number."""
+    """How far back to search for the newest point, which is the value of the series. At most 168h."""
 
     delay: timedelta = timedelta()
-    """How long to wait until points are believed to be there; Google's own are up to minutes late."""
+    """Ignore points that are newer than this: some metrics of Google Cloud are published minutes late. At most 168h."""
 
     max_series: int = 1000
-    """More are refused, and not left out."""
+    """Maximum number of series. A larger result is rejected, never truncated."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them."""
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Return the problems that decoding does not find, each with its path."""
         if bool(self.filter) == bool(self.promql):
-            yield f"{at}.filter: either this or promql is needed"
+            yield Problem(f"{path}.filter", "exactly one of filter and promql is required")
         elif self.filter and "metric.type" not in self.filter:
-            yield f'{at}.filter: must name one metric, as metric.type="pubsub.googleapis.com/topic/byte_cost"'
+            message = 'must contain a metric type, as metric.type="pubsub.googleapis.com/topic/byte_cost"'
+            yield Problem(f"{path}.filter", message)
         if self.project and not _PROJECT.fullmatch(self.project):
-            yield f"{at}.project: must be the id or the number of a project, is {self.project!r}"
-        yield from at_least_one({"maxSeries": self.max_series}, at)
-        yield from self._promql_problems(at) if self.promql else self._aggregation_problems(at)
+            yield Problem(f"{path}.project", "must be a project ID or number", value=self.project)
+        yield from at_least_one({"maxSeries": self.max_series}, path)
+        yield from self._promql_problems(path) if self.promql else self._aggregation_problems(path)
 
-    def _promql_problems(self, at: str) -> Iterator[str]:
-        for key in _OF_FILTERS:
-            if getattr(self, key) != getattr(_DEFAULT, key):
-                yield f"{at}.{_camel(key)}: is for filter; PromQL has functions for that"
+    def _promql_problems(self, path: str) -> Iterator[Problem]:
+        for field, key in _FILTER_ONLY.items():
+            if getattr(self, field) != getattr(_DEFAULT, field):
+                yield Problem(f"{path}.{key}", "not valid with promql", hint="use PromQL functions")
 
-    def _aggregation_problems(self, at: str) -> Iterator[str]:
+    def _aggregation_problems(self, path: str) -> Iterator[Problem]:
         if self.reducer != "none" and self.aligner == "none":
-            yield f"{at}.aligner: is needed with a reducer; mean is a good one for gauges, rate for counters"
+            hint = "for example mean for gauges and rate for counters"
+            yield Problem(f"{path}.aligner", "required with reducer", hint=hint)
         if self.group_by and self.reducer == "none":
-            yield f"{at}.reducer: is needed with groupBy"
-        for number, field in enumerate(self.group_by):
+            yield Problem(f"{path}.reducer", "required with groupBy")
+        for index, field in enumerate(self.group_by):
             if not _FIELD.fullmatch(field):
-                yield f"{at}.groupBy[{number}]: must be a field such as resource.labels.zone, is {field!r}"
+                yield Problem(f"{path}.groupBy[{index}]", "must be a field such as resource.labels.zone", value=field)
         if self.alignment_period < _MINUTE:
-            yield f"{at}.alignmentPeriod: must be at least 1m"
+            yield Problem(f"{path}.alignmentPeriod", "must be at least 1m")
         if self.window < (_MINUTE if self.aligner == "none" else self.alignment_period):
-            yield f"{at}.window: must be at least 1m, and as long as alignmentPeriod"
-        for key, time in (("window", self.window), ("delay", self.delay)):
-            if time > _LONGEST:
-                yield f"{at}.{key}: must be at most {_LONGEST / timedelta(hours=1):g}h"
+            yield Problem(f"{path}.window", "must be at least 1m and at least as long as alignmentPeriod")
+        for key, duration in (("window", self.window), ("delay", self.delay)):
+            if duration > _MAX_DURATION:
+                yield Problem(f"{path}.{key}", f"must be at most {_MAX_DURATION / timedelta(hours=1):g}h")
 
 
 _DEFAULT: Final = GoogleParameters()
@@ -103,69 +114,71 @@ _DEFAULT: Final = GoogleParameters()
 class Google(BackendSettings, frozen=True):
     """Google Cloud Monitoring."""
 
-    opened_by: ClassVar[str] = "adapter.backends.google.backend:GoogleBackend"
-    library: ClassVar[tuple[str, ...]] = ("google.auth",)
+    backend_class: ClassVar[str] = "adapter.backends.google.backend:GoogleBackend"
+    required_modules: ClassVar[tuple[str, ...]] = ("google.auth",)
     extra: ClassVar[str] = "google"
-    asked_with: ClassVar[type[Parameters] | None] = GoogleParameters
-    rules_write_labels: ClassVar[bool] = True  # PromQL's label_replace can
+    parameters_type: ClassVar[type[Parameters] | None] = GoogleParameters
+    labels_controlled_by_rules: ClassVar[bool] = True  # with label_replace of PromQL
 
     project: str
-    """Whose metrics, unless a rule says otherwise: the id or the number of a project."""
+    """Project ID or number whose metrics are read; a rule can name another one."""
 
     credentials_file: str = ""
-    """A key of a service account, or how to log in from elsewhere (``external_account``); read again when it changes.
-    Left out: ``GOOGLE_APPLICATION_CREDENTIALS``, else what ``gcloud`` left, else the metadata server: in GKE that is
-    workload identity."""
+    """Service account key or ``external_account`` configuration (JSON); read again when it changes. Default: the file
+    of ``GOOGLE_APPLICATION_CREDENTIALS``, then the application default credentials of ``gcloud``, then the metadata
+    server, which is workload identity in GKE."""
 
     quota_project: str = ""
-    """Whose quota is used and who pays. Left out: as the credentials say."""
+    """Project that is charged for quota and billing. Default: that of the credentials."""
 
     url: str = "https://monitoring.googleapis.com"
-    """Where Monitoring is. Without TLS only on this machine."""
+    """URL of the Monitoring API. Must use https, except on loopback."""
 
     tls: Tls = Tls()
     proxy_url: str = ""
-    """An HTTP proxy on the way to whatever is asked by https. The environment's are not used."""
+    """An HTTP proxy for https requests. Proxy environment variables are ignored."""
 
     page_size: int = 1000
-    """Series in one answer; all pages are read within the rule's deadline."""
+    """Maximum number of series in one page, at most 100,000. All pages are read within the deadline of the rule."""
 
-    connections: int = 8
-    """Calls in flight at once."""
+    max_connections: int = 8
+    """How many requests can be in flight."""
 
-    calls_per_second: int = 50
-    """More wait. Google allows a project some thousands a minute."""
+    max_requests_per_second: int = 50
+    """Maximum request rate; further requests wait. The quota of a project is some thousand requests per minute."""
 
     max_response_bytes: int = 16 * 1024 * 1024
-    """In bytes, of each page. More is refused before it fills our memory."""
+    """Larger pages are rejected, which bounds memory. In bytes."""
 
-    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+    circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them and that no type can say, each problem with its path."""
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Return the problems that decoding does not find, each with its path."""
         for key, project in (("project", self.project), ("quotaProject", self.quota_project or "0")):
             if not _PROJECT.fullmatch(project):
-                yield f"{at}.{key}: must be the id or the number of a project, is {project!r}"
+                yield Problem(f"{path}.{key}", "must be a project ID or number", value=project)
         parts = parsed(self.url)
         if parts is None or parts.path.strip("/"):
-            yield f"{at}.url: not an https URL with a host and nothing else"
+            yield Problem(f"{path}.url", "must be an https URL without a path")
         else:
-            yield from url_problems(self.url, f"{at}.url", must_be_encrypted=True)
-        yield from url_problems(self.proxy_url, f"{at}.proxyUrl")
-        yield from tls_problems(self.tls, f"{at}.tls")
-        counts = {"pageSize": self.page_size, "connections": self.connections, "callsPerSecond": self.calls_per_second}
-        yield from at_least_one({**counts, "breaker.failures": self.breaker.failures}, at)
-        if self.page_size > _MOST_ON_A_PAGE:
-            yield f"{at}.pageSize: must be at most {_MOST_ON_A_PAGE}, is {self.page_size}"
+            yield from url_problems(self.url, f"{path}.url", must_be_encrypted=True)
+        yield from url_problems(self.proxy_url, f"{path}.proxyUrl")
+        yield from tls_problems(self.tls, f"{path}.tls")
+        counts = {
+            "pageSize": self.page_size,
+            "maxConnections": self.max_connections,
+            "maxRequestsPerSecond": self.max_requests_per_second,
+            "circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold,
+        }
+        yield from at_least_one(counts, path)
+        if self.page_size > _MAX_PAGE_SIZE:
+            yield Problem(f"{path}.pageSize", f"must be at most {_MAX_PAGE_SIZE}", value=self.page_size)
 
     def price_per_day(self, parameters: Parameters, interval: timedelta) -> Price | None:  # noqa: ARG002
-        """Count one series for each question: how many there are only the answer tells."""
-        calls = timedelta(days=1) / interval
-        hundred = f"a hundred series in each would be ${100 * calls * _DOLLARS_A_SERIES:,.2f}"
-        told = f"{calls:,.0f} answers of one series at $0.50 per million series, as since October 2025; {hundred}"
-        return Price(calls * _DOLLARS_A_SERIES, f"{told}; a million series a month are free")
-
-
-def _camel(key: str) -> str:
-    first, *others = key.split("_")
-    return first + "".join(each.title() for each in others)
+        """Return the price of queries that return one series; the number of series is known only afterwards."""
+        queries = timedelta(days=1) / interval
+        because = (
+            f"{queries:,.0f} queries that return one series at $0.50 per million series (since October 2025); "
+            f"with a hundred series ${100 * queries * _DOLLARS_PER_SERIES:,.2f}; a million series a month are free"
+        )
+        return Price(queries * _DOLLARS_PER_SERIES, because)

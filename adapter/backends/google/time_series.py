@@ -1,4 +1,4 @@
-"""Time series by a filter: what is asked, and what comes of it; pure."""
+"""Requests and responses of ``projects.timeSeries.list``. No I/O."""
 
 import math
 import re
@@ -13,11 +13,11 @@ from adapter.backends.google.settings import GoogleParameters
 from adapter.errors import BackendRejected, BadQuery
 from adapter.sample import RawSample
 
-Moment: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
+AwareDatetime: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class Typed(msgspec.Struct, rename="camel"):
-    """A value, by its type. JSON has no large integers and no NaN, so those are texts."""
+class TypedValue(msgspec.Struct, rename="camel"):
+    """A value by its type. 64-bit integers, NaN and infinities are strings in JSON."""
 
     bool_value: bool | None = None
     int64_value: int | str | None = None
@@ -26,92 +26,92 @@ class Typed(msgspec.Struct, rename="camel"):
     distribution_value: dict[str, Any] | None = None
 
 
-class Interval(msgspec.Struct, rename="camel"):
-    """When a point was, or since when and until when it counted."""
+class PointInterval(msgspec.Struct, rename="camel"):
+    """The time of a gauge, or the interval of a delta or cumulative point."""
 
-    end_time: Moment
-    start_time: Moment | None = None
-
-
-class Point(msgspec.Struct):
-    """One number at one time."""
-
-    interval: Interval
-    value: Typed
+    end_time: AwareDatetime
+    start_time: AwareDatetime | None = None
 
 
-class Labels(msgspec.Struct):
-    """What a metric or a resource is, by its labels."""
+class GooglePoint(msgspec.Struct):
+    """One value and its time."""
+
+    interval: PointInterval
+    value: TypedValue
+
+
+class LabelSet(msgspec.Struct):
+    """Labels of a metric or a resource."""
 
     labels: dict[str, str] = {}
 
 
-class Metadata(msgspec.Struct, rename="camel"):
-    """What else is known of a resource."""
+class ResourceMetadata(msgspec.Struct, rename="camel"):
+    """Additional labels of a resource."""
 
     user_labels: dict[str, str] = {}
 
 
-class Series(msgspec.Struct):
-    """The points of one metric of one resource, or of several that were put together."""
+class GoogleTimeSeries(msgspec.Struct):
+    """The points of one metric of one resource, or of an aggregation."""
 
-    metric: Labels = msgspec.field(default_factory=Labels)
-    resource: Labels = msgspec.field(default_factory=Labels)
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    points: list[Point] = []
+    metric: LabelSet = msgspec.field(default_factory=LabelSet)
+    resource: LabelSet = msgspec.field(default_factory=LabelSet)
+    metadata: ResourceMetadata = msgspec.field(default_factory=ResourceMetadata)
+    points: list[GooglePoint] = []
 
 
-class Status(msgspec.Struct):
-    """What went wrong with a part of the answer."""
+class ExecutionError(msgspec.Struct):
+    """An error because of which the response is incomplete."""
 
     message: str = ""
 
 
-class Page(msgspec.Struct, rename="camel"):
-    """Some of the series."""
+class TimeSeriesPage(msgspec.Struct, rename="camel"):
+    """One page of the result."""
 
-    time_series: list[Series] = []
+    time_series: list[GoogleTimeSeries] = []
     next_page_token: str = ""
-    execution_errors: list[Status] = []
+    execution_errors: list[ExecutionError] = []
 
 
-def target(asked: GoogleParameters, project: str, page_size: int, now: datetime) -> str:
-    """Say the path and the query of the request, but for which page."""
-    end = now - asked.delay
-    wanted = [
-        ("filter", asked.filter),
-        ("interval.startTime", _written(end - asked.window)),
-        ("interval.endTime", _written(end)),
+def target(parameters: GoogleParameters, project: str, page_size: int, now: datetime) -> str:
+    """Return the path and query string of the first page."""
+    end = now - parameters.delay
+    query = [
+        ("filter", parameters.filter),
+        ("interval.startTime", _format_time(end - parameters.window)),
+        ("interval.endTime", _format_time(end)),
         ("view", "FULL"),
         ("pageSize", str(page_size)),
     ]
-    if asked.aligner != "none":
-        wanted += [
-            ("aggregation.alignmentPeriod", f"{asked.alignment_period.total_seconds():g}s"),
-            ("aggregation.perSeriesAligner", f"ALIGN_{_shouted(asked.aligner)}"),
-            ("aggregation.crossSeriesReducer", f"REDUCE_{_shouted(asked.reducer)}"),
-            *(("aggregation.groupByFields", field) for field in asked.group_by),
+    if parameters.aligner != "none":
+        query += [
+            ("aggregation.alignmentPeriod", f"{parameters.alignment_period.total_seconds():g}s"),
+            ("aggregation.perSeriesAligner", f"ALIGN_{_constant(parameters.aligner)}"),
+            ("aggregation.crossSeriesReducer", f"REDUCE_{_constant(parameters.reducer)}"),
+            *(("aggregation.groupByFields", field) for field in parameters.group_by),
         ]
-    return f"/v3/projects/{quote(asked.project or project, safe='')}/timeSeries?{urlencode(wanted, quote_via=quote)}"
+    return f"/v3/projects/{quote(project, safe='')}/timeSeries?{urlencode(query, quote_via=quote)}"
 
 
-def decoded(body: bytes) -> Page:
-    """Read an answer; raise ``BackendRejected`` if it is none of Google's, or not all of it."""
+def decode_page(body: bytes) -> TimeSeriesPage:
+    """Decode a page; raise ``BackendRejected`` if it is invalid or incomplete."""
     try:
-        page = msgspec.json.decode(body, type=Page)
+        page = msgspec.json.decode(body, type=TimeSeriesPage)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRejected("it answers, but not as Cloud Monitoring does", detail=str(error)[:200]) from None
+        raise BackendRejected("the response is not one of Cloud Monitoring", detail=str(error)[:200]) from None
     if page.execution_errors:
-        raise BackendRejected("the answer is not complete", detail=page.execution_errors[0].message[:300])
+        raise BackendRejected("the result may be partial", detail=page.execution_errors[0].message[:300])
     return page
 
 
-def samples(series: Iterable[Series], now: datetime) -> tuple[RawSample, ...]:
-    """Make a sample of the newest point of each series."""
+def samples(series: Iterable[GoogleTimeSeries], now: datetime) -> tuple[RawSample, ...]:
+    """Return the newest point of each series."""
     return tuple(_sample(each, now) for each in series)
 
 
-def _sample(series: Series, now: datetime) -> RawSample:
+def _sample(series: GoogleTimeSeries, now: datetime) -> RawSample:
     if not series.points:
         return RawSample(math.nan, now, _labels(series))
     newest = max(series.points, key=lambda point: point.interval.end_time)
@@ -120,38 +120,34 @@ def _sample(series: Series, now: datetime) -> RawSample:
     return RawSample(_number(newest.value), end, _labels(series), window)
 
 
-def _labels(series: Series) -> dict[str, str]:
-    """Take the labels of all sorts; of two that are called alike the metric's keeps the name."""
-    ours = series.metadata.user_labels | series.resource.labels
+def _labels(series: GoogleTimeSeries) -> dict[str, str]:
+    """Return the labels of metric, resource and user; on a conflict the resource's label gets a prefix."""
+    labels = series.metadata.user_labels | series.resource.labels
     for name, value in series.metric.labels.items():
-        if ours.get(name, value) != value:
-            ours[f"resource_{name}"] = ours[name]
-        ours[name] = value
-    return ours
+        if labels.get(name, value) != value:
+            labels[f"resource_{name}"] = labels[name]
+        labels[name] = value
+    return labels
 
 
-def _number(value: Typed) -> float:
+def _number(value: TypedValue) -> float:
     if value.distribution_value is not None:
-        raise BadQuery("the metric is a distribution: an aligner such as percentile99 makes it a number")
+        raise BadQuery("the metric is a distribution: set an aligner such as percentile99")
     if value.string_value is not None:
-        raise BadQuery("the metric is a text: an aligner such as count makes it a number")
-    for known in (value.double_value, value.int64_value, value.bool_value):
-        if known is not None:
-            return _read(known)
+        raise BadQuery("the metric is a string: set an aligner such as count")
+    for number in (value.double_value, value.int64_value, value.bool_value):
+        if number is not None:
+            try:
+                return float(number)
+            except (ValueError, OverflowError):
+                raise BackendRejected("the response is not one of Cloud Monitoring", detail=str(number)[:100]) from None
     return math.nan
 
 
-def _read(number: float | str) -> float:
-    try:
-        return float(number)
-    except (ValueError, OverflowError):
-        raise BackendRejected("it answers, but not with a number", detail=str(number)[:100]) from None
-
-
-def _shouted(name: str) -> str:
-    """Write ``percentile99`` as ``PERCENTILE_99``."""
+def _constant(name: str) -> str:
+    """Return ``percentile99`` as ``PERCENTILE_99``."""
     return re.sub(r"(?<=[a-z])(?=[A-Z\d])", "_", name).upper()
 
 
-def _written(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _format_time(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

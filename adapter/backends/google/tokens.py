@@ -1,4 +1,4 @@
-"""Tokens of Google's, from memory while they are good."""
+"""Access tokens of Google, cached by google-auth while they are valid."""
 
 import asyncio
 import logging
@@ -8,85 +8,91 @@ from typing import Any, NamedTuple
 import aiohttp
 from google.auth.exceptions import GoogleAuthError
 
-from adapter.backends.connection.secret_file import Hidden
+from adapter.backends.connection.secret_file import Redactor
 from adapter.backends.connection.tls import TlsFiles
 from adapter.backends.google import credentials
-from adapter.backends.google.auth_transport import Carrier
+from adapter.backends.google.auth_transport import AuthTransport
 from adapter.backends.google.settings import Google
 from adapter.errors import BackendUnauthorized
 
 
-class Shown(NamedTuple):
-    """What a request shows of who we are."""
+class GoogleAccessToken(NamedTuple):
+    """A token, and the project that is charged for quota."""
 
     token: str
     quota_project: str
 
 
-class Login:
-    """Who we are. A file that changed, or a token that was not believed, makes it log in anew."""
+class TokenSource:
+    """Obtains tokens; a changed file or a rejected token leads to a new login."""
 
     def __init__(self, settings: Google) -> None:
         self._settings = settings
         self._tls = TlsFiles(settings.tls)
         self._credentials: Any = None
-        self._made_of = b""
+        self._content = b""
+        """The content of the file from which the credentials were created."""
+
         self._session: aiohttp.ClientSession | None = None
-        self._one_at_a_time = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, "google login")  # it waits for the network, so it is none of the loop's
-        self.secrets = Hidden()
-        # It writes down requests and answers if it is let; what failed is told by us.
+        self._lock = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "google login")  # google-auth is synchronous and waits for the network
+        self.secrets = Redactor()
+        # google-auth can log requests and responses with tokens; failures are reported as BackendErrors instead.
         logging.getLogger("google").setLevel(logging.CRITICAL)
 
-    async def show(self) -> Shown:
-        """Return a token that is good, and who pays."""
-        async with self._one_at_a_time:
+    async def access_token(self) -> GoogleAccessToken:
+        """Return a valid token."""
+        async with self._lock:
             try:
-                who = await asyncio.to_thread(self._read)
+                loaded = await asyncio.to_thread(self._load)
             except (GoogleAuthError, ValueError) as error:
-                raise BackendUnauthorized("the credentials cannot be used", detail=_told(error)) from None
+                raise BackendUnauthorized("invalid credentials: check credentialsFile", detail=_text(error)) from None
             try:
-                if not who.valid:
-                    await self._refresh(who)
+                if not loaded.valid:
+                    await self._refresh(loaded)
             except (GoogleAuthError, ValueError) as error:
-                raise BackendUnauthorized("Google gives us no token", detail=_told(error)) from None
-            token = str(who.token)
-            self.secrets.hide(token)
-            return Shown(token, self._settings.quota_project or who.quota_project_id or "")
+                message = "authentication with Google failed: check credentialsFile"
+                raise BackendUnauthorized(message, detail=_text(error)) from None
+            token = str(loaded.token)
+            self.secrets.add(token)
+            return GoogleAccessToken(token, self._settings.quota_project or loaded.quota_project_id or "")
 
-    def forget(self) -> None:
-        """Log in anew next time: what we showed was not believed."""
+    def reset(self) -> None:
+        """Log in again for the next request, after the API rejected the token."""
         self._credentials = None
 
     async def aclose(self) -> None:
-        """Let go of the thread and of connections."""
+        """End the thread and close connections."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         if self._session is not None:
             await self._session.close()
 
-    def _read(self) -> Any:  # noqa: ANN401 - google-auth's classes are not typed
-        """See who we are now; in a thread."""
-        file = credentials.path(self._settings.credentials_file)
-        said = credentials.content(file) if file else b""
-        if self._credentials is None or said != self._made_of:
-            if file:
-                self.secrets.hide(*credentials.secrets(credentials.decoded(said)))
-            self._credentials = credentials.of_content(said) if file else credentials.of_platform()
-            self._made_of = said
+    def _load(self) -> Any:  # noqa: ANN401 - google-auth has no types
+        """Return the credentials, loaded again if the file changed; blocks."""
+        path = credentials.credentials_path(self._settings.credentials_file)
+        content = credentials.read_file(path) if path else b""
+        if self._credentials is None or content != self._content:
+            if path:
+                info = credentials.decode(content)
+                self.secrets.add(*credentials.secrets(info))
+                self._credentials = credentials.from_info(info)
+            else:
+                self._credentials = credentials.from_metadata_server()
+            self._content = content
         return self._credentials
 
-    async def _refresh(self, who: Any) -> None:  # noqa: ANN401
+    async def _refresh(self, loaded: Any) -> None:  # noqa: ANN401
         tls = await asyncio.to_thread(self._tls.context)
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=None)
             )
-        carrier = Carrier(self._session, tls, self._settings.proxy_url)
+        transport = AuthTransport(self._session, tls, self._settings.proxy_url)
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, who.refresh, carrier)
+            await asyncio.get_running_loop().run_in_executor(self._thread, loaded.refresh, transport)
         finally:
-            carrier.cancel()
+            transport.cancel()
 
 
-def _told(error: Exception) -> str:
+def _text(error: Exception) -> str:
     return " ".join(str(error).split())[:300]

@@ -1,1 +1,1 @@
-"""New Relic: what NRQL finds, by NerdGraph, the queries of many rules by one call."""
+"""New Relic backend: NRQL queries through NerdGraph, with the queries of many rules in one request."""

@@ -1,4 +1,4 @@
-"""The New Relic backend: the queries of many rules by one call of NerdGraph."""
+"""The New Relic backend: sends the queries of many rules in one NerdGraph request."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -7,33 +7,32 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from adapter.backends.connection.http import Answer, HttpClient
-from adapter.backends.connection.secret_file import SecretFile, all_without_secrets
-from adapter.backends.newrelic.parse import Samples, answers
-from adapter.backends.newrelic.request import PING, request
+from adapter.backends.connection.http import HttpClient
+from adapter.backends.connection.secret_file import SecretFile, redacted_results
+from adapter.backends.newrelic.parse import Samples, samples_by_query
+from adapter.backends.newrelic.request import PING, build_request
 from adapter.backends.newrelic.settings import NewRelic, NewRelicParameters
 from adapter.backends.parameters import parameters
 from adapter.backends.resilience.batching import Batcher
-from adapter.backends.resilience.bisect import SettingApart
-from adapter.backends.resilience.rate_limit import Pace
+from adapter.backends.resilience.bisect import Batch, BatchSender
+from adapter.backends.resilience.rate_limit import RateLimit
 from adapter.errors import BackendError
 from adapter.rules.query_builder import Query
-from adapter.sample import RawSample
 
-_PING: Final = timedelta(seconds=5)
+_PING_TIMEOUT: Final = timedelta(seconds=5)
 
 
-class Question(NamedTuple):
-    """What one rule asks."""
+class NewRelicQuery(NamedTuple):
+    """The query of one rule."""
 
     text: str
-    asked: NewRelicParameters
+    parameters: NewRelicParameters
 
 
 class NewRelicBackend:
     """A client of NerdGraph."""
 
-    aligned = True
+    aligned: Final = True
 
     def __init__(self, name: str, settings: NewRelic, clock: Callable[[], datetime]) -> None:
         self.name = name
@@ -41,43 +40,41 @@ class NewRelicBackend:
         self._clock = clock
         self._key = SecretFile(settings.api_key_file, "apiKeyFile")
         self._client = HttpClient(settings.http, clock, (self._key,))
-        apart: SettingApart[Question, Samples] = SettingApart(self._call, text=lambda question: question.text)
-        self._batcher = Batcher(apart.send, most=settings.max_queries_per_request, together=apart.together)
-        self._pace = Pace.apart(settings.pace, at_once=settings.http.connections)
+        sender: BatchSender[NewRelicQuery, Samples] = BatchSender(self._request, key=lambda query: query.text)
+        self._batcher = Batcher(sender.send, max_queries=settings.max_queries_per_request, group_key=sender.group_key)
+        self._rate_limit = RateLimit(
+            max_concurrent=settings.http.max_connections, min_interval=settings.min_request_interval
+        )
 
-    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
-        """Return a series for each row that the query finds."""
-        question = Question(query.text, parameters(query, NewRelicParameters))
-        return await self._batcher.ask(question, deadline)
+    async def fetch(self, query: Query, deadline: timedelta) -> Samples:
+        """Return a series for each row of the result."""
+        return await self._batcher.query(NewRelicQuery(query.text, parameters(query, NewRelicParameters)), deadline)
 
     async def ping(self) -> None:
-        """Ask who we are."""
+        """Query the user of the API key."""
 
-        async def call() -> None:
-            answers((await self._send(PING)).body, (), self._clock())
+        async def query_user() -> None:
+            samples_by_query(await self._post(PING), (), self._clock())
 
-        await self._client.through("ping", _PING, call)
+        await self._client.run("ping", _PING_TIMEOUT, query_user)
 
     async def aclose(self) -> None:
-        """End what is under way, then let go of connections."""
+        """End running requests and close connections."""
         await self._batcher.aclose()
         await self._client.aclose()
 
-    async def _call(self, questions: Sequence[Question], ends: float) -> Sequence[Samples | BackendError]:
-        async with self._pace.turn():
-            return await self._ask(questions, ends)
+    async def _request(self, batch: Batch[NewRelicQuery]) -> Sequence[Samples | BackendError]:
+        async with self._rate_limit.slot():
+            queries, now, time_left = [query.parameters for query in batch.queries], self._clock(), batch.time_left()
 
-    async def _ask(self, questions: Sequence[Question], ends: float) -> Sequence[Samples | BackendError]:
-        left = max(0.0, ends - asyncio.get_running_loop().time())
-        asked, now = [question.asked for question in questions], self._clock()
+            async def query() -> list[Samples | BackendError]:
+                body = await self._post(build_request(queries, self._account, time_left.total_seconds()))
+                return await asyncio.to_thread(samples_by_query, body, queries, now)
 
-        async def call() -> list[Samples | BackendError]:
-            answer = await self._send(request(asked, self._account, left))
-            return await asyncio.to_thread(answers, answer.body, asked, now)
+            results = await self._client.run(repr(queries), time_left, query, is_quarantined=batch.is_quarantined)
+            return redacted_results(results, (self._key,))
 
-        found = await self._client.through(repr(asked), timedelta(seconds=left), call)
-        return all_without_secrets(found, (self._key,))
-
-    async def _send(self, document: dict[str, Any]) -> Answer:
+    async def _post(self, document: dict[str, Any]) -> bytes:
         headers = {"API-Key": await self._key.read(), "Content-Type": "application/json"}
-        return await self._client.request("POST", "/graphql", headers=headers, data=msgspec.json.encode(document))
+        response = await self._client.request("POST", "/graphql", headers=headers, data=msgspec.json.encode(document))
+        return response.body

@@ -1,4 +1,7 @@
-"""What NerdGraph says went wrong, mostly inside of an answer that is otherwise good, as one of our errors; pure."""
+"""Translation of GraphQL errors of NerdGraph into ``BackendError``s. No I/O.
+
+NerdGraph reports most errors in a response with status 200, next to the results of other queries.
+"""
 
 from typing import Final
 
@@ -13,61 +16,68 @@ from adapter.errors import (
     BadQuery,
 )
 
-_LONGEST: Final = 300
+_MAX_DETAIL: Final = 300
+_PERMISSION_DENIED: Final = (BackendUnauthorized, "permission denied: the user of apiKeyFile cannot read this account")
+_INVALID_KEY: Final = (BackendUnauthorized, "authentication failed: check apiKeyFile")
+_SERVER_ERROR: Final = (BackendRejected, "New Relic server error")
+_TIMEOUT: Final = (BackendTimeout, "the query timed out")
+_RATE_LIMIT: Final = (BackendBusy, "New Relic rate limit exceeded")
+_INVALID_QUERY: Final = (BadQuery, "invalid NRQL query")
 _BY_CLASS: Final[dict[str, tuple[type[BackendError], str]]] = {
-    "ACCESS_DENIED": (BackendUnauthorized, "our key may not read that account"),
-    "BAD_API_KEY": (BackendUnauthorized, "it does not know our key"),
-    "FORBIDDEN": (BackendUnauthorized, "our key may not read that account"),
-    "INVALID_API_KEY": (BackendUnauthorized, "it does not know our key"),
-    "UNAUTHENTICATED": (BackendUnauthorized, "it does not know our key"),
-    "UNAUTHORIZED": (BackendUnauthorized, "our key may not read that account"),
-    "INTERNAL_SERVER_ERROR": (BackendRejected, "it failed to answer"),
-    "SERVER_ERROR": (BackendRejected, "it failed to answer"),
-    "SERVICE_UNAVAILABLE": (BackendRejected, "it failed to answer"),
-    "TIMEOUT": (BackendTimeout, "the query took too long"),
-    "TOO_MANY_REQUESTS": (BackendBusy, "asked more often than New Relic allows"),
-    "RATE_LIMITED": (BackendBusy, "asked more often than New Relic allows"),
+    "ACCESS_DENIED": _PERMISSION_DENIED,
+    "BAD_API_KEY": _INVALID_KEY,
+    "FORBIDDEN": _PERMISSION_DENIED,
+    "INVALID_API_KEY": _INVALID_KEY,
+    "UNAUTHENTICATED": _INVALID_KEY,
+    "UNAUTHORIZED": _PERMISSION_DENIED,
+    "INTERNAL_SERVER_ERROR": _SERVER_ERROR,
+    "SERVER_ERROR": _SERVER_ERROR,
+    "SERVICE_UNAVAILABLE": _SERVER_ERROR,
+    "TIMEOUT": _TIMEOUT,
+    "TOO_MANY_REQUESTS": _RATE_LIMIT,
+    "RATE_LIMITED": _RATE_LIMIT,
 }
-_BY_WORDS: Final[tuple[tuple[str, tuple[type[BackendError], str]], ...]] = (
-    ("nrql syntax error", (BadQuery, "it does not understand the query")),
-    ("invalid value", (BadQuery, "it does not understand the query")),
-    ("unknown function", (BadQuery, "it does not understand the query")),
-    ("access denied", (BackendUnauthorized, "our key may not read that account")),
-    ("not authorized", (BackendUnauthorized, "our key may not read that account")),
-    ("api key", (BackendUnauthorized, "it does not know our key")),
-    ("rate limit", (BackendBusy, "asked more often than New Relic allows")),
-    ("too many requests", (BackendBusy, "asked more often than New Relic allows")),
-    ("timed out", (BackendTimeout, "the query took too long")),
+_BY_MESSAGE: Final[tuple[tuple[str, tuple[type[BackendError], str]], ...]] = (
+    ("nrql syntax error", _INVALID_QUERY),
+    ("invalid value", _INVALID_QUERY),
+    ("unknown function", _INVALID_QUERY),
+    ("access denied", _PERMISSION_DENIED),
+    ("not authorized", _PERMISSION_DENIED),
+    ("api key", _INVALID_KEY),
+    ("rate limit", _RATE_LIMIT),
+    ("too many requests", _RATE_LIMIT),
+    ("timed out", _TIMEOUT),
 )
-"""What the class does not say the message may: a syntax error, too, is called a server's."""
+"""Checked before the class: New Relic reports even a syntax error with the class SERVER_ERROR."""
 
 
-class Extensions(msgspec.Struct, rename={"error_class": "errorClass"}):
-    """What kind of error."""
+class ErrorExtensions(msgspec.Struct, rename={"error_class": "errorClass"}):
+    """Class or code of an error."""
 
     error_class: str | None = None
     error_code: str | None = None
     code: str | None = None
 
 
-class GraphError(msgspec.Struct):
-    """One error, and the place in the answer that is empty for it."""
+class GraphQLError(msgspec.Struct):
+    """An error, and the path of the field that is null because of it."""
 
     message: str = ""
     path: list[str | int] | None = None
-    extensions: Extensions | None = None
+    extensions: ErrorExtensions | None = None
 
-    def place(self) -> str:
-        """Say whose it is: ``actor`` comes first, then the name of a question; nothing, if it is everyone's."""
+    @property
+    def alias(self) -> str:
+        """Alias of the query that failed, from the path ``actor.ALIAS``; empty if the whole request failed."""
         return str(self.path[1]) if self.path is not None and len(self.path) > 1 else ""
 
 
-def of_error(error: GraphError) -> BackendError:
-    """Say what is the matter; what New Relic said is the detail."""
-    said, lowered = error.message[:_LONGEST], error.message.lower()
-    found = next((told for words, told in _BY_WORDS if words in lowered), None)
-    if found is None and error.extensions is not None:
-        kinds = (error.extensions.error_class, error.extensions.error_code, error.extensions.code)
-        found = next((_BY_CLASS[kind] for kind in kinds if kind in _BY_CLASS), None)
-    made, words = found or (BadQuery if error.place() else BackendRejected, "it cannot answer the query")
-    return made(words, detail=said)
+def from_graphql_error(error: GraphQLError) -> BackendError:
+    """Return the error for an entry of ``errors``; the message of New Relic becomes the detail."""
+    message = error.message.lower()
+    known = next((known for text, known in _BY_MESSAGE if text in message), None)
+    if known is None and error.extensions is not None:
+        codes = (error.extensions.error_class, error.extensions.error_code, error.extensions.code)
+        known = next((_BY_CLASS[code] for code in codes if code in _BY_CLASS), None)
+    error_type, text = known or (BadQuery if error.alias else BackendRejected, "New Relic could not run the query")
+    return error_type(text, detail=error.message[:_MAX_DETAIL])

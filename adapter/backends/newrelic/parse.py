@@ -1,4 +1,4 @@
-"""From what NerdGraph answers to samples; pure."""
+"""Conversion of NerdGraph responses into samples. No I/O."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from adapter.backends.newrelic.errors import GraphError, of_error
+from adapter.backends.newrelic.errors import GraphQLError, from_graphql_error
 from adapter.backends.newrelic.request import alias
 from adapter.backends.newrelic.settings import NewRelicParameters
 from adapter.errors import BackendError, BackendRejected, BadQuery
@@ -15,130 +15,128 @@ from adapter.sample import RawSample
 
 Row: TypeAlias = dict[str, Any]
 Samples: TypeAlias = tuple[RawSample, ...]
-_NOT_NEW_RELIC: Final = "it answers, but not as New Relic does"
+_INVALID_RESPONSE: Final = "the response is not one of New Relic"
 _FACET: Final = "facet"
-_TIMES: Final = ("timestamp", "latest.timestamp")
-_SERIES: Final = frozenset({"beginTimeSeconds", "comparison"})
-"""What only rows of TIMESERIES and COMPARE WITH have."""
+_TIME_COLUMNS: Final = ("timestamp", "latest.timestamp")
+_TIMESERIES_COLUMNS: Final = frozenset({"beginTimeSeconds", "comparison"})
+"""Columns that only rows of TIMESERIES and COMPARE WITH have."""
 
 
-class Window(msgspec.Struct):
-    """Of which time."""
+class NrqlTimeWindow(msgspec.Struct):
+    """The time range of a query, in milliseconds."""
 
     end: int | None = None
 
 
-class Metadata(msgspec.Struct, rename={"time_window": "timeWindow"}):
-    """What the rows are."""
+class NrqlMetadata(msgspec.Struct, rename={"time_window": "timeWindow"}):
+    """Facets and time range of a result."""
 
     facets: list[str] | None = None
-    time_window: Window | None = None
+    time_window: NrqlTimeWindow | None = None
 
 
-class Nrql(msgspec.Struct):
-    """What one query found."""
+class NrqlResult(msgspec.Struct):
+    """The rows of one query."""
 
     results: list[Row]
-    metadata: Metadata
+    metadata: NrqlMetadata
 
 
-class Account(msgspec.Struct):
-    """One question's answer; absent if it failed."""
+class AccountResult(msgspec.Struct):
+    """The result of one query; null if it failed."""
 
-    nrql: Nrql | None = None
-
-
-class Data(msgspec.Struct):
-    """All answers, by the names of their questions."""
-
-    actor: dict[str, Account | None] | None = None
+    nrql: NrqlResult | None = None
 
 
-class Response(msgspec.Struct):
-    """What was found, and what went wrong."""
+class NerdGraphData(msgspec.Struct):
+    """The results by alias."""
 
-    data: Data | None = None
-    errors: list[GraphError] | None = None
+    actor: dict[str, AccountResult | None] | None = None
 
 
-def answers(body: bytes, asked: Sequence[NewRelicParameters], now: datetime) -> list[Samples | BackendError]:
-    """Give each question its own series or its own error; raise if there is one for all."""
+class NerdGraphResponse(msgspec.Struct):
+    """Results and errors."""
+
+    data: NerdGraphData | None = None
+    errors: list[GraphQLError] | None = None
+
+
+def samples_by_query(body: bytes, batch: Sequence[NewRelicParameters], now: datetime) -> list[Samples | BackendError]:
+    """Return the samples or the error of each query; raise if the whole request failed."""
     try:
-        said = msgspec.json.decode(body, type=Response)
+        response = msgspec.json.decode(body, type=NerdGraphResponse)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRejected(_NOT_NEW_RELIC, detail=str(error)[:200]) from None
-    names = {alias(number) for number in range(len(asked))}
-    errors = said.errors or []
-    own = {error.place(): error for error in reversed(errors) if error.place() in names}
-    found = (said.data.actor if said.data is not None else None) or {}
-    if not found and not own:
-        common = [of_error(error) for error in errors]
-        raise common[0] if common else BackendRejected(_NOT_NEW_RELIC, detail="no data")
-    return [_answer(found.get(alias(number)), own.get(alias(number)), each, now) for number, each in enumerate(asked)]
+        raise BackendRejected(_INVALID_RESPONSE, detail=str(error)[:200]) from None
+    aliases = [alias(number) for number in range(len(batch))]
+    errors = response.errors or []
+    by_alias = {error.alias: error for error in reversed(errors) if error.alias in aliases}
+    results = (response.data.actor if response.data is not None else None) or {}
+    if not results and not by_alias:
+        raise from_graphql_error(errors[0]) if errors else BackendRejected(_INVALID_RESPONSE, detail="no data")
+    return [
+        _outcome(results.get(name), by_alias.get(name), parameters, now)
+        for name, parameters in zip(aliases, batch, strict=True)
+    ]
 
 
-def _answer(
-    found: Account | None, error: GraphError | None, asked: NewRelicParameters, now: datetime
+def _outcome(
+    result: AccountResult | None, error: GraphQLError | None, parameters: NewRelicParameters, now: datetime
 ) -> Samples | BackendError:
-    if found is None or found.nrql is None:
-        return of_error(error) if error is not None else BackendRejected(_NOT_NEW_RELIC, detail="no data")
+    if result is None or result.nrql is None:
+        return from_graphql_error(error) if error is not None else BackendRejected(_INVALID_RESPONSE, detail="no data")
     try:
-        return tuple(_sample(row, found.nrql.metadata, asked, now) for row in found.nrql.results)
-    except BackendError as problem:
-        return problem
+        return tuple(_sample(row, result.nrql.metadata, parameters, now) for row in result.nrql.results)
+    except BackendError as invalid_row:
+        return invalid_row
 
 
-def _sample(row: Row, metadata: Metadata, asked: NewRelicParameters, now: datetime) -> RawSample:
-    if row.keys() & _SERIES:
-        raise BadQuery("the query gives many numbers where one is wanted")
+def _sample(row: Row, metadata: NrqlMetadata, parameters: NewRelicParameters, now: datetime) -> RawSample:
+    if row.keys() & _TIMESERIES_COLUMNS:
+        raise BadQuery("the query returns several values per series: remove TIMESERIES or COMPARE WITH")
     facets = metadata.facets or []
-    labels = _labels(row, facets)
-    return RawSample(_number(row, facets, asked.value), _time(row, metadata, now), labels)
+    return RawSample(_value(row, facets, parameters.value), _time(row, metadata, now), _labels(row, facets))
 
 
 def _labels(row: Row, facets: Sequence[str]) -> dict[str, str]:
-    """Give the groups that a row is of; each is under its own name, or together with the others in their order."""
-    together = row.get(_FACET)
-    listed = together if isinstance(together, list) else [together]
-    found = {}
-    for place, name in enumerate(facets):
-        value = row.get(name, listed[place] if len(listed) == len(facets) else None)
+    """Return the facets of a row, which New Relic returns as columns or, in their order, in the column ``facet``."""
+    facet = row.get(_FACET)
+    ordered = facet if isinstance(facet, list) else [facet]
+    labels = {}
+    for position, name in enumerate(facets):
+        value = row.get(name, ordered[position] if len(ordered) == len(facets) else None)
         if value is not None:
-            found[name] = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return found
+            labels[name] = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return labels
 
 
-def _number(row: Row, facets: Sequence[str], wanted: str) -> float:
-    columns = [name for name in row if name not in {*facets, _FACET, *_TIMES}]
-    if wanted and wanted not in row:
-        raise BadQuery(f"the query has no column {wanted!r}", detail=f"columns: {', '.join(columns)[:200]}")
-    if not wanted and len(columns) != 1:
-        raise BadQuery("which column is the number? name it by value", detail=f"columns: {', '.join(columns)[:200]}")
-    value = row[wanted or columns[0]]
+def _value(row: Row, facets: Sequence[str], column: str) -> float:
+    columns = [name for name in row if name not in {*facets, _FACET, *_TIME_COLUMNS}]
+    if column and column not in row:
+        raise BadQuery(f"the query returns no column {column!r}", detail=f"columns: {', '.join(columns)[:200]}")
+    if not column and len(columns) != 1:
+        detail = f"columns: {', '.join(columns)[:200]}"
+        raise BadQuery("the query does not return exactly one value column: set value", detail=detail)
+    value = row[column or columns[0]]
     if isinstance(value, Mapping) and len(value) == 1:  # as of percentile(duration, 95): {"95": 0.2}
         (value,) = value.values()
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadQuery("the column with the number holds something else", detail=type(value).__name__)
-    return _float(value)
-
-
-def _float(value: float) -> float:
+        raise BadQuery("the value column is not numeric", detail=type(value).__name__)
     try:
         return float(value)
     except OverflowError:
         return math.inf
 
 
-def _time(row: Row, metadata: Metadata, now: datetime) -> datetime:
-    """Say of when a number is: of its event, or of the end of the time that was asked about, and never of later."""
-    at = next((row[name] for name in _TIMES if row.get(name) is not None), None)
-    if at is None and metadata.time_window is not None:
-        at = metadata.time_window.end
-    if at is None:
+def _time(row: Row, metadata: NrqlMetadata, now: datetime) -> datetime:
+    """Return the time of the event, or the end of the query's time range, but never a time in the future."""
+    milliseconds = next((row[name] for name in _TIME_COLUMNS if row.get(name) is not None), None)
+    if milliseconds is None and metadata.time_window is not None:
+        milliseconds = metadata.time_window.end
+    if milliseconds is None:
         return now
     try:
-        return min(datetime.fromtimestamp(at / 1000, UTC), now)
+        return min(datetime.fromtimestamp(milliseconds / 1000, UTC), now)
     except (ValueError, OverflowError, OSError, TypeError):
-        raise BackendRejected(_NOT_NEW_RELIC, detail="a time that is none") from None
+        raise BackendRejected(_INVALID_RESPONSE, detail="invalid time") from None

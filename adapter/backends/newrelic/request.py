@@ -1,6 +1,6 @@
-"""From the queries of several rules to one document in GraphQL; pure.
+"""Construction of one GraphQL document from the queries of several rules. No I/O.
 
-What a rule says is never part of the document: queries and accounts are its variables.
+Queries and accounts are variables of the document, so that no text of a rule becomes part of it.
 """
 
 import math
@@ -9,28 +9,28 @@ from typing import Any, Final
 
 from adapter.backends.newrelic.settings import NewRelicParameters
 
-_LONGEST: Final = 60
-"""Seconds that New Relic lets a query take, as a rule."""
+_MAX_TIMEOUT: Final = 60
+"""Seconds that New Relic allows a query to run in most accounts."""
 
 PING: Final[dict[str, Any]] = {"query": "{ actor { user { id } } }"}
 
 
-def request(asked: Sequence[NewRelicParameters], account: int, seconds: float) -> dict[str, Any]:
-    """Ask everything at once, each question under a name of its own, which may take so long."""
-    patience = min(max(1, math.ceil(seconds)), _LONGEST)
-    declared = ", ".join(f"$a{number}: Int!, $q{number}: Nrql!" for number in range(len(asked)))
-    questions = " ".join(
-        f"{alias(number)}: account(id: $a{number}) {{ nrql(query: $q{number}, timeout: {patience}) "
+def build_request(batch: Sequence[NewRelicParameters], account: int, seconds: float) -> dict[str, Any]:
+    """Return a document with each query under its own alias and a timeout of so many seconds."""
+    timeout = min(max(1, math.ceil(seconds)), _MAX_TIMEOUT)
+    declarations = ", ".join(f"$a{number}: Int!, $q{number}: Nrql!" for number in range(len(batch)))
+    fields = " ".join(
+        f"{alias(number)}: account(id: $a{number}) {{ nrql(query: $q{number}, timeout: {timeout}) "
         "{ results metadata { facets timeWindow { end } } } }"
-        for number in range(len(asked))
+        for number in range(len(batch))
     )
     variables: dict[str, Any] = {}
-    for number, question in enumerate(asked):
-        variables[f"a{number}"] = question.account or account
-        variables[f"q{number}"] = question.query
-    return {"query": f"query({declared}) {{ actor {{ {questions} }} }}", "variables": variables}
+    for number, parameters in enumerate(batch):
+        variables[f"a{number}"] = parameters.account or account
+        variables[f"q{number}"] = parameters.query
+    return {"query": f"query({declarations}) {{ actor {{ {fields} }} }}", "variables": variables}
 
 
 def alias(number: int) -> str:
-    """Name a question in its call."""
+    """Return the alias of a query in its document."""
     return f"r{number}"

@@ -1,107 +1,90 @@
-"""Which account at New Relic, and which query."""
+"""Settings of the New Relic backend and the parameters of its rules."""
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import ClassVar, Final, Literal
 
-from adapter.backends.connection.http_settings import HttpSettings
-from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Parameters, Tls, at_least_one
+from adapter.backends.connection.http_settings import BatchedHttpSettings
+from adapter.backends.settings import Parameters
+from adapter.decoding.problem import Problem
 
-LONGEST: Final = 16384
-"""Characters of a query: a bound of our own, so that one call is never larger than a server takes."""
+MAX_QUERY_LENGTH: Final = 16384
+"""Characters of a query; bounds the size of a request that contains several."""
 
 _REGIONS: Final = {"US": "https://api.newrelic.com", "EU": "https://api.eu.newrelic.com"}
 _WORD: Final = re.compile(r"[\w.]+")
 _NOT_SYNTAX: Final = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
-"""Texts, names and comments: whatever stands in them is no clause."""
+"""Quoted strings, quoted names and comments, in which a keyword is not a clause."""
 
 
 class NewRelicParameters(Parameters, frozen=True):
-    """A query, and which of its columns is the number. Each group is a series."""
+    """An NRQL query. Each row of its result is a series."""
 
     query: str
-    """NRQL, such as ``SELECT latest(depth) FROM Queue FACET queue LIMIT MAX SINCE 2 minutes ago``; each attribute
-    behind FACET is a label."""
+    """NRQL, such as ``SELECT latest(depth) FROM Queue FACET queue LIMIT MAX SINCE 2 minutes ago``. Each attribute after
+    FACET is a label."""
 
     value: str = ""
-    """The column with the number, as New Relic calls it: ``count``, ``average.duration``, or what stands behind AS.
-    Left out: the only one there is."""
+    """Column with the value, by its name in the result: ``count``, ``average.duration``, or the name after AS. Default:
+    the only column."""
 
     account: int = 0
-    """Another account than the backend's."""
+    """Account ID, if it is not that of the backend."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them."""
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Return the problems that decoding does not find, each with its path."""
         words = set(_WORD.findall(_NOT_SYNTAX.sub(" ", self.query).upper()))
         if not words:
-            yield f"{at}.query: must not be empty"
+            yield Problem(f"{path}.query", "must not be empty")
         elif not {"SELECT", "FROM"} <= words:
-            yield f"{at}.query: must have SELECT and FROM"
-        if len(self.query) > LONGEST:
-            yield f"{at}.query: must have at most {LONGEST} characters, has {len(self.query)}"
+            yield Problem(f"{path}.query", "must contain SELECT and FROM")
+        if len(self.query) > MAX_QUERY_LENGTH:
+            message = f"must have at most {MAX_QUERY_LENGTH} characters, has {len(self.query)}"
+            yield Problem(f"{path}.query", message)
         if "TIMESERIES" in words:
-            yield f"{at}.query: TIMESERIES gives many numbers where one is wanted; use SINCE alone"
+            yield Problem(f"{path}.query", "TIMESERIES returns several values per series", hint="use only SINCE")
         if "COMPARE" in words:
-            yield f"{at}.query: COMPARE WITH gives two numbers where one is wanted"
+            yield Problem(f"{path}.query", "COMPARE WITH returns two values per series", hint="remove it")
         if "FACET" in words and "LIMIT" not in words:
-            yield f"{at}.query: FACET needs LIMIT, such as LIMIT MAX; else New Relic leaves out all groups but ten"
+            message = "FACET requires LIMIT, because New Relic returns only ten groups by default"
+            yield Problem(f"{path}.query", message, hint="add LIMIT MAX")
         if self.account < 0:
-            yield f"{at}.account: must be the number of an account, is {self.account}"
+            yield Problem(f"{path}.account", "must be an account ID", value=self.account)
 
 
-class NewRelic(BackendSettings, frozen=True):
-    """An account at New Relic."""
+class NewRelic(BatchedHttpSettings, frozen=True, kw_only=True):
+    """A New Relic account."""
 
-    opened_by: ClassVar[str] = "adapter.backends.newrelic.backend:NewRelicBackend"
-    asked_with: ClassVar[type[Parameters] | None] = NewRelicParameters
-    rules_write_labels: ClassVar[bool] = True
+    backend_class: ClassVar[str] = "adapter.backends.newrelic.backend:NewRelicBackend"
+    parameters_type: ClassVar[type[Parameters] | None] = NewRelicParameters
+    labels_controlled_by_rules: ClassVar[bool] = True
 
     account: int
-    """The number of the account whose data is asked for."""
+    """Account ID."""
 
     api_key_file: str
-    """A user key (``NRAK-...``), read at every call."""
+    """File with a user key (``NRAK-...``), read for every request, so that the key can be rotated."""
 
     region: Literal["US", "EU"] = "US"
-    """Where the account is."""
+    """Data center region of the account."""
 
     url: str = ""
-    """Where to ask instead of the region's own API, without ``/graphql``."""
+    """URL of the API without ``/graphql``, such as that of a gateway. Default: that of the region."""
 
     max_queries_per_request: int = 10
-    """How many rules' queries go by one call; New Relic runs them at the same time."""
-
-    pace: timedelta = timedelta(milliseconds=200)
-    """The least time between two calls. New Relic lets an account be asked 3,000 queries a minute."""
-
-    tls: Tls = Tls()
-    proxy_url: str = ""
-    """An HTTP proxy on the way. The environment's are not used."""
-
-    max_response_bytes: int = 16 * 1024 * 1024
-    """In bytes. More is refused before it fills our memory."""
-
-    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+    """Maximum number of rules whose queries share a request. New Relic runs them concurrently."""
 
     @property
-    def http(self) -> HttpSettings:
-        """How NerdGraph is reached."""
-        return HttpSettings(
-            url=self.url or _REGIONS[self.region],
-            tls=self.tls,
-            proxy_url=self.proxy_url,
-            max_response_bytes=self.max_response_bytes,
-            breaker=self.breaker,
-        )
+    def provider_url(self) -> str:
+        """URL of the provider that is used if ``url`` is empty."""
+        return _REGIONS[self.region]
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them and that no type can say, each problem with its path."""
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Return the problems that decoding does not find, each with its path."""
         if self.account < 1:
-            yield f"{at}.account: must be the number of an account, is {self.account}"
+            yield Problem(f"{path}.account", "must be an account ID", value=self.account)
         if not self.api_key_file:
-            yield f"{at}.apiKeyFile: must not be empty"
+            yield Problem(f"{path}.apiKeyFile", "must not be empty")
         if self.url.rstrip("/").endswith("/graphql"):
-            yield f"{at}.url: must be without /graphql"
-        yield from self.http.problems(at)
-        yield from at_least_one({"maxQueriesPerRequest": self.max_queries_per_request}, at)
+            yield Problem(f"{path}.url", "must not end with /graphql")
+        yield from super().problems(path)

@@ -1,1 +1,1 @@
-"""Amazon SQS: how many messages wait, are being worked on, or are put off, in one queue or in many."""
+"""Amazon SQS backend: numbers of visible, in-flight and delayed messages of one or many queues."""

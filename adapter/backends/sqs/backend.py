@@ -1,4 +1,4 @@
-"""The SQS backend: one queue, or all whose names begin alike, page after page under one deadline."""
+"""The SQS backend: one queue, or all queues with a prefix, within one deadline."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,96 +14,99 @@ from adapter.errors import BackendError, BackendRejected, BackendUnauthorized
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
-_PING: Final = timedelta(seconds=5)
-_ON_A_PAGE: Final = 1000  # SQS gives no more, and no second page unless it is told how many
-_MOST_PAGES: Final = 100
-_REMEMBERED: Final = 10_000
-_NO_SUCH_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
+_PING_TIMEOUT: Final = timedelta(seconds=5)
+_PAGE_SIZE: Final = 1000  # the maximum; without MaxResults SQS returns only the first page
+_MAX_PAGES: Final = 100
+_MAX_CACHED_URLS: Final = 10_000
+_QUEUE_NOT_FOUND: Final = ("NonExistentQueue", "QueueDoesNotExist")
 
 
 class SqsBackend:
-    """A client of SQS in whatever regions rules ask for."""
+    """A client of SQS in any number of regions."""
 
     def __init__(self, name: str, settings: Sqs, clock: Callable[[], datetime]) -> None:
         self.name = name
         self._clock = clock
         self._client = AwsClient("sqs", settings, clock)
-        self._at_once = asyncio.Semaphore(settings.connections)
+        self._slots = asyncio.Semaphore(settings.max_connections)
         self._urls: dict[tuple[str, str, str], str] = {}
+        """Cached queue URLs by region, account and name."""
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
-        """Return a series for each queue that there is; of one that is not there, none."""
-        asked, now = parameters(query, SqsParameters), self._clock()
+        """Return a series for each queue; a queue that does not exist has none."""
+        wanted, now = parameters(query, SqsParameters), self._clock()
 
-        async def ask() -> tuple[RawSample, ...]:
-            urls = await self._listed(asked) if asked.prefix else await self._named(asked)
+        async def fetch_queues() -> tuple[RawSample, ...]:
+            urls = await self._list_urls(wanted) if wanted.prefix else await self._queue_url(wanted)
             try:
                 async with asyncio.TaskGroup() as group:
-                    tasks = [group.create_task(self._told(asked, url, now)) for url in urls]
-            except BaseExceptionGroup as several:
-                raise several.exceptions[0] from None  # the others were ended for its sake
+                    tasks = [group.create_task(self._fetch_queue(wanted, url, now)) for url in urls]
+            except BaseExceptionGroup as failures:
+                raise failures.exceptions[0] from None  # the task group cancelled the other tasks because of it
             return tuple(sample for task in tasks for sample in task.result())
 
-        return await self._client.through(query.text, deadline, ask)
+        return await self._client.run(query.text, deadline, fetch_queues)
 
     async def ping(self) -> None:
-        """Ask for any queue; who may not list them is answered, too."""
+        """List queues; a denied permission also proves that SQS responds and accepts the credentials."""
+
+        async def list_queues() -> None:
+            await self._client.request("", "list_queues", MaxResults=1, QueueNamePrefix="steadyscale")
+
         try:
-            await self._client.through(
-                "ping", _PING, lambda: self._client.call("", "list_queues", MaxResults=1, QueueNamePrefix="steadyscale")
-            )
+            await self._client.run("ping", _PING_TIMEOUT, list_queues)
         except BackendUnauthorized as error:
-            if errors.is_disbelief(error):
+            if errors.is_authentication_failure(error):
                 raise
 
     async def aclose(self) -> None:
-        """Let go of connections."""
+        """End running requests and close connections."""
         await self._client.aclose()
 
-    async def _told(self, asked: SqsParameters, url: str, now: datetime) -> list[RawSample]:
-        """Read one queue; it may be gone since it was listed."""
-        wanted = [parse.ATTRIBUTES[each] for each in asked.reads]
-        async with self._at_once:
-            found = await self._unless_gone(asked, "get_queue_attributes", QueueUrl=url, AttributeNames=wanted)
-        if found is None:
-            self._urls.pop(_key(asked), None)
+    async def _fetch_queue(self, wanted: SqsParameters, url: str, now: datetime) -> list[RawSample]:
+        """Read the attributes of one queue, which may have been deleted since it was listed."""
+        attributes = [parse.ATTRIBUTES[name] for name in wanted.measure]
+        async with self._slots:
+            response = await self._request(wanted, "get_queue_attributes", QueueUrl=url, AttributeNames=attributes)
+        if response is None:
+            self._urls.pop(_cache_key(wanted), None)
             return []
-        return [parse.sample(url, found, asked.reads, now)]
+        return [parse.sample(url, response, wanted.measure, now)]
 
-    async def _named(self, asked: SqsParameters) -> list[str]:
-        if asked.is_url:
-            return [asked.queue]
-        key = _key(asked)
+    async def _queue_url(self, wanted: SqsParameters) -> list[str]:
+        if wanted.is_url:
+            return [wanted.queue]
+        key = _cache_key(wanted)
         if key not in self._urls:
-            owner = {"QueueOwnerAWSAccountId": asked.account_id} if asked.account_id else {}
-            found = await self._unless_gone(asked, "get_queue_url", QueueName=asked.queue, **owner)
-            if found is None:
+            owner = {"QueueOwnerAWSAccountId": wanted.account_id} if wanted.account_id else {}
+            response = await self._request(wanted, "get_queue_url", QueueName=wanted.queue, **owner)
+            if response is None:
                 return []
-            if len(self._urls) >= _REMEMBERED:
+            if len(self._urls) >= _MAX_CACHED_URLS:
                 self._urls.clear()
-            self._urls[key] = parse.url(found)
+            self._urls[key] = parse.queue_url(response)
         return [self._urls[key]]
 
-    async def _listed(self, asked: SqsParameters) -> list[str]:
-        request: dict[str, Any] = {"QueueNamePrefix": asked.prefix, "MaxResults": _ON_A_PAGE}
-        found: list[str] = []
-        for _ in range(_MOST_PAGES):
-            page = await self._client.call(asked.place, "list_queues", **request)
-            found += parse.urls(page)
+    async def _list_urls(self, wanted: SqsParameters) -> list[str]:
+        request: dict[str, Any] = {"QueueNamePrefix": wanted.prefix, "MaxResults": _PAGE_SIZE}
+        urls: list[str] = []
+        for _ in range(_MAX_PAGES):
+            page = await self._client.request(wanted.effective_region, "list_queues", **request)
+            urls += parse.queue_urls(page)
             if not page.get("NextToken"):
-                return list(dict.fromkeys(found))
+                return list(dict.fromkeys(urls))
             request["NextToken"] = page["NextToken"]
-        raise BackendRejected("it answers with pages without end")
+        raise BackendRejected(f"the result has more than {_MAX_PAGES} pages")
 
-    async def _unless_gone(self, asked: SqsParameters, operation: str, **request: Any) -> Any:  # noqa: ANN401
-        """Call; None if SQS says that there is no such queue."""
+    async def _request(self, wanted: SqsParameters, operation: str, **request: Any) -> Any:  # noqa: ANN401 - botocore's
+        """Return the response, or None if the queue does not exist."""
         try:
-            return await self._client.call(asked.place, operation, **request)
+            return await self._client.request(wanted.effective_region, operation, **request)
         except BackendError as error:
-            if any(word in error.message for word in _NO_SUCH_QUEUE):
+            if any(code in error.message for code in _QUEUE_NOT_FOUND):
                 return None
             raise
 
 
-def _key(asked: SqsParameters) -> tuple[str, str, str]:
-    return asked.place, asked.account_id, asked.queue
+def _cache_key(wanted: SqsParameters) -> tuple[str, str, str]:
+    return wanted.effective_region, wanted.account_id, wanted.queue

@@ -1,4 +1,4 @@
-"""From what SQS says of a queue to a sample; pure."""
+"""Conversion of SQS responses into samples. No I/O."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -13,40 +13,40 @@ ATTRIBUTES: Final = {
     "inFlight": "ApproximateNumberOfMessagesNotVisible",
     "delayed": "ApproximateNumberOfMessagesDelayed",
 }
-_NOT_AS_SQS: Final = "it answers, but not as SQS does"
+_INVALID_RESPONSE: Final = "the response is not one of SQS"
 
 
-def sample(url: str, answer: Mapping[str, Any], reads: Collection[str], now: datetime) -> RawSample:
-    """Add up what is wanted of a queue; a number that SQS does not tell makes the sum unknown, and not smaller."""
-    told = answer.get("Attributes")
-    if not isinstance(told, Mapping):
-        raise BackendRejected(_NOT_AS_SQS, detail="no Attributes")
-    total = math.fsum(_number(told.get(ATTRIBUTES[each])) for each in reads)
+def sample(url: str, response: Mapping[str, Any], measure: Collection[str], now: datetime) -> RawSample:
+    """Return the sum of the measured attributes; a missing attribute makes the sum NaN instead of too low."""
+    attributes = response.get("Attributes")
+    if not isinstance(attributes, Mapping):
+        raise BackendRejected(_INVALID_RESPONSE, detail="no Attributes")
+    total = math.fsum(_number(attributes.get(ATTRIBUTES[name])) for name in measure)
     return RawSample(total, now, {"queue": url.rpartition("/")[2]})
 
 
-def urls(answer: Mapping[str, Any]) -> list[str]:
-    """List the queues on one page. SQS leaves the list out if it is empty; so does anything that is not SQS."""
-    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+def queue_urls(response: Mapping[str, Any]) -> list[str]:
+    """Return the queue URLs of one page. SQS omits an empty list, so that its headers must identify the response."""
+    headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     is_sqs = "x-amzn-requestid" in headers or "x-amz-json" in headers.get("content-type", "")
-    found = answer.get("QueueUrls", [] if is_sqs else None)
-    if not isinstance(found, list) or not all(isinstance(url, str) for url in found):
-        raise BackendRejected(_NOT_AS_SQS, detail="no QueueUrls")
-    return found
+    urls = response.get("QueueUrls", [] if is_sqs else None)
+    if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls):
+        raise BackendRejected(_INVALID_RESPONSE, detail="no QueueUrls")
+    return urls
 
 
-def url(answer: Mapping[str, Any]) -> str:
-    """Read the URL of one queue."""
-    found = answer.get("QueueUrl")
-    if not isinstance(found, str) or not found:
-        raise BackendRejected(_NOT_AS_SQS, detail="no QueueUrl")
-    return found
+def queue_url(response: Mapping[str, Any]) -> str:
+    """Return the URL of one queue."""
+    url = response.get("QueueUrl")
+    if not isinstance(url, str) or not url:
+        raise BackendRejected(_INVALID_RESPONSE, detail="no QueueUrl")
+    return url
 
 
-def _number(told: object) -> float:
-    if told is None:
+def _number(value: object) -> float:
+    if value is None:
         return math.nan
     try:
-        return float(str(told))
+        return float(str(value))
     except ValueError:
-        raise BackendRejected(_NOT_AS_SQS, detail="an attribute is no number") from None
+        raise BackendRejected(_INVALID_RESPONSE, detail="an attribute is not a number") from None
