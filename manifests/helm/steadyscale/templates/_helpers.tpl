@@ -1,4 +1,4 @@
-{{/* What every object is labelled with. */}}
+{{/* The labels of every object. */}}
 {{- define "steadyscale.labels" -}}
 app.kubernetes.io/name: steadyscale
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -6,7 +6,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
-{{/* The configuration, with a certificate of our own making where none is named. */}}
+{{/* The configuration, with a self-managed certificate if no tls is set. */}}
 {{- define "steadyscale.config" -}}
 {{- $managed := dict "tls" (dict "selfManaged" (dict "namespace" .Release.Namespace)) -}}
 {{- $serving := .Values.config.serving | default dict -}}
