@@ -1,13 +1,14 @@
-"""A fleet of autoscalers beside a real API server: ours, and Kubernetes' own in the same run, on the same targets.
+"""Cost of a fleet of autoscalers on a real API server: Steadyscale and the built-in HPA controller in one run.
 
-    python -m bench.fleet [--count 1000] [--seconds 30] [--stock]
+    python -m bench.fleet [--count 1000] [--seconds 30] [--period 15] [--stock]
 
-Each autoscaler has one external metric and a custom target. First nothing changes, then every fifteen seconds 5 % of
-the metrics do, and their targets are rescaled. Per system: looks per second, how late they begin, processor time of the
-controller and of the API server for each look (what it uses when idle taken off), requests for each look, memory.
+Each autoscaler has one external metric and a custom resource as its target. In the first phase nothing changes; in the
+second, 5 % of the metrics change every period and their targets are rescaled. Printed per system and phase: reconciles
+per second, reconcile delay, CPU time of the controller and of the API server per reconcile (without the idle load of
+the API server), API requests per reconcile, and memory.
 
-Ours is the whole process as it is installed, server, page and all, reading its own metrics. The built-in reads the same
-metrics from the same process through the API server; what that costs us there is not counted against it.
+Steadyscale runs as it is installed, with server and page, and reads its own metrics in process. The built-in controller
+reads the same metrics from the same process through the API server; that process's CPU time is not counted.
 ``--count 5000`` is the full size.
 """
 
@@ -20,44 +21,43 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.fleet_cluster import NATIVE, OURS, Published, create_autoscalers, prepare
+from bench.fleet_cluster import NATIVE, OURS, StaticMetrics, create_autoscalers, prepare
 from bench.process_stats import cpu, figures, memory, quantile
 from tests.control_plane import programs
 from tests.control_plane.cluster import ControlPlane, _manager_flags, control_plane, free_port
 from tests.control_plane.process import Program
 from tests.integration.service import process, until
 
-PERIOD = 15
-LOOKS = "horizontal_pod_autoscaler_controller_reconciliations_total"
-KNOWN = "horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers"
+RECONCILES = "horizontal_pod_autoscaler_controller_reconciliations_total"
+AUTOSCALERS = "horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers"
 TUNED = "--concurrent-horizontal-pod-autoscaler-syncs=50"
 
 
 @dataclass(frozen=True)
 class System:
-    """One that looks after autoscalers: its process, and how its own figures are read."""
+    """One controller under test: its process, and how its metrics are read."""
 
     name: str
     program: Program
     read: Callable[[], str]
-    late: tuple[str, str]
-    """The histogram of how late looks begin, and the label that tells it from others."""
+    delay: tuple[str, str]
+    """The histogram of the reconcile delay, and the label that selects the right series."""
 
-    def looks(self) -> int:
-        """Count the looks so far."""
-        return self._total(LOOKS)
+    def reconciles(self) -> int:
+        """Return the number of reconciles so far."""
+        return self._total(RECONCILES)
 
-    def knows(self, count: int) -> bool:
-        """Tell whether so many autoscalers have been looked at; some may have been looked at twice by then."""
-        return self._total(KNOWN) >= count and self.looks() >= count
+    def has_reconciled(self, count: int) -> bool:
+        """Return whether the controller knows ``count`` autoscalers and has done at least as many reconciles."""
+        return self._total(AUTOSCALERS) >= count and self.reconciles() >= count
 
-    def _total(self, figure: str) -> int:
-        return int(sum(value for _, value in figures(self.read(), figure)))
+    def _total(self, metric: str) -> int:
+        return int(sum(value for _, value in figures(self.read(), metric)))
 
 
 @dataclass
 class Row:
-    """What one system did in one phase."""
+    """The measurements of one system in one phase."""
 
     system: str
     phase: str
@@ -77,54 +77,59 @@ class Row:
 
 
 COLUMNS = (
-    ("looks/s", 8),
-    ("late p50", 10),
-    ("late p99", 10),
+    ("rec/s", 8),
+    ("delay p50", 10),
+    ("delay p99", 10),
     ("ctrl ms", 10),
     ("api ms", 10),
-    ("req/look", 9),
+    ("req/rec", 9),
     ("MB", 8),
 )
 HEAD = " " * 32 + "".join(f"{name:>{width}}" for name, width in COLUMNS)
 
 
 def main() -> None:
-    """Run it, and print the table."""
+    """Run the benchmark and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--stock", action="store_true", help="also measure the built-in with its default flags")
+    parser.add_argument("--period", type=int, default=15, help="the sync period in seconds")
+    parser.add_argument(
+        "--stock", action="store_true", help="also measure the built-in controller with its default flags"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), programs.require()) as plane:
         rows = run(plane, options)
-    print(f"{options.count} autoscalers, {PERIOD} s period: {options.count / PERIOD:.1f} looks/s asked for")
+    print(
+        f"{options.count} autoscalers, sync period {options.period} s: {options.count / options.period:.1f} reconciles/s required"
+    )
     print(HEAD, *rows, sep="\n")
-    print(verdict(rows))
+    print(summary(rows))
 
 
 def run(plane: ControlPlane, options: argparse.Namespace) -> list[Row]:
-    """Set the stage, and let one after the other play on it."""
+    """Create the cluster objects, then measure one system after the other."""
     count, port = options.count, free_port()
     prepare(plane, count, port)
-    serving, numbers = process(plane, port), Published(plane.folder / f"service-{port}.yaml")
-    numbers.publish()
+    serving, metrics = process(plane, port), StaticMetrics(plane.folder / f"service-{port}.yaml")
+    metrics.publish()
     serving.start()
     idle = idle_share(plane)
     create_autoscalers(plane, count, NATIVE)
     rows = []
     for stock in (True, False) if options.stock else (False,):
-        rows += Trial(plane, built_in(plane, stock=stock), idle, options).rows(numbers.change)
+        rows += Trial(plane, built_in(plane, options.period, stock=stock), idle, options).rows(metrics.change)
     serving.stop()
     plane.kubectl("delete", "hpa", "--all", "--namespace=bench", "--wait=false")
     create_autoscalers(plane, count, OURS)
-    system = ours(plane, port)
-    numbers.publish()
-    return rows + Trial(plane, system, idle, options).rows(numbers.change)
+    system = ours(plane, port, options.period)
+    metrics.publish()
+    return rows + Trial(plane, system, idle, options).rows(metrics.change)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One system on the stage."""
+    """The measurement of one system."""
 
     plane: ControlPlane
     system: System
@@ -132,104 +137,105 @@ class Trial:
     options: argparse.Namespace
 
     def rows(self, change: Callable[[], None]) -> list[Row]:
-        """Measure it while nothing changes, and while something does."""
+        """Measure the system in the steady phase and while metrics change."""
         system, count = self.system, self.options.count
         system.program.start()
         try:
-            until(lambda: system.knows(count), "all were looked at", within=300)
-            time.sleep(2 * PERIOD)  # so that what the first looks found has been written, and all are in their place
-            return [self.measured("steady", lambda: None), self.measured("5 %", change)]
+            until(lambda: system.has_reconciled(count), "every autoscaler is reconciled", within=300)
+            time.sleep(2 * self.options.period)  # until the first status writes are done and the rate is steady
+            return [self.measure("steady", lambda: None), self.measure("5 %", change)]
         finally:
             system.program.stop()
 
-    def measured(self, phase: str, during: Callable[[], None]) -> Row:
-        """Let time pass, and say what it cost."""
+    def measure(self, phase: str, change: Callable[[], None]) -> Row:
+        """Measure the costs of one phase; ``change`` is called once per period."""
         system, pid, server = self.system, self.system.program.pid, self.plane.apiserver.pid
-        said, asked, looks = system.read(), requests_of(self.plane), system.looks()
-        used, served, began = cpu(pid), cpu(server), time.monotonic()
-        while (left := began + self.options.seconds - time.monotonic()) > 0:
-            during()
-            time.sleep(min(PERIOD, left))
-        took, used = time.monotonic() - began, cpu(pid) - used
-        served = max(cpu(server) - served - self.idle * took, 0.0)
-        says, looks = system.read(), max(system.looks() - looks, 1)
-        histogram, label = system.late
-        p50, p99 = (quantile(said, says, histogram, part, with_label=label) for part in (0.5, 0.99))
+        before, requests, reconciles = system.read(), api_requests(self.plane), system.reconciles()
+        controller_cpu, server_cpu, started = cpu(pid), cpu(server), time.monotonic()
+        while (left := started + self.options.seconds - time.monotonic()) > 0:
+            change()
+            time.sleep(min(self.options.period, left))
+        elapsed, controller_cpu = time.monotonic() - started, cpu(pid) - controller_cpu
+        server_cpu = max(cpu(server) - server_cpu - self.idle * elapsed, 0.0)
+        after, reconciles = system.read(), max(system.reconciles() - reconciles, 1)
+        histogram, label = system.delay
+        p50, p99 = (quantile(before, after, histogram, part, with_label=label) for part in (0.5, 0.99))
         return Row(
             system.name,
             phase,
-            rate=looks / took,
+            rate=reconciles / elapsed,
             p50=p50,
             p99=p99,
-            controller_ms=used / looks * 1000,
-            server_ms=served / looks * 1000,
-            requests=max(requests_of(self.plane) - asked - 1, 0) / looks,  # but the one that counts
+            controller_ms=controller_cpu / reconciles * 1000,
+            server_ms=server_cpu / reconciles * 1000,
+            requests=max(api_requests(self.plane) - requests - 1, 0) / reconciles,  # 1: the request for /metrics
             megabytes=memory(pid),
         )
 
 
-def ours(plane: ControlPlane, port: int) -> System:
-    """Make ready our own: everything that is installed, in one process."""
-    program = process(plane, port, flags=(TUNED,))
-    tls = ssl._create_unverified_context()  # noqa: S323, SLF001 - who it is matters to callers, and not to a stopwatch
+def ours(plane: ControlPlane, port: int, period: int) -> System:
+    """Prepare Steadyscale as it is installed, in one process."""
+    flags = (TUNED, f"--horizontal-pod-autoscaler-sync-period={period}s")
+    program = process(plane, port, flags=flags)
+    tls = ssl._create_unverified_context()  # noqa: S323, SLF001 - only /metrics is read, on loopback
     plane.kubeconfig("admin")
     tls.load_cert_chain(plane.folder / "admin.crt", plane.folder / "admin.key")
     return System("steadyscale", program, _reader(port, tls), ("steadyscale_autoscaler_reconcile_delay_seconds", ""))
 
 
-def built_in(plane: ControlPlane, *, stock: bool) -> System:
-    """Make ready a controller manager that does nothing but look at HPAs."""
+def built_in(plane: ControlPlane, period: int, *, stock: bool) -> System:
+    """Prepare a kube-controller-manager that runs only the HPA controller."""
     port = free_port()
     flags = [flag for flag in _manager_flags(plane.folder, port) if "sync-period" not in flag]
     flags += [
         "--controllers=horizontal-pod-autoscaler-controller",
-        f"--horizontal-pod-autoscaler-sync-period={PERIOD}s",
+        f"--horizontal-pod-autoscaler-sync-period={period}s",
     ]
     flags += ["--authorization-always-allow-paths=/healthz,/metrics"]
     if not stock:
         flags += ["--kube-api-qps=5000", "--kube-api-burst=5000", TUNED]
-    read = _reader(port, ssl._create_unverified_context())  # noqa: S323, SLF001 - it signs its own
+    read = _reader(port, ssl._create_unverified_context())  # noqa: S323, SLF001 - a self-signed certificate on loopback
     command = [programs.require()["kube-controller-manager"], *flags]
-    program = Program(command, plane.folder / f"manager-{port}.log", lambda: _answers(read))
+    program = Program(command, plane.folder / f"manager-{port}.log", lambda: _is_ready(read))
     name = f"built-in HPA ({'stock' if stock else 'tuned'})"
     return System(name, program, read, ("workqueue_queue_duration_seconds", "horizontalpod"))
 
 
 def _reader(port: int, tls: ssl.SSLContext) -> Callable[[], str]:
     def read() -> str:
-        with urllib.request.urlopen(f"https://127.0.0.1:{port}/metrics", timeout=30, context=tls) as answer:
-            return str(answer.read().decode())
+        with urllib.request.urlopen(f"https://127.0.0.1:{port}/metrics", timeout=30, context=tls) as response:
+            return str(response.read().decode())
 
     return read
 
 
-def _answers(read: Callable[[], str]) -> bool:
+def _is_ready(read: Callable[[], str]) -> bool:
     try:
         return bool(read())
     except OSError:
         return False
 
 
-def requests_of(plane: ControlPlane) -> float:
-    """Count the requests that the API server has answered, watches aside."""
+def api_requests(plane: ControlPlane) -> float:
+    """Return the number of requests that the API server has served, without watches."""
     text = plane.kubectl("get", "--raw", "/metrics")
     return sum(value for labels, value in figures(text, "apiserver_request_total") if 'verb="WATCH"' not in labels)
 
 
 def idle_share(plane: ControlPlane) -> float:
-    """Measure how much of a processor the API server uses when nobody asks it anything."""
+    """Measure the CPU cores that the API server uses without load."""
     time.sleep(5)
     before = cpu(plane.apiserver.pid)
     time.sleep(10)
     return (cpu(plane.apiserver.pid) - before) / 10
 
 
-def verdict(rows: list[Row]) -> str:
-    """Say what ours costs in parts of what the built-in does, each in the same phase."""
+def summary(rows: list[Row]) -> str:
+    """Return the CPU time of Steadyscale as a fraction of the built-in controller's, per phase."""
     cost = {(row.system, row.phase): row.controller_ms + row.server_ms for row in rows}
     theirs = rows[-3].system
     parts = (f"{phase}: {cost['steadyscale', phase] / cost[theirs, phase]:.2f}" for phase in ("steady", "5 %"))
-    return f"processor time for each look, controller and API server, in parts of the {theirs}: {', '.join(parts)}"
+    return f"CPU time per reconcile, controller plus API server, as a fraction of the {theirs}: {', '.join(parts)}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a fleet is measured on: custom targets, a hundred metrics, and an autoscaler of either kind for each target."""
+"""The cluster objects of the fleet benchmark: custom targets, 100 metrics, and an autoscaler for each target."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ _WIDGETS = "/apis/example.com/v1/namespaces/bench/widgets"
 
 
 def prepare(plane: ControlPlane, count: int, port: int) -> None:
-    """Install what is shipped, and make the targets."""
+    """Apply the shipped manifests and create the targets."""
     apply_manifests(plane, port)
     allow_widgets(plane)
     plane.kubectl("wait", "--for=condition=Established", "crd/podautoscalers.steadyscale.dev")
@@ -32,15 +32,15 @@ def prepare(plane: ControlPlane, count: int, port: int) -> None:
     plane.controller_manager.stop()
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"size": 8}}
     targets = [{**widget, "metadata": {"name": f"w{index}"}} for index in range(count)]
-    _ask(plane, lambda kube: (kube.create(_WIDGETS, target) for target in targets))
+    _send(plane, lambda kube: (kube.create(_WIDGETS, target) for target in targets))
     sizes = {f"{_WIDGETS}/w{index}/status": {"size": 8, "selector": f"app=w{index}"} for index in range(count)}
-    _ask(plane, lambda kube: (kube.patch(path, {"status": size}) for path, size in sizes.items()))
+    _send(plane, lambda kube: (kube.patch(path, {"status": size}) for path, size in sizes.items()))
 
 
 def create_autoscalers(plane: ControlPlane, count: int, kind: tuple[str, str, str]) -> None:
-    """Make an autoscaler for each target; the spec is the same, whichever kind it is of."""
-    things = [_autoscaler(index, kind) for index in range(count)]
-    _ask(plane, lambda kube: (kube.create(kind[2], thing) for thing in things))
+    """Create an autoscaler of the given kind for each target, all with the same spec."""
+    autoscalers = [_autoscaler(index, kind) for index in range(count)]
+    _send(plane, lambda kube: (kube.create(kind[2], autoscaler) for autoscaler in autoscalers))
 
 
 def _autoscaler(index: int, kind: tuple[str, str, str]) -> Json:
@@ -55,42 +55,42 @@ def _autoscaler(index: int, kind: tuple[str, str, str]) -> Json:
     return {"apiVersion": kind[0], "kind": kind[1], "metadata": {"name": f"a{index}"}, "spec": spec}
 
 
-def _ask(plane: ControlPlane, questions: Callable[[KubeClient], Iterable[Awaitable[object]]]) -> None:
-    """Ask many questions quickly, forty at a time."""
+def _send(plane: ControlPlane, requests: Callable[[KubeClient], Iterable[Awaitable[object]]]) -> None:
+    """Send many requests, 40 at a time."""
 
-    async def ask() -> None:
+    async def send_all() -> None:
         limit = asyncio.Semaphore(40)
 
-        async def one(question: Awaitable[object]) -> None:
+        async def send(request: Awaitable[object]) -> None:
             async with limit:
-                await question
+                await request
 
         async with KubeClient.open(await connect(plane.kubeconfig("admin"))) as kube:
-            await asyncio.gather(*map(one, questions(kube)))
+            await asyncio.gather(*map(send, requests(kube)))
 
-    asyncio.run(ask())
+    asyncio.run(send_all())
 
 
-class Published:
-    """The hundred metrics, as our adapter has them from its configuration."""
+class StaticMetrics:
+    """The 100 metrics, as static rules in the configuration file of the adapter."""
 
     def __init__(self, config: Path) -> None:
         self._config = config
-        self._numbers = {f"m{index}": 40 for index in range(METRICS)}
-        self._turn = 0
+        self._values = {f"m{index}": 40 for index in range(METRICS)}
+        self._next = 0
 
     def publish(self) -> None:
-        """Write them into the configuration."""
+        """Write the values into the configuration file."""
         content = json.loads(self._config.read_text())
-        content["rules"] = [{"name": name, "static": [{"value": value}]} for name, value in self._numbers.items()]
+        content["rules"] = [{"name": name, "static": [{"value": value}]} for name, value in self._values.items()]
         fresh = self._config.with_suffix(".new")
         fresh.write_text(json.dumps(content))
         fresh.replace(self._config)
 
     def change(self) -> None:
-        """Let the next few be more, or less again."""
+        """Toggle the values of the next 5 % of the metrics."""
         for _ in range(METRICS // 20):
-            name = f"m{self._turn % METRICS}"
-            self._turn += 1
-            self._numbers[name] = 80 if self._numbers[name] == 40 else 40
+            name = f"m{self._next % METRICS}"
+            self._next += 1
+            self._values[name] = 80 if self._values[name] == 40 else 40
         self.publish()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.types.steps import Hold, Limit
+from autoscaler.types.steps import NotAppliedReason, ScalingLimit
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "autoscaler" / "algorithm").glob("*.py"))
@@ -46,7 +46,7 @@ def reasons_in(source):
                 yield named[argument.id]
 
 
-REASONS = sorted({reason for source in SOURCES for reason in reasons_in(source)} | {*Limit, *Hold})
+REASONS = sorted({reason for source in SOURCES for reason in reasons_in(source)} | {*ScalingLimit, *NotAppliedReason})
 
 
 @pytest.fixture(scope="module")
