@@ -1,48 +1,47 @@
-"""Every way to be refused or to fail. Each error knows its HTTP code, its reason and a message that stays the same.
+"""The errors of the adapter, each with its HTTP status code, its reason and a constant message.
 
 ::
 
     AdapterError
-    ├── ConfigInvalid                         the file or a flag is wrong; never served, it stops the start
+    ├── ConfigInvalid                         a configuration file or object is invalid (``adapter.decoding.problem``)
     ├── RequestRejected
-    │   ├── BadRequest                   400  a selector, limit or timeout that does not parse
-    │   ├── Unauthenticated              401  credentials were shown and are no good
-    │   ├── Forbidden                    403  known, and not allowed
-    │   ├── PathNotFound                 404  no such URL here
-    │   ├── MetricNotFound               404  no rule of that name in this namespace
-    │   ├── AutoscalerNotFound           404  nothing was decided here for an autoscaler of that name
-    │   ├── MethodNotAllowed             405  reading is all there is
-    │   ├── NotAcceptable                406  no media type in common
-    │   └── TooManyRequests              429  as many requests are being answered as may be
-    ├── ReviewUnavailable                500  who it is or whether they may could not be found out: the answer is no
-    ├── DeadlineExceeded                 504  the answer was not ready in the time given
-    └── MetricUnavailable                     the metric exists and has no number now; ``failure`` says why
-        ├── NoSeries                     503
-        ├── NotANumber                   503
-        ├── OutOfRange                   503
-        ├── TooOld                       503
+    │   ├── BadRequest                   400  a selector, limit or timeout cannot be parsed
+    │   ├── Unauthenticated              401  the credentials are invalid
+    │   ├── Forbidden                    403  the caller is not authorized
+    │   ├── PathNotFound                 404  unknown URL
+    │   ├── MetricNotFound               404  no rule defines the metric in this namespace
+    │   ├── AutoscalerNotFound           404  this process has no decision for the autoscaler
+    │   ├── MethodNotAllowed             405  the API is read-only
+    │   ├── NotAcceptable                406  no common media type
+    │   └── TooManyRequests              429  the limit of concurrent requests is reached
+    ├── ReviewUnavailable                500  the API server could not be asked for a review
+    ├── DeadlineExceeded                 504  the response was not ready in time
+    └── MetricUnavailable                     the metric exists and has no value now; ``failure`` is the reason
+        ├── NoSeries                     503  no series matches
+        ├── NotANumber                   503  NaN or infinite
+        ├── OutOfRange                   503  negative or too large
+        ├── TooOld                       503  older than the rule allows
         └── BackendError
-            ├── BackendRejected           503
-            │   └── BackendBusy          503
-            ├── BackendUnreachable       503
-            ├── BackendUnauthorized      503
-            ├── BadQuery                 503
-            ├── BackendMetricUnknown           404
-            ├── Ambiguous                503
-            └── BackendTimeout          504
+            ├── BackendRejected          503  the backend rejected the query
+            │   └── BackendBusy          503  the backend's rate limit is exceeded
+            ├── BackendUnreachable       503  no connection or no response
+            ├── BackendUnauthorized      503  the backend did not accept the credentials
+            ├── BadQuery                 503  the query is invalid
+            ├── BackendMetricUnknown     404  the backend has no such metric
+            ├── Ambiguous                503  several values where the rule needs one
+            └── BackendTimeout           504  no response before the deadline
 
-An HPA copies the message word for word into its condition and its event, and events are counted by their text. So a
-message names the metric, the hop and the class of failure, and never a time, an identifier or a number that changes.
+An HPA copies the message into its condition and its event, and Kubernetes aggregates events by their text. So a message
+names the metric, the backend and the failure class, and contains no time, identifier or other value that varies.
 """
 
-from collections.abc import Iterable
 from typing import ClassVar, Self
 
 from autoscaler.types.observation import FailureClass
 
 
 class AdapterError(Exception):
-    """The root of the tree."""
+    """The base of all errors."""
 
     code: ClassVar[int] = 500
     reason: ClassVar[str] = "InternalError"
@@ -52,50 +51,42 @@ class AdapterError(Exception):
         super().__init__(message)
         self.message = message
         self.group = group
-        """API group of what was asked for, for ``details.group``."""
+        """API group of the request, for ``details.group``."""
         self.resource = resource
-        """Resource that was asked for, here the metric, for ``details.kind``."""
-
-
-class ConfigInvalid(AdapterError):
-    """The configuration has problems, each with its path."""
-
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
+        """Resource of the request, which is the metric, for ``details.kind``."""
 
 
 class RequestRejected(AdapterError):
-    """The caller's doing, not ours."""
+    """The request itself is the reason."""
 
 
 class BadRequest(RequestRejected):
-    """A parameter does not parse."""
+    """A parameter cannot be parsed."""
 
     code = 400
     reason = "BadRequest"
 
 
 class Unauthenticated(RequestRejected):
-    """Credentials were shown and are no good. The answer says no more than that; ``why`` is for the log."""
+    """The credentials are invalid. The response does not say why; ``cause`` is for the log."""
 
     code = 401
     reason = "Unauthorized"
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, cause: str) -> None:
         super().__init__("Unauthorized")
-        self.why = why
+        self.cause = cause
 
 
 class Forbidden(RequestRejected):
-    """The caller may not."""
+    """The caller is not authorized."""
 
     code = 403
     reason = "Forbidden"
 
 
 class PathNotFound(RequestRejected):
-    """There is nothing at this URL."""
+    """The URL is unknown."""
 
     code = 404
     reason = "NotFound"
@@ -105,7 +96,7 @@ class PathNotFound(RequestRejected):
 
 
 class MetricNotFound(RequestRejected):
-    """No rule defines this metric in this namespace."""
+    """No rule defines the metric in this namespace."""
 
     code = 404
     reason = "NotFound"
@@ -113,49 +104,49 @@ class MetricNotFound(RequestRejected):
 
 
 class AutoscalerNotFound(RequestRejected):
-    """Nothing was decided here for an autoscaler of that name."""
+    """This process has no decision for an autoscaler of that name."""
 
     code = 404
     reason = "NotFound"
 
 
 class MethodNotAllowed(RequestRejected):
-    """Metrics are read, never written or watched."""
+    """Metrics can only be read, not written or watched."""
 
     code = 405
     reason = "MethodNotAllowed"
 
 
 class NotAcceptable(RequestRejected):
-    """The caller accepts nothing that we can send."""
+    """The caller accepts none of the supported media types."""
 
     code = 406
     reason = "NotAcceptable"
 
 
 class TooManyRequests(RequestRejected):
-    """As many requests are in flight as may be."""
+    """The limit of concurrent requests is reached."""
 
     code = 429
     reason = "TooManyRequests"
 
     def __init__(self) -> None:
-        super().__init__("too many requests are being answered, please try again later")
+        super().__init__("too many requests, please try again later")
 
 
 class ReviewUnavailable(AdapterError):
-    """Who is calling, or whether they may, could not be found out. Then the answer is no."""
+    """A TokenReview or SubjectAccessReview failed, so the request is denied."""
 
 
 class DeadlineExceeded(AdapterError):
-    """The answer was not ready in the time given."""
+    """The response was not ready in time."""
 
     code = 504
     reason = "Timeout"
 
 
 class MetricUnavailable(AdapterError):
-    """The metric is known and has no number now; the caller is told why."""
+    """The metric exists and has no value now."""
 
     code = 503
     reason = "ServiceUnavailable"
@@ -164,81 +155,81 @@ class MetricUnavailable(AdapterError):
     def __init__(self, message: str = "", *, detail: str = "") -> None:
         super().__init__(message)
         self.detail = detail
-        """What the metric system said, word for word, for the log and for debugging; it may change each time."""
+        """The metric system's own text, for the log and for debugging; it may vary."""
 
-    def of(self, metric: str, hop: str) -> Self:
-        """Make the error that callers see: who raised this one knew the cause, and neither the metric nor the hop."""
-        told = ": ".join(part for part in (f"metric {metric!r}", hop, self.failure.value, self.message) if part)
-        return type(self)(told, detail=self.detail)
+    def with_context(self, metric: str, backend: str) -> Self:
+        """Return the error for callers, with the names of the metric and of the backend in its message."""
+        parts = (f"metric {metric!r}", backend, self.failure.value, self.message)
+        return type(self)(": ".join(part for part in parts if part), detail=self.detail)
 
 
 class NoSeries(MetricUnavailable):
-    """Nothing matches. An error and not an empty list or a zero, because a zero scales down."""
+    """No series matches. This is an error and not an empty list or zero, because zero scales down."""
 
     failure = FailureClass.NO_SERIES
 
 
 class NotANumber(MetricUnavailable):
-    """NaN or infinity."""
+    """The value is NaN or infinite."""
 
     failure = FailureClass.NOT_A_NUMBER
 
 
 class OutOfRange(MetricUnavailable):
-    """Negative, or so large that an HPA's arithmetic overflows; it would scale to the maximum or to nothing."""
+    """The value is negative or so large that an HPA's arithmetic overflows, which would scale to a limit."""
 
     failure = FailureClass.OUT_OF_RANGE
 
 
 class TooOld(MetricUnavailable):
-    """Older than the rule allows. An HPA never looks at the time, so we must."""
+    """The value is older than the rule allows. An HPA itself ignores timestamps."""
 
     failure = FailureClass.TOO_OLD
 
 
 class BackendError(MetricUnavailable):
-    """The metric system failed us."""
+    """The query to the backend failed."""
 
     affects_all_queries: ClassVar[bool] = False
-    """Whether whoever asks anything else would hear the same: nobody answers, or nobody is to ask."""
+    """Whether other queries to the same backend would fail, too."""
 
     was_sent: bool = True
-    """Whether it is news; else nobody was asked this time, and this is what came of asking before."""
+    """Whether a request was sent; False if the error repeats the result of an earlier one."""
 
 
 class BackendRejected(BackendError):
-    """It answered, with a refusal."""
+    """The backend responded with an error, or with something unexpected."""
 
     failure = FailureClass.REFUSED
 
 
 class BackendBusy(BackendRejected):
-    """It answered that it is asked too often, or by too many."""
+    """The backend's limit of requests is exceeded."""
 
     affects_all_queries = True
 
 
 class BackendUnreachable(BackendError):
-    """It did not answer."""
+    """There is no connection or no response."""
 
     failure = FailureClass.UNREACHABLE
     affects_all_queries = True
 
 
 class BackendUnauthorized(BackendError):
-    """It does not believe or does not admit us."""
+    """The backend did not accept the credentials, or they lack a permission."""
 
     failure = FailureClass.UNAUTHORIZED
 
 
 class BadQuery(BackendError):
-    """It does not understand the rule's query."""
+    """The rule's query is invalid."""
 
     failure = FailureClass.BAD_QUERY
 
 
 class BackendMetricUnknown(BackendError):
-    """It answered that it knows no such metric."""
+    """The backend has no such metric."""
 
     code = 404
     reason = "NotFound"
@@ -246,13 +237,13 @@ class BackendMetricUnknown(BackendError):
 
 
 class Ambiguous(BackendError):
-    """It has more than one answer where the rule asks for one."""
+    """The backend has several values where the rule needs one."""
 
     failure = FailureClass.AMBIGUOUS
 
 
 class BackendTimeout(BackendError):
-    """It was too slow."""
+    """There was no response before the deadline."""
 
     code = 504
     reason = "Timeout"

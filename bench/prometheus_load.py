@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from adapter.app import clock, settle
+from adapter.process import clock, tune_garbage_collector
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.settings import CircuitBreakerSettings
 from adapter.errors import AdapterError
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import RuleReader, Sources
+from adapter.metrics.reader import MetricReader, Sources
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule
 from adapter.rules.rule_registry import RuleRegistry
@@ -59,11 +59,11 @@ class Rig:
         self.backend = _opened(server, sample_times=True)
         self.plain = _opened(server, sample_times=False)
         rule = Rule("many", backend="prometheus", query="many", interval=timedelta(seconds=period))
-        self.reader = RuleReader(RuleRegistry([rule]), Sources.of(Fetcher({"prometheus": self.backend}, clock)), clock)
+        self.reader = MetricReader(RuleRegistry([rule]), Sources(Fetcher({"prometheus": self.backend}, clock)), clock)
 
     async def from_snapshot(self, number: int, selector: Selector) -> None:
         """Read as we do."""
-        await self.reader.read(f"n{number % _NAMESPACES}", "many", selector)
+        await self.reader.read_samples(f"n{number % _NAMESPACES}", "many", selector)
 
     async def by_query(self, number: int, _: Selector) -> None:
         """Read as an adapter without snapshots does."""
@@ -116,16 +116,16 @@ def _opened(server: Server, *, sample_times: bool) -> PrometheusBackend:
     settings = Prometheus(
         url=server.url,
         parameters={"time": str(NOW)},
-        connections=8,
+        max_connections=8,
         sample_times=sample_times,
-        breaker=CircuitBreakerSettings(failures=1_000_000),
+        circuit_breaker=CircuitBreakerSettings(failure_threshold=1_000_000),
     )
     return PrometheusBackend("prometheus", settings, clock)
 
 
 async def run(period: float) -> int:
     """Measure everything and print it; return the exit code."""
-    settle()
+    tune_garbage_collector()
     with tempfile.TemporaryDirectory() as folder, prometheus(Path(folder) / "data", samples=SAMPLES) as server:
         rig = Rig(server, period)
         print(f"{MANY} series, one rule, {period:g} s of polling, each reader once")

@@ -13,7 +13,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import RuleReader, Sources
+from adapter.metrics.reader import MetricReader, Sources
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule
 from adapter.rules.rule_registry import RuleRegistry
@@ -61,9 +61,9 @@ async def main() -> None:
     """Read, and print what it cost."""
     backend = Backend()
     rule = Rule("queue", backend="b", query="queue_depth")
-    reader = RuleReader(RuleRegistry([rule]), Sources.of(Fetcher({"b": backend}, lambda: NOW)), lambda: NOW)
+    reader = MetricReader(RuleRegistry([rule]), Sources(Fetcher({"b": backend}, lambda: NOW)), lambda: NOW)
     readers = [(f"n{number % NAMESPACES}", parse(f"queue=q{number}")) for number in range(SERIES)]
-    await reader.read(*_first(readers))
+    await reader.read_samples(*_first(readers))
     for title in ("first round", "second round"):
         _print(title, [await _timed(reader, namespace, selector) for namespace, selector in readers])
     _print("looking at all", [_looking(backend.rows, namespace, selector) for namespace, selector in readers[:200]])
@@ -77,9 +77,9 @@ def _first(readers: list[tuple[str, Selector]]) -> tuple[str, str, Selector]:
     return namespace, "queue", selector
 
 
-async def _timed(reader: RuleReader, namespace: str, selector: Selector) -> float:
+async def _timed(reader: MetricReader, namespace: str, selector: Selector) -> float:
     started = time.thread_time()
-    await reader.read(namespace, "queue", selector)
+    await reader.read_samples(namespace, "queue", selector)
     return time.thread_time() - started
 
 

@@ -1,4 +1,4 @@
-"""Fixed numbers from the configuration: for a first look, for rehearsals and for tests."""
+"""The backend of fixed values from the configuration, for trying things out and for tests."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -9,20 +9,20 @@ from adapter.sample import RawSample
 
 
 class StaticBackend:
-    """Answers with the numbers written in the rule, as of now."""
+    """Returns the values in the rule, with current timestamps."""
 
     name = STATIC
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
 
-    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:  # noqa: ARG002 - always in time
-        """Return the rule's own numbers."""
+    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:  # noqa: ARG002 - never blocks
+        """Return the rule's values."""
         now = self._clock()
         return tuple(RawSample(series.value, now - series.age, series.labels) for series in query.static_series)
 
     async def ping(self) -> None:
-        """Return; there is nobody to ask."""
+        """Return: there is no server."""
 
     async def aclose(self) -> None:
-        """Return; there is nothing to let go of."""
+        """Return: there are no connections."""

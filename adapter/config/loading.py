@@ -1,106 +1,154 @@
-"""The configuration file while the process lives: read at the start, and again whenever it changes.
+"""Loading of the configuration file at the start, and reloading whenever the file changes.
 
-At the start a rule that makes no sense is left out and told, because the others must be served after a restart, too.
-Later a file with any problem at all is refused as a whole, and the one before stays in force.
+At the start, rules with problems are left out and reported, because the other metrics must be available after a
+restart. On reload, a file with any problem is rejected as a whole, and the previous configuration stays in force.
 """
 
 import asyncio
 import logging
-import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import TypeAlias
 
-from adapter.config import model
+import msgspec
+import yaml
+
 from adapter.config.model import Config
-from adapter.errors import ConfigInvalid
+from adapter.config.validation import problems
+from adapter.decoding import documents
+from adapter.decoding.problem import ConfigInvalid, Problem
 
 _log = logging.getLogger(__name__)
-_OF_A_RULE: Final = re.compile(r"rules\[(\d+)\]")
 
-Flags = Mapping[str, Mapping[str, object]]
+Flags: TypeAlias = Mapping[str, Mapping[str, object]]
+"""Values of command line flags by section and key; None for a flag that was not given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A configuration, and the rules that are not in it because they make no sense, by name, with their problems."""
+    """A configuration, and the problems of the rules that were left out of it, by name."""
 
     config: Config
-    broken: Mapping[str, tuple[str, ...]]
+    invalid_rules: Mapping[str, tuple[Problem, ...]]
 
 
 @dataclass(slots=True)
 class ConfigFile:
-    """Where the configuration is, and the flags that lie over it."""
+    """The path of the configuration file, and the command line flags that override its settings."""
 
     path: Path
     flags: Flags
-    every: timedelta = timedelta(seconds=2)
-    """How often to look for changes. A mounted ConfigMap changes by turning a link over, which a watch would miss."""
+    poll_interval: timedelta = timedelta(seconds=2)
+    """How often the file is checked for changes. Polling, because an inotify watch on the file misses the update of a
+    mounted ConfigMap, which replaces a symbolic link."""
 
-    _known: bytes | None = None
+    _content: bytes | None = None
 
     def start(self) -> Loaded:
-        """Read it for the first time; only a file that is wrong outside its rules is refused."""
-        self._known = self._content()
-        return without_bad_rules(model.read(self.path, self.flags))
+        """Load the file for the first time; raise ``ConfigInvalid`` only for problems outside its rules."""
+        self._content = self._read_bytes()
+        return decode_without_invalid_rules(read(self.path, self.flags))
 
-    async def follow(self, use: Callable[[Config], Awaitable[None]], refuse: Callable[[tuple[str, ...]], None]) -> None:
-        """Read it again whenever it changes, for ever: ``use`` what makes sense, ``refuse`` what does not."""
-        before = self._known
+    async def follow(
+        self, apply: Callable[[Config], Awaitable[None]], reject: Callable[[tuple[Problem, ...]], None]
+    ) -> None:
+        """Reload the file whenever it changes, until cancelled: ``apply`` a valid file, ``reject`` any other."""
+        previous = self._content
         while True:
-            await asyncio.sleep(self.every.total_seconds())
-            content = await asyncio.to_thread(self._content)
-            # Whoever is still writing must be let finish: half a file may make sense, and mean something else.
-            is_finished, before = content == before, content
-            if content != self._known and is_finished:
-                self._known = content
-                await self._look(use, refuse)
+            await asyncio.sleep(self.poll_interval.total_seconds())
+            content = await asyncio.to_thread(self._read_bytes)
+            # A file that is still being written can be valid YAML with another meaning: wait until it stops changing.
+            is_stable, previous = content == previous, content
+            if content != self._content and is_stable:
+                self._content = content
+                await self._reload(apply, reject)
 
-    async def _look(self, use: Callable[[Config], Awaitable[None]], refuse: Callable[[tuple[str, ...]], None]) -> None:
+    async def _reload(
+        self, apply: Callable[[Config], Awaitable[None]], reject: Callable[[tuple[Problem, ...]], None]
+    ) -> None:
         try:
-            changed = await asyncio.to_thread(model.load, self.path, self.flags)
+            config = await asyncio.to_thread(load, self.path, self.flags)
         except ConfigInvalid as error:
-            _log.error("configuration not reloaded; the old one stays", extra={"problems": error.problems})
-            refuse(error.problems)
+            _log.error("configuration reload failed, keeping the previous one", extra={"problems": error.messages})
+            reject(error.problems)
         else:
-            _log.info("configuration reloaded", extra={"rules": len(changed.rules)})
-            await use(changed)
+            _log.info("configuration reloaded", extra={"rules": len(config.rules)})
+            await apply(config)
 
-    def _content(self) -> bytes | None:
+    def _read_bytes(self) -> bytes | None:
         try:
             return self.path.read_bytes()
         except OSError:
             return None
 
 
-def without_bad_rules(document: object) -> Loaded:
-    """Make a configuration of a document, leaving out rules with problems; raise ``ConfigInvalid`` for any other."""
-    broken: dict[str, tuple[str, ...]] = {}
-    rules = document.get("rules") if isinstance(document, dict) else None
-    left = list(range(len(rules))) if isinstance(rules, list) else []
-    while True:
-        try:
-            return Loaded(model.decode(document), broken)
-        except ConfigInvalid as error:
-            outside = [problem for problem in error.problems if not _OF_A_RULE.match(problem)]
-            if outside or not isinstance(document, dict) or not isinstance(rules, list):
-                raise ConfigInvalid(outside or error.problems) from None
-            told = [_OF_A_RULE.sub(lambda rule: f"rules[{left[int(rule[1])]}]", each) for each in error.problems]
-        for number in sorted({_number(problem) for problem in told}):
-            broken[_name(rules[number], number)] = tuple(each for each in told if _number(each) == number)
-            left.remove(number)
-        document = {**document, "rules": [rules[number] for number in left]}
+def load(path: Path, flags: Flags) -> Config:
+    """Load a configuration file, overridden by flags; raise ``ConfigInvalid`` with all its problems."""
+    return decode(read(path, flags))
 
 
-def _number(problem: str) -> int:
-    """Say which rule a problem is of."""
-    found = _OF_A_RULE.match(problem)
-    return int(found[1]) if found else -1
+def read(path: Path, flags: Flags) -> object:
+    """Return the document of a configuration file, overridden by flags; raise ``ConfigInvalid`` if it is not YAML."""
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigInvalid([Problem(str(path), str(error.strerror))]) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigInvalid([Problem(str(path), f"not YAML: {' '.join(str(error).split())}")]) from error
+    document = {} if document is None else document
+    if not isinstance(document, dict):
+        return document
+    given = {section: {key: flag for key, flag in keys.items() if flag is not None} for section, keys in flags.items()}
+    return {
+        **document,
+        **{section: {**(document.get(section) or {}), **keys} for section, keys in given.items() if keys},
+    }
 
 
-def _name(rule: object, number: int) -> str:
+def decode(document: object) -> Config:
+    """Return the configuration of a document; raise ``ConfigInvalid`` with all its problems."""
+    config = documents.decode(document, Config)
+    if found := list(problems(config)):
+        raise ConfigInvalid(found)
+    return config
+
+
+def decode_without_invalid_rules(document: object) -> Loaded:
+    """Return the configuration of a document without its invalid rules; raise ``ConfigInvalid`` for other problems."""
+    invalid: dict[int, list[Problem]] = {}
+    try:
+        config = documents.decode(document, Config)
+    except ConfigInvalid as error:
+        invalid = _by_rule(error.problems)
+        if not isinstance(document, dict):
+            raise
+        valid = [rule for index, rule in enumerate(document["rules"]) if index not in invalid]
+        config = documents.decode({**document, "rules": valid}, Config)
+    indexes = [index for index in range(len(config.rules) + len(invalid)) if index not in invalid]
+    invalid |= _by_rule(problems(config, indexes))
+    rules = tuple(rule for index, rule in zip(indexes, config.rules, strict=True) if index not in invalid)
+    by_name: dict[str, tuple[Problem, ...]] = {}
+    for index, found in sorted(invalid.items()):
+        name = _rule_name(document, index)
+        by_name[name] = (*by_name.get(name, ()), *found)
+    return Loaded(msgspec.structs.replace(config, rules=rules), by_name)
+
+
+def _by_rule(found: Iterable[Problem]) -> dict[int, list[Problem]]:
+    """Group problems by the index of the rule; raise ``ConfigInvalid`` if some are not problems of a rule."""
+    by_rule: dict[int, list[Problem]] = {}
+    elsewhere: list[Problem] = []
+    for problem in found:
+        index = problem.index_of("rules")
+        (elsewhere if index is None else by_rule.setdefault(index, [])).append(problem)
+    if elsewhere:
+        raise ConfigInvalid(elsewhere)
+    return by_rule
+
+
+def _rule_name(document: object, index: int) -> str:
+    rule = document["rules"][index] if isinstance(document, dict) else None
     name = rule.get("name") if isinstance(rule, dict) else None
-    return name if isinstance(name, str) and name else f"rules[{number}]"
+    return name if isinstance(name, str) and name else f"rules[{index}]"

@@ -1,19 +1,20 @@
-"""An ``ExternalMetric`` object as the rule it stands for: confined to its namespace, whatever it says."""
+"""Conversion of an ``ExternalMetric`` object into a rule that is restricted to the object's namespace."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
 
-from adapter.backends.configuration import BackendEntry, question_problems
+from adapter.backends.configuration import BackendEntry, query_problems
 from adapter.backends.settings import PROMQL
 from adapter.decoding import documents
-from adapter.errors import ConfigInvalid
+from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.problems import rule_problems
 from adapter.rules.promql.lexer import PromqlError
 from adapter.rules.rule import Aggregation, Namespacing, OnEmpty, OnOld, OnUnusable, Rule, Series
-from adapter.rules.tenancy import confined
+from adapter.rules.tenancy import restrict_to_namespace
 from autoscaler.types.record import Record
 
 GROUP_VERSION: Final = "steadyscale.dev/v1beta1"
@@ -22,10 +23,10 @@ PLURAL: Final = "externalmetrics"
 
 
 class Spec(Record, frozen=True):
-    """What the user writes: a rule, without what only a cluster's operator may decide."""
+    """The spec of an ``ExternalMetric``: a rule without the settings that are reserved for the cluster's operator."""
 
     metric: str = ""
-    """The name an HPA asks for; left out: the object's own name."""
+    """The metric's name; empty: the name of the object."""
 
     aliases: tuple[str, ...] = ()
     backend: str = ""
@@ -43,50 +44,41 @@ class Spec(Record, frozen=True):
     on_too_old: OnOld = OnOld.ERROR
 
 
-def rule_of(document: Mapping[str, Any], backends: Mapping[str, BackendEntry] | None) -> Rule:
-    """Make the rule of an object; raise ``ConfigInvalid`` with its problems, each with its path.
+def rule_from_object(document: Mapping[str, Any], backends: Mapping[str, BackendEntry] | None) -> Rule:
+    """Convert an object to a rule; raise ``ConfigInvalid`` with all problems.
 
-    ``backends`` are those that there are; None where that is not known, as for who checks a manifest by itself.
+    ``backends`` are the configured backends; None if they are not known, as when a manifest is checked by itself.
     """
     metadata = document.get("metadata") or {}
-    try:
-        spec = documents.decode(document.get("spec") or {}, Spec)
-    except ConfigInvalid as error:
-        raise ConfigInvalid(f"spec.{problem}" for problem in error.problems) from None
+    spec = documents.decode(document.get("spec") or {}, Spec, "spec")
     namespace = str(metadata.get("namespace") or "default")
-    plain = _plain(spec, namespace, str(metadata.get("name") or ""))
-    entry = (backends or {}).get(plain.backend)
-    wrong = [*rule_problems(plain, "spec", backends), *question_problems(plain, entry, "spec")]
-    if wrong:
-        raise ConfigInvalid(map(_in_their_words, wrong))
-    return plain if plain.is_static else _confined(plain, namespace, entry)
-
-
-def _plain(spec: Spec, namespace: str, name: str) -> Rule:
     fields = {field: getattr(spec, field) for field in spec.__struct_fields__ if field != "metric"}
-    return Rule(name=spec.metric or name, namespaces=(namespace,), namespace=Namespacing(), **fields)
+    name = spec.metric or str(metadata.get("name") or "")
+    rule = Rule(name=name, namespaces=(namespace,), namespace=Namespacing(), **fields)
+    entry = (backends or {}).get(rule.backend)
+    if problems := [*rule_problems(rule, "spec", backends), *query_problems(rule, entry, "spec")]:
+        raise ConfigInvalid(
+            replace(problem, path="spec.metric") if problem.path == "spec.name" else problem for problem in problems
+        )
+    return rule if rule.is_static else _restricted(rule, namespace, entry)
 
 
-def _confined(rule: Rule, namespace: str, entry: BackendEntry | None) -> Rule:
-    if entry is None:
-        label, can_be_in_the_query = "namespace", bool(rule.query)
-    else:
-        allowed = entry.external_metrics
-        if allowed is None or (allowed.namespaces and namespace not in allowed.namespaces):
-            raise ConfigInvalid([f"spec.backend: {rule.backend!r} is not open to ExternalMetrics of this namespace"])
-        # Of a query that is not PromQL the answer is confined: series of other namespaces are left out by their label.
-        label, can_be_in_the_query = allowed.namespace_label, entry.settings.language == PROMQL and bool(rule.query)
-        if entry.settings.rules_write_labels:
-            return rule  # the operator gave these namespaces all of it
-    if not can_be_in_the_query:
+def _restricted(rule: Rule, namespace: str, entry: BackendEntry | None) -> Rule:
+    """Return the rule restricted to series of the namespace; raise ``ConfigInvalid`` if it may not use the backend."""
+    label, is_promql = "namespace", bool(rule.query)
+    if entry is not None:
+        access = entry.external_metrics
+        if access is None or (access.namespaces and namespace not in access.namespaces):
+            message = f"backend {rule.backend!r} is not available to ExternalMetrics in namespace {namespace!r}"
+            hint = "externalMetrics of the backend lists the namespaces"
+            raise ConfigInvalid([Problem("spec.backend", message, hint=hint)])
+        if entry.settings.labels_controlled_by_rules:
+            return rule  # labels are not trustworthy here; the operator allowed these namespaces to read all series
+        label, is_promql = access.namespace_label, entry.settings.query_language == PROMQL and bool(rule.query)
+    if not is_promql:  # the query cannot be restricted; series of other namespaces are dropped from its result
         return msgspec.structs.replace(rule, namespace=Namespacing(label=label))
     try:
-        query = confined(rule.query, label, namespace)
+        query = restrict_to_namespace(rule.query, label, namespace)
     except PromqlError as error:
-        raise ConfigInvalid([f"spec.query: {error}"]) from None
+        raise ConfigInvalid([Problem("spec.query", str(error))]) from None
     return msgspec.structs.replace(rule, query=query)
-
-
-def _in_their_words(problem: str) -> str:
-    """Say the path as it is in the object, where the name has another key."""
-    return problem.replace("spec.name:", "spec.metric:", 1)

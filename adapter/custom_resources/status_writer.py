@@ -1,4 +1,4 @@
-"""What an ``ExternalMetric`` says about itself: whether it can be read, the last value, and what the backend said."""
+"""Writes the status of ``ExternalMetric`` objects: the Ready condition, the last value and the last error."""
 
 import asyncio
 import logging
@@ -7,117 +7,112 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from adapter.custom_resources.external_metric import GROUP_VERSION, PLURAL
-from adapter.custom_resources.watcher import Defined, ExternalMetricObjects
-from adapter.metrics.fetcher import Failed
-from adapter.metrics.reader import Look, RuleReader
+from adapter.custom_resources.watcher import ExternalMetricObject, ExternalMetricWatcher
+from adapter.metrics.fetcher import FetchFailure
+from adapter.metrics.reader import MetricReader, ReadTrace
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound
+from autoscaler.types.status import condition_of
 from autoscaler.values.selector import Selector
-from autoscaler.wire.encode import print_time
+from autoscaler.values.timestamps import format_rfc3339
 
 _log = logging.getLogger(__name__)
 _EVERYTHING: Final = Selector()
-_LONGEST: Final = 1024
+_MAX_MESSAGE_LENGTH: Final = 1024
+_CHANGE_EVERY_TIME: Final = frozenset({"lastReadTime", "lastErrorTime", "latencyMilliseconds"})
 
 
-class StatusKeeper:
-    """Writes statuses: at once when an object begins to work or ceases to, otherwise now and then."""
+class StatusWriter:
+    """Writes a changed Ready condition at the next check, and other changes once per ``value_interval``."""
 
     def __init__(
         self,
         client: KubeClient,
-        objects: ExternalMetricObjects,
-        reader: RuleReader,
+        objects: ExternalMetricWatcher,
+        reader: MetricReader,
         clock: Callable[[], datetime],
-        every: timedelta = timedelta(seconds=5),
-        values_every: timedelta = timedelta(minutes=1),
+        check_interval: timedelta = timedelta(seconds=5),
+        value_interval: timedelta = timedelta(minutes=1),
     ) -> None:
         self._client = client
         self._objects = objects
         self._reader = reader
         self._clock = clock
-        self._every = every
-        self._values_every = values_every
+        self._check_interval = check_interval
+        self._value_interval = value_interval
 
-    async def run(self, may_write: Callable[[], bool] = lambda: True) -> None:
-        """Look at all objects now and then, for ever; ``may_write`` says whether this replica is who writes."""
+    async def run(self) -> None:
+        """Check all objects periodically, until cancelled."""
         while True:
-            await asyncio.sleep(self._every.total_seconds())
-            if may_write():
-                await self.look()
+            await asyncio.sleep(self._check_interval.total_seconds())
+            await self.write_changes()
 
-    async def look(self) -> None:
-        """Write what is not as it was."""
+    async def write_changes(self) -> None:
+        """Write every status that differs from the one in the cluster."""
         for each in tuple(self._objects.store):
             status = await self._status(each)
-            if self._is_news(each.status, status):
+            if self._is_due(each.status, status):
                 await self._write(each, status)
 
-    async def _status(self, each: Defined) -> Json:
+    async def _status(self, each: ExternalMetricObject) -> Json:
         problems = self._objects.problems.get(each.key)
         if problems:
-            return self._said(each, "False", "Invalid", "; ".join(problems))
+            return self._with_condition(each, "False", "Invalid", "; ".join(map(str, problems)))
         rule = self._objects.rules.get(each.key)
         if rule is None:
-            return each.status  # not looked at yet
-        look = self._reader.glance(each.namespace, rule.name, _EVERYTHING)
-        if look.outcome is None and look.error is None:
+            return each.status  # not validated yet
+        trace = self._reader.peek(each.namespace, rule.name, _EVERYTHING)
+        if trace.result is None and trace.error is None:
             if each.status.get("observedGeneration") == each.generation:
-                return each.status  # nobody reads it now, and looking must not be reading
-            look = await self._reader.look(each.namespace, rule.name, _EVERYTHING)
-        if look.error is None:
-            ready = self._said(each, "True", "Readable", "the metric can be read")
-            return {**ready, "lastValue": _value(look), "lastReadTime": print_time(self._clock()), **_found(look)}
-        reason = "".join(word.capitalize() for word in look.error.failure.value.split()) if look.error.failure else ""
-        failed = self._said(each, "False", reason or "NotReadable", look.error.message)
-        return {**failed, "lastError": look.error.message, "lastErrorTime": print_time(self._clock()), **_found(look)}
+                return each.status  # no caller reads the metric; a read for the status would keep its query refreshed
+            trace = await self._reader.read(each.namespace, rule.name, _EVERYTHING)
+        now = format_rfc3339(self._clock())
+        if trace.error is None:
+            ready = self._with_condition(each, "True", "Readable", "the metric can be read")
+            return {**ready, "lastValue": _value(trace), "lastReadTime": now, **_query_status(trace)}
+        failure, message = trace.error.failure, trace.error.message
+        reason = "".join(word.capitalize() for word in failure.value.split()) if failure else "NotReadable"
+        not_ready = self._with_condition(each, "False", reason, message)
+        return {**not_ready, "lastError": message, "lastErrorTime": now, **_query_status(trace)}
 
-    def _said(self, each: Defined, status: str, reason: str, message: str) -> Json:
-        before: Any = next((one for one in each.status.get("conditions") or () if one.get("type") == "Ready"), {})
+    def _with_condition(self, each: ExternalMetricObject, status: str, reason: str, message: str) -> Json:
+        before: Any = condition_of(each.status, "Ready") or {}
         since = before.get("lastTransitionTime") if before.get("status") == status else None
         condition = {
             "type": "Ready",
             "status": status,
             "reason": reason,
-            "message": message[:_LONGEST],
-            "lastTransitionTime": since or print_time(self._clock()),
+            "message": message[:_MAX_MESSAGE_LENGTH],
+            "lastTransitionTime": since or format_rfc3339(self._clock()),
             "observedGeneration": each.generation,
         }
         return {"observedGeneration": each.generation, "conditions": [condition]}
 
-    def _is_news(self, before: Json, after: Json) -> bool:
+    def _is_due(self, before: Json, after: Json) -> bool:
         if before.get("conditions") != after.get("conditions"):
             return True
         written = max(before.get("lastReadTime") or "", before.get("lastErrorTime") or "")
-        due = print_time(self._clock() - self._values_every)
-        # What was written before and is not said now, such as the last error, stays: that is no news.
-        return written <= due and any(before.get(key) != value for key, value in _without_times(after).items())
+        # The patch keeps fields that the new status does not have, such as lastError: they are not a difference.
+        is_different = any(before.get(key) != after[key] for key in after.keys() - _CHANGE_EVERY_TIME)
+        return is_different and written <= format_rfc3339(self._clock() - self._value_interval)
 
-    async def _write(self, each: Defined, status: Json) -> None:
+    async def _write(self, each: ExternalMetricObject, status: Json) -> None:
         path = f"/apis/{GROUP_VERSION}/namespaces/{each.namespace}/{PLURAL}/{each.name}/status"
         try:
-            self._objects.store.learn(await self._client.patch(path, {"status": status}))
+            self._objects.store.apply_response(await self._client.patch(path, {"status": status}))
         except NotFound:
-            return  # gone meanwhile
+            return  # deleted meanwhile
         except KubeError as error:
-            _log.warning("status not written", extra={"externalmetric": each.key, "error": str(error)})
+            _log.warning("ExternalMetric status not written", extra={"externalmetric": each.key, "error": str(error)})
 
 
-def _value(look: Look) -> str:
-    milli = sum(sample.milli for sample in look.samples)
+def _value(trace: ReadTrace) -> str:
+    milli = sum(sample.milli for sample in trace.samples)
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
 
 
-def _found(look: Look) -> Json:
-    if look.outcome is None:
+def _query_status(trace: ReadTrace) -> Json:
+    if trace.result is None:
         return {}
-    series = 0 if isinstance(look.outcome, Failed) else len(look.outcome.rows)
-    return {"series": series, "latencyMilliseconds": round(look.outcome.took.total_seconds() * 1000)}
-
-
-def _without_times(status: Json) -> Json:
-    return {
-        key: value
-        for key, value in status.items()
-        if key not in {"lastReadTime", "lastErrorTime", "latencyMilliseconds"}
-    }
+    series = 0 if isinstance(trace.result, FetchFailure) else len(trace.result.series)
+    return {"series": series, "latencyMilliseconds": round(trace.result.duration.total_seconds() * 1000)}

@@ -1,4 +1,4 @@
-"""``ExternalMetric`` objects as they come and go: each becomes a rule, or a reason why it is none."""
+"""The rules of ``ExternalMetric`` objects, updated as objects are created, changed and deleted."""
 
 import asyncio
 from collections.abc import Mapping
@@ -6,97 +6,98 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from adapter.backends.configuration import BackendEntry
-from adapter.custom_resources.external_metric import GROUP_VERSION, PLURAL, rule_of
-from adapter.errors import ConfigInvalid
+from adapter.custom_resources.external_metric import GROUP_VERSION, PLURAL, rule_from_object
+from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.rule import Rule
 from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.store import Store, key_of
-from autoscaler.kube.watch import Watched
+from autoscaler.kube.informer import Informer, key_of
+from autoscaler.kube.watch import ListWatch
 
 PATH: Final = f"/apis/{GROUP_VERSION}/{PLURAL}"
 
 
 @dataclass(frozen=True, slots=True)
-class Defined:
-    """One object: what is needed of it, and what it stands for."""
+class ExternalMetricObject:
+    """The parts of an object that are kept in memory."""
 
     key: str
     namespace: str
     name: str
     generation: int
-    created: str
+    creation_timestamp: str
     content: Json
     """``metadata.name``, ``metadata.namespace`` and ``spec``."""
 
     status: Json
-    """As it was written last, by whomever."""
 
 
-class ExternalMetricObjects:
-    """Keeps the book's object rules as the cluster's objects say. Run it beside who reads."""
+class ExternalMetricWatcher:
+    """Updates the object rules of a registry from the objects of the cluster, while ``run`` is running."""
 
-    def __init__(self, client: KubeClient, book: RuleRegistry, backends: Mapping[str, BackendEntry]) -> None:
-        self.store = Store(client, Watched(PATH), _kept)
+    def __init__(self, client: KubeClient, registry: RuleRegistry, backends: Mapping[str, BackendEntry]) -> None:
+        self.store = Informer(client, ListWatch(PATH), _parse)
         self.rules: dict[str, Rule] = {}
-        """Those in force, by object."""
+        """The rules of valid objects, by object key."""
 
-        self.problems: dict[str, tuple[str, ...]] = {}
-        """What is wrong with the others, by object."""
+        self.problems: dict[str, tuple[Problem, ...]] = {}
+        """The problems of invalid objects, by object key."""
 
-        self._book = book
+        self._registry = registry
         self._backends = backends
         self._namespaces: dict[str, str] = {}
-        self._unsettled: set[str] = set()
-        self.store.tell(self._changed)
+        self._changed_namespaces: set[str] = set()
+        self.store.add_listener(self._on_change)
 
     async def run(self) -> None:
-        """Keep up, for ever."""
+        """Watch objects until cancelled."""
         await self.store.run()
 
-    def use_backends(self, backends: Mapping[str, BackendEntry]) -> None:
-        """Look at all of them again, because the backends that they may use have changed."""
+    def set_backends(self, backends: Mapping[str, BackendEntry]) -> None:
+        """Validate all objects again, if the configured backends have changed."""
+        if backends == self._backends:
+            return
         self._backends = backends
-        self._unsettled |= set(self._namespaces.values())
-        self._settle()
+        self._changed_namespaces |= set(self._namespaces.values())
+        self._update()
 
-    def _changed(self, key: str) -> None:
-        found = self.store.get(key)
-        if found is not None:
-            self._namespaces[key] = found.namespace
+    def _on_change(self, key: str) -> None:
+        changed = self.store.get(key)
+        if changed is not None:
+            self._namespaces[key] = changed.namespace
         namespace = self._namespaces[key]
-        if found is None:
+        if changed is None:
             del self._namespaces[key]
-            self._put(key, None, ())
-        if not self._unsettled:
-            # A cluster's objects are told of one by one; they are looked at together.
-            asyncio.get_running_loop().call_soon(self._settle)
-        self._unsettled.add(namespace)
+            self._set(key, None, ())
+        if not self._changed_namespaces:
+            # The first list reports objects one by one; validate those of one event loop iteration together.
+            asyncio.get_running_loop().call_soon(self._update)
+        self._changed_namespaces.add(namespace)
 
-    def _settle(self) -> None:
-        """Look at the objects of all namespaces where something changed."""
-        unsettled, self._unsettled = self._unsettled, set()
-        objects: dict[str, list[Defined]] = {}
+    def _update(self) -> None:
+        """Validate the objects of all namespaces with changes."""
+        changed, self._changed_namespaces = self._changed_namespaces, set()
+        by_namespace: dict[str, list[ExternalMetricObject]] = {}
         for each in self.store:
-            if each.namespace in unsettled:
-                objects.setdefault(each.namespace, []).append(each)
-        for here in objects.values():
-            self._settle_namespace(here)
+            if each.namespace in changed:
+                by_namespace.setdefault(each.namespace, []).append(each)
+        for objects in by_namespace.values():
+            self._update_namespace(objects)
 
-    def _settle_namespace(self, here: list[Defined]) -> None:
-        """Look at a namespace's objects, oldest first: of two that define one name, the older does."""
-        taken: dict[str, str] = {}
-        for each in sorted(here, key=lambda one: (one.created, one.name)):
+    def _update_namespace(self, objects: list[ExternalMetricObject]) -> None:
+        """Validate the objects of a namespace, oldest first: if two define the same metric, the older one is valid."""
+        owners: dict[str, str] = {}
+        for each in sorted(objects, key=lambda one: (one.creation_timestamp, one.name)):
             try:
-                rule = rule_of(each.content, self._backends)
-                _refuse_taken(rule, taken)
+                rule = rule_from_object(each.content, self._backends)
+                _reject_duplicate(rule, owners)
             except ConfigInvalid as error:
-                self._put(each.key, None, error.problems)
+                self._set(each.key, None, error.problems)
                 continue
-            taken |= {name.lower(): each.name for name in rule.names}
-            self._put(each.key, rule, ())
+            owners |= {name.lower(): each.name for name in rule.names}
+            self._set(each.key, rule, ())
 
-    def _put(self, key: str, rule: Rule | None, problems: tuple[str, ...]) -> None:
+    def _set(self, key: str, rule: Rule | None, problems: tuple[Problem, ...]) -> None:
         self.problems.pop(key, None)
         if problems:
             self.problems[key] = problems
@@ -104,24 +105,24 @@ class ExternalMetricObjects:
             self.rules.pop(key, None)
             if rule is not None:
                 self.rules[key] = rule
-            self._book.use_object(key, rule)
+            self._registry.set_object_rule(key, rule)
 
 
-def _refuse_taken(rule: Rule, taken: Mapping[str, str]) -> None:
+def _reject_duplicate(rule: Rule, owners: Mapping[str, str]) -> None:
     for name in rule.names:
-        if (other := taken.get(name.lower())) is not None:
-            raise ConfigInvalid([f"spec.metric: {name!r} is defined by ExternalMetric {other!r} already"])
+        if (owner := owners.get(name.lower())) is not None:
+            raise ConfigInvalid([Problem("spec.metric", f"{name!r} is already defined by ExternalMetric {owner!r}")])
 
 
-def _kept(content: Json) -> Defined:
+def _parse(content: Json) -> ExternalMetricObject:
     metadata: Mapping[str, Any] = content["metadata"]
     namespace, name = str(metadata.get("namespace", "")), str(metadata["name"])
-    return Defined(
+    return ExternalMetricObject(
         key=key_of(content),
         namespace=namespace,
         name=name,
         generation=int(metadata.get("generation", 0)),
-        created=str(metadata.get("creationTimestamp", "")),
+        creation_timestamp=str(metadata.get("creationTimestamp", "")),
         content={"metadata": {"namespace": namespace, "name": name}, "spec": content.get("spec")},
         status=content.get("status") or {},
     )

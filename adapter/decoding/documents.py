@@ -1,107 +1,96 @@
-"""From a document to a record, strictly: an unknown key is an error that names its path and the nearest right key."""
+"""Strict conversion of documents (YAML or JSON) into typed records.
+
+Durations are written as text, such as ``10s``. Unknown keys, missing keys and values of the wrong type are all reported
+at once, each as a ``Problem`` with its path; an unknown key with the most similar known key.
+"""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
+from enum import Enum
 from functools import cache
 from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
 from adapter.decoding.duration import parse_duration
-from adapter.errors import ConfigInvalid
+from adapter.decoding.problem import ConfigInvalid, Problem
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def decode(document: object, shape: type[T], at: str = "") -> T:
-    """Make a record of a document; raise ``ConfigInvalid`` with every unknown key, or else every wrong value.
+def decode(document: object, shape: type[T], path: str = "") -> T:
+    """Convert a document to a record; raise ``ConfigInvalid`` with all problems.
 
-    ``at`` is where the document stands in a larger one.
+    ``path`` is the path of the document in a larger one.
     """
-    found = list(_unknown(document, shape, at))
-    if found:
-        raise ConfigInvalid(found)
-    read = _with_durations(document, shape, at)
+    problems: list[Problem] = []
+    content = _check(document, shape, path, problems)
+    if problems:
+        raise ConfigInvalid(problems)
     try:
-        return msgspec.convert(read, shape)
-    except msgspec.ValidationError as error:
-        raise ConfigInvalid(_wrong(read, shape, at, error)) from None
+        return msgspec.convert(content, shape)
+    except msgspec.ValidationError as error:  # such as a key that is not a string
+        raise ConfigInvalid([_type_problem(error, shape, path)]) from None
 
 
-@cache
-def _fields(shape: type[msgspec.Struct]) -> dict[str, Any]:
-    return {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
-
-
-def _unknown(value: object, shape: object, at: str) -> Iterator[str]:
-    record, item = _record(shape), _item(shape)
-    if record is not None and isinstance(value, Mapping):
-        fields = _fields(record)
-        for key, inner in value.items():
-            path = f"{at}.{key}" if at else str(key)
-            if key in fields:
-                yield from _unknown(inner, fields[key], path)
-            else:
-                yield f"{path}: unknown key{_nearest(str(key), fields)}"
-    elif item is not None and isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from _unknown(inner, item, f"{at}[{number}]")
-    elif (entry := _entry(shape)) is not None and isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _unknown(inner, entry, f"{at}.{key}")
-
-
-def _nearest(key: str, fields: Mapping[str, object]) -> str:
-    alike = difflib.get_close_matches(key, fields, 1, 0.5)
-    return f"; did you mean {alike[0]!r}?" if alike else f"; known here: {', '.join(sorted(fields))}"
-
-
-def _with_durations(value: object, shape: object, at: str) -> object:
-    """Return the document with every duration made one, so that files say ``10s`` and records hold a timedelta."""
-    record, item = _record(shape), _item(shape)
+def _check(value: object, shape: Any, path: str, problems: list[Problem]) -> object:  # noqa: ANN401 - a type
+    """Return the value with its durations parsed; add all problems of the value and of everything below it."""
+    record, item, entry = _record(shape), _item(shape), _entry(shape)
     if shape is timedelta:
-        return _duration(value, at)
-    if record is not None and isinstance(value, Mapping):
-        fields = _fields(record)
-        return {key: _with_durations(inner, fields[key], f"{at}.{key}" if at else key) for key, inner in value.items()}
-    if item is not None and isinstance(value, list):
-        return [_with_durations(inner, item, f"{at}[{number}]") for number, inner in enumerate(value)]
-    if (entry := _entry(shape)) is not None and isinstance(value, Mapping):
-        return {key: _with_durations(inner, entry, f"{at}.{key}") for key, inner in value.items()}
+        try:
+            return parse_duration(str(value))
+        except ValueError as error:
+            problems.append(Problem(path, str(error)))
+    elif record is not None and isinstance(value, Mapping):
+        return _check_record(value, record, path, problems)
+    elif item is not None and isinstance(value, list):
+        return [_check(inner, item, f"{path}[{index}]", problems) for index, inner in enumerate(value)]
+    elif entry is not None and isinstance(value, Mapping):
+        return {key: _check(inner, entry, f"{path}.{key}", problems) for key, inner in value.items()}
+    else:
+        try:
+            msgspec.convert(value, shape)
+        except msgspec.ValidationError as error:
+            problems.append(_type_problem(error, shape, path))
     return value
 
 
-def _wrong(value: object, shape: Any, at: str, error: msgspec.ValidationError) -> Iterator[str]:  # noqa: ANN401 - a type
-    """Look for what is wrong below; else it is this. The error's own path lacks the names of the user's own choice."""
-    is_below = False
-    for inner, its_shape, path in _below(value, shape, at):
-        try:
-            msgspec.convert(inner, its_shape)
-        except msgspec.ValidationError as its_error:
-            is_below = True
-            yield from _wrong(inner, its_shape, path, its_error)
-    if not is_below:
-        yield _message(error, at)
+def _check_record(
+    value: Mapping[str, object], record: type[msgspec.Struct], path: str, problems: list[Problem]
+) -> dict[str, object]:
+    fields = _fields(record)
+    missing = {name for name, field in fields.items() if field.required and name not in value}
+    content = {}
+    for key, inner in value.items():
+        if key in fields:
+            content[key] = _check(inner, fields[key].type, _join(path, key), problems)
+        else:
+            similar = difflib.get_close_matches(str(key), fields, 1, 0.5)
+            missing -= set(similar)  # one problem for a misspelled required key, not two
+            hint = f"did you mean {similar[0]!r}?" if similar else f"known here: {', '.join(sorted(fields))}"
+            problems.append(Problem(_join(path, key), "unknown key", hint=hint))
+    problems += (Problem(_join(path, name), "is required") for name in sorted(missing))
+    return content
 
 
-def _below(value: object, shape: object, at: str) -> Iterator[tuple[object, Any, str]]:
-    record, item, entry = _record(shape), _item(shape), _entry(shape)
-    if record is not None and isinstance(value, Mapping):
-        fields = _fields(record)
-        yield from ((value[key], fields[key], f"{at}.{key}" if at else key) for key in fields if key in value)
-    elif item is not None and isinstance(value, list):
-        yield from ((inner, item, f"{at}[{number}]") for number, inner in enumerate(value))
-    elif entry is not None and isinstance(value, Mapping):
-        yield from ((inner, entry, f"{at}.{key}") for key, inner in value.items())
+def _type_problem(error: msgspec.ValidationError, shape: object, path: str) -> Problem:
+    text, _, inner = str(error).partition(" - at `$")
+    choices = get_args(shape) if get_origin(shape) is Literal else ()
+    if isinstance(shape, type) and issubclass(shape, Enum):
+        choices = tuple(each.value for each in shape)
+    hint = f"one of {', '.join(map(str, choices))}" if choices else ""
+    return Problem(f"{path}{inner.strip('`')}".strip("."), f"{text[0].lower()}{text[1:]}", hint=hint)
 
 
-def _duration(value: object, at: str) -> timedelta:
-    try:
-        return parse_duration(str(value))
-    except ValueError as error:
-        raise ConfigInvalid([f"{at}: {error}"]) from None
+def _join(path: str, key: object) -> str:
+    return f"{path}.{key}" if path else str(key)
+
+
+@cache
+def _fields(record: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.encode_name: field for field in msgspec.structs.fields(record)}
 
 
 def _record(shape: object) -> type[msgspec.Struct] | None:
@@ -114,12 +103,5 @@ def _item(shape: object) -> object:
 
 
 def _entry(shape: object) -> object:
-    """Say what a mapping from names of the user's own choice holds; None if it is no such mapping."""
+    """Return the value type of a mapping whose keys the user chooses; None for any other type."""
     return get_args(shape)[1] if get_origin(shape) in {dict, Mapping} else None
-
-
-def _message(error: msgspec.ValidationError, at: str) -> str:
-    """Put the path first, as our own messages have it."""
-    text, _, path = str(error).partition(" - at `$")
-    place = f"{at}{path.strip('`')}".strip(".") or "the file"
-    return f"{place}: {text[0].lower()}{text[1:]}"

@@ -1,7 +1,7 @@
-"""Our answers beside those of another server of the same API: to see, before a move, that nothing will change.
+"""Comparison of served values with those of another external metrics server, to verify a migration before it.
 
-What the other one says is looked at and never served. It is asked in the background, for each metric, namespace and
-selector at most once per interval, and only while somebody reads that metric here.
+Values of the other server are never served. It is queried in the background, at most once per interval for each metric,
+namespace and selector, and only for metrics that callers read here.
 """
 
 import asyncio
@@ -14,127 +14,139 @@ from typing import Final
 from cachetools import LRUCache
 
 from adapter.errors import AdapterError, NoSeries
-from adapter.metrics.fetcher import Failed
-from adapter.metrics.read_history import Asked
-from adapter.metrics.reader import Look, RuleReader
+from adapter.metrics.fetcher import FetchFailure
+from adapter.metrics.query_cache import QueryCache
+from adapter.metrics.read_history import ReadKey
+from adapter.metrics.reader import ReadTrace
 from adapter.rules.delegation import Delegate, delegated_rule
 from adapter.rules.evaluation import evaluate
 from adapter.rules.query_builder import snapshot_query
 
-_MOST: Final = 1000
-_AT_ONCE: Final = 8
+_MAX_ENTRIES: Final = 1000
+_MAX_CONCURRENT: Final = 8
 
 
-class Verdict(StrEnum):
-    """What a comparison came to."""
+class ComparisonResult(StrEnum):
+    """The result of one comparison."""
 
     SAME = "same"
-    """Numbers within the tolerance of each other, or none on either side."""
+    """The values differ by at most the tolerance, or neither server has a value."""
 
     DIFFERENT = "different"
-    ONLY_OURS = "only ours"
-    """It has no number, and we do."""
+    ONLY_LOCAL = "only local"
+    """Steadyscale has a value, and the other server has none."""
 
-    ONLY_THEIRS = "only theirs"
-    """It has a number, and we do not."""
+    ONLY_DELEGATE = "only delegate"
+    """The other server has a value, and Steadyscale has none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """One side: a number in thousandths with all series added, or why there is none."""
+class ComparedValue:
+    """The value of one server: the sum of all series in thousandths, or the error."""
 
     milli: int | None
     error: str = ""
 
 
 @dataclass(slots=True)
-class Compared:
-    """One metric with one selector in one namespace: the last comparison, and how many there were of each verdict."""
+class Comparison:
+    """The last comparison of one metric, namespace and selector, and the counts of all of them."""
 
-    at: datetime
-    ours: Answered
-    theirs: Answered
-    verdict: Verdict
+    time: datetime
+    local: ComparedValue
+    remote: ComparedValue
+    result: ComparisonResult
     comparisons: int = 0
     differences: int = 0
     different_since: datetime | None = None
-    """When the first of the differences in a row was seen; None: they agree."""
+    """Time of the first of the current run of differences; None: the last result was the same."""
 
 
 class Comparisons:
-    """Listens to a reader, and asks the other server the same."""
+    """Compares reads of a ``MetricReader``, whose ``on_read`` is the method of that name."""
 
-    def __init__(self, reader: RuleReader) -> None:
-        self._reader = reader
-        self._found: LRUCache[Asked, Compared] = LRUCache(_MOST)
-        self._due: LRUCache[Asked, float] = LRUCache(_MOST)
-        self._asking: set[asyncio.Task[None]] = set()
-        self.watch: Callable[[Verdict], None] = lambda _: None
-        """Told of each comparison."""
+    def __init__(
+        self,
+        query_cache: QueryCache,
+        clock: Callable[[], datetime],
+        delegate: Callable[[], Delegate | None],
+        on_comparison: Callable[[ComparisonResult], None] = lambda _result: None,
+    ) -> None:
+        self._query_cache = query_cache
+        self._clock = clock
+        self._delegate = delegate
+        self._on_comparison = on_comparison
+        self._latest: LRUCache[ReadKey, Comparison] = LRUCache(_MAX_ENTRIES)
+        self._next_time: LRUCache[ReadKey, float] = LRUCache(_MAX_ENTRIES)
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def heard(self, look: Look) -> None:
-        """Compare a read, if that is wanted, it is time to, and not too many are being compared."""
-        how, now = self._reader.delegate, asyncio.get_running_loop().time()
-        if how is None or not how.compare or len(self._asking) >= _AT_ONCE or self._due.get(look.asked, 0.0) > now:
+    def on_read(self, trace: ReadTrace) -> None:
+        """Start a comparison of this read, if comparing is enabled, due and not at its concurrency limit."""
+        delegate = self._delegate()
+        if delegate is None or not delegate.compare or len(self._tasks) >= _MAX_CONCURRENT:
             return
-        self._due[look.asked] = now + how.interval.total_seconds()
-        task = asyncio.create_task(self._compare(look, how), name=f"compare {look.asked.metric}")
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+        now = asyncio.get_running_loop().time()
+        if self._next_time.get(trace.key, 0.0) > now:
+            return
+        self._next_time[trace.key] = now + delegate.interval.total_seconds()
+        task = asyncio.create_task(self._compare(trace, delegate), name=f"compare {trace.key.metric}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    def __iter__(self) -> Iterator[tuple[Asked, Compared]]:
-        return iter(list(self._found.items()))
+    def __iter__(self) -> Iterator[tuple[ReadKey, Comparison]]:
+        return iter(list(self._latest.items()))
 
     async def aclose(self) -> None:
-        """End what is under way."""
-        asking = tuple(self._asking)
-        for each in asking:
-            each.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
+        """Cancel the comparisons in progress."""
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _compare(self, look: Look, how: Delegate) -> None:
-        theirs = await self._theirs(look.asked, how)
-        ours = Answered(sum(sample.milli for sample in look.samples)) if look.error is None else _failed(look.error)
-        verdict = compare(ours, theirs, how.tolerance)
-        self._note(look.asked, ours, theirs, verdict)
-        self.watch(verdict)
+    async def _compare(self, trace: ReadTrace, delegate: Delegate) -> None:
+        remote = await self._read_delegate(trace.key, delegate)
+        value = ComparedValue(sum(sample.milli for sample in trace.samples))
+        local = value if trace.error is None else _failed(trace.error)
+        result = compare(local, remote, delegate.tolerance)
+        self._record(trace.key, local, remote, result)
+        self._on_comparison(result)
 
-    async def _theirs(self, asked: Asked, how: Delegate) -> Answered:
-        rule = delegated_rule(how, *asked)
-        outcome = await self._reader.sources.cache.get(snapshot_query(rule), rule.interval, rule.deadline)
-        if isinstance(outcome, Failed):
-            return _failed(outcome.error)
+    async def _read_delegate(self, key: ReadKey, delegate: Delegate) -> ComparedValue:
+        rule = delegated_rule(delegate, *key)
+        fetched = await self._query_cache.get(snapshot_query(rule), rule.interval, rule.deadline)
+        if isinstance(fetched, FetchFailure):
+            return _failed(fetched.error)
         try:
-            samples = evaluate(rule, outcome.rows, self._reader.clock(), lambda: "it has none now")
+            samples = evaluate(rule, fetched.series, self._clock(), lambda: "the response contains no series")
         except AdapterError as error:
             return _failed(error)
-        return Answered(sum(sample.milli for sample in samples))
+        return ComparedValue(sum(sample.milli for sample in samples))
 
-    def _note(self, asked: Asked, ours: Answered, theirs: Answered, verdict: Verdict) -> None:
-        now, known = self._reader.clock(), self._found.get(asked)
-        differs = verdict is not Verdict.SAME
-        since = known.different_since if known is not None else None
-        self._found[asked] = Compared(
-            at=now,
-            ours=ours,
-            theirs=theirs,
-            verdict=verdict,
-            comparisons=(known.comparisons if known else 0) + 1,
-            differences=(known.differences if known else 0) + differs,
+    def _record(self, key: ReadKey, local: ComparedValue, remote: ComparedValue, result: ComparisonResult) -> None:
+        now, before = self._clock(), self._latest.get(key)
+        differs = result is not ComparisonResult.SAME
+        since = before.different_since if before is not None else None
+        self._latest[key] = Comparison(
+            time=now,
+            local=local,
+            remote=remote,
+            result=result,
+            comparisons=(before.comparisons if before else 0) + 1,
+            differences=(before.differences if before else 0) + differs,
             different_since=(since or now) if differs else None,
         )
 
 
-def compare(ours: Answered, theirs: Answered, tolerance: float) -> Verdict:
-    """Say whether two answers would make the same of a workload."""
-    if ours.milli is None or theirs.milli is None:
-        if ours.milli is theirs.milli:
-            return Verdict.SAME
-        return Verdict.ONLY_THEIRS if ours.milli is None else Verdict.ONLY_OURS
-    near = abs(ours.milli - theirs.milli) <= tolerance * max(ours.milli, theirs.milli)
-    return Verdict.SAME if near else Verdict.DIFFERENT
+def compare(local: ComparedValue, remote: ComparedValue, tolerance: float) -> ComparisonResult:
+    """Compare two values with a relative tolerance."""
+    if local.milli is None or remote.milli is None:
+        if local.milli is remote.milli:
+            return ComparisonResult.SAME
+        return ComparisonResult.ONLY_DELEGATE if local.milli is None else ComparisonResult.ONLY_LOCAL
+    is_close = abs(local.milli - remote.milli) <= tolerance * max(local.milli, remote.milli)
+    return ComparisonResult.SAME if is_close else ComparisonResult.DIFFERENT
 
 
-def _failed(error: AdapterError) -> Answered:
+def _failed(error: AdapterError) -> ComparedValue:
     failure = error.failure or NoSeries.failure
-    return Answered(None, ": ".join(part for part in (failure.value, error.message) if part))
+    return ComparedValue(None, ": ".join(part for part in (failure.value, error.message) if part))

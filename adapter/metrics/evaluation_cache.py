@@ -1,8 +1,8 @@
-"""The way from what is asked to a rule and its query, and what was found at its end.
+"""Cached rule, query and last evaluation of each read.
 
-The same few are asked for again and again. They are led the same way while the rules are the same, and are told the
-same while nothing new was fetched and no number is too old. Anyone with leave to read can make up names and selectors;
-so what is remembered is bounded, in number and in size, for all of them together.
+Autoscalers repeat the same reads. While the rules are the same, a repeated read needs no rule lookup; while the
+snapshot is the same and no sample has become too old, it needs no evaluation. Callers can make up names and selectors,
+so the number and the size of the entries are bounded.
 """
 
 from collections.abc import Sequence
@@ -11,76 +11,78 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from weakref import ReferenceType, ref
 
-from adapter.metrics.read_history import Asked
+from cachetools import LRUCache
+
+from adapter.metrics.read_history import ReadKey
 from adapter.metrics.snapshot import Snapshot
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule
 from adapter.rules.rule_set import RuleSet
 from adapter.sample import RawSample, Sample
-from autoscaler.values.selector import Selector
 
-_MOST: Final = 16_384
-_FEW: Final = 8
-"""Series that are found for one reader, if what was found is to be remembered: most look at one."""
+_MAX_ENTRIES: Final = 16_384
+_MAX_SERIES: Final = 8
+"""Evaluations of more series are not cached, to bound the memory; most reads match one series."""
 
 
-class Finding(NamedTuple):
-    """What a rule made of a snapshot."""
+class Evaluation(NamedTuple):
+    """The result of evaluating a rule on a snapshot for one read."""
 
     snapshot: "ReferenceType[Snapshot]"
-    """Weak: what was read long ago must not be held by who once read it."""
+    """Weak, so that the cache does not keep old snapshots in memory."""
 
-    oldest: datetime
-    """The time of the first number that will be too old."""
-
+    oldest_sample: datetime
     matched: Sequence[RawSample]
     samples: tuple[Sample, ...]
 
 
 @dataclass(slots=True)
-class Way:
-    """Where a question leads, and what was last found there."""
+class ResolvedRead:
+    """The rule and the query of a read, with its last evaluation."""
 
-    asked: Asked
+    key: ReadKey
     rule: Rule
     query: Query
-    last: Finding | None = None
+    last: Evaluation | None = None
 
-    def again(self, snapshot: Snapshot, now: datetime) -> Finding | None:
-        """Give what was found the last time, if it would be found now."""
+    def cached_evaluation(self, snapshot: Snapshot, now: datetime) -> Evaluation | None:
+        """Return the last evaluation if it is still valid, or None."""
         last = self.last
-        if last is None or last.snapshot() is not snapshot or last.oldest < now - self.rule.max_sample_age:
+        if last is None or last.snapshot() is not snapshot or last.oldest_sample < now - self.rule.max_sample_age:
             return None
         return last
 
-    def found(
+    def store(
         self, snapshot: Snapshot, matched: Sequence[RawSample], samples: tuple[Sample, ...], now: datetime
     ) -> None:
-        """Keep what was found, for who asks the same."""
-        if len(matched) > _FEW or samples == (Sample(0, now),):
-            return  # that is the zero of a rule that has nothing: it is of the moment at which it is read
+        """Store an evaluation for the next read."""
+        if len(matched) > _MAX_SERIES or samples == (Sample(0, now),):
+            return  # the zero of onEmpty: its timestamp is the time of the read
         too_old = now - self.rule.max_sample_age
-        oldest = min(raw.at for raw in matched if raw.at >= too_old)
-        self.last = Finding(ref(snapshot), oldest, matched, samples)
+        self.last = Evaluation(ref(snapshot), min(raw.at for raw in matched if raw.at >= too_old), matched, samples)
 
 
-class Ways:
-    """All that are known of one set of rules."""
+class EvaluationCache:
+    """Resolved reads of one rule set, by the key as it was requested."""
 
     def __init__(self) -> None:
         self._rules: RuleSet | None = None
-        self._ways: dict[tuple[str, str, Selector], Way] = {}
+        self._reads: LRUCache[ReadKey, ResolvedRead] = LRUCache(_MAX_ENTRIES)
 
-    def known(self, rules: RuleSet, namespace: str, metric: str, selector: Selector) -> Way | None:
-        """Say where these rules lead, if it was asked before."""
+    def get(self, rules: RuleSet, requested: ReadKey) -> ResolvedRead | None:
+        """Return the resolved read, or None; other rules than those of the last call empty the cache."""
         if rules is not self._rules:
-            self._rules, self._ways = rules, {}
-        return self._ways.get((namespace, metric, selector))
+            self._rules, self._reads = rules, LRUCache(_MAX_ENTRIES)
+        try:
+            return self._reads[requested]
+        except KeyError:
+            return None
 
-    def remember(self, way: Way, metric: str) -> Way:
-        """Keep a way, by the name that was asked for."""
-        if way.asked.is_light:
-            if len(self._ways) >= _MOST:
-                self._ways.clear()
-            self._ways[way.asked.namespace, metric, way.asked.selector] = way
-        return way
+    def add(self, requested: ReadKey, resolved: ResolvedRead) -> ResolvedRead:
+        """Store a resolved read, unless its key is large; return it."""
+        if requested.is_cacheable:
+            self._reads[requested] = resolved
+        return resolved
+
+    def __len__(self) -> int:
+        return len(self._reads)

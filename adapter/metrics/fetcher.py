@@ -1,4 +1,4 @@
-"""One question to one backend: with a deadline that ends the wait, and an outcome whatever happens."""
+"""One query to one backend, with a deadline. Every error becomes a ``FetchFailure``."""
 
 import asyncio
 import logging
@@ -14,82 +14,89 @@ from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _log = logging.getLogger(__name__)
-_UNFORESEEN = "Internal error occurred: the cause is in the adapter's log"
+_INTERNAL_ERROR = "Internal error occurred: the cause is in the adapter's log"
+
+OnFetch: TypeAlias = Callable[[str, str, float], None]
+"""Called after each fetch with the backend, ``ok`` or the class of the failure, and the duration in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """Why there is no snapshot, and since when that is known."""
+class FetchFailure:
+    """Why a fetch returned no snapshot."""
 
     error: errors.AdapterError
-    """Who asked for what is not in its message: many may have asked."""
+    """Without the name of a metric: several rules can share the query."""
 
-    at: datetime
-    took: timedelta
+    fetched_at: datetime
+    duration: timedelta
 
 
-Outcome: TypeAlias = Snapshot | Failed
+FetchResult: TypeAlias = Snapshot | FetchFailure
 
 
 class Fetcher:
-    """Asks backends by name."""
+    """Sends queries to backends by name."""
 
-    def __init__(self, backends: Mapping[str, Backend], clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        backends: Mapping[str, Backend],
+        clock: Callable[[], datetime],
+        on_fetch: OnFetch = lambda _backend, _result, _seconds: None,
+    ) -> None:
         self.backends = backends
-        self.now = clock
-        self.count = 0
-        """How many questions were sent."""
+        self.clock = clock
+        self.query_count = 0
+        """Number of queries sent since the start."""
 
-        self.watch: Callable[[str, str, float], None] = lambda _backend, _result, _seconds: None
-        """Told of each question: to whom, what came of it, in how many seconds."""
+        self._on_fetch = on_fetch
 
-    def hop(self, backend: str) -> str:
-        """Say what to call a backend in a message."""
+    def display_name(self, backend: str) -> str:
+        """Return the name of a backend for messages."""
         found = self.backends.get(backend)
         return backend if found is None else found.name
 
     def is_aligned(self, backend: str) -> bool:
-        """Say whether this backend's queries are to be asked at the same moments, to go out as one call."""
+        """Return whether queries of this backend are sent at the same times, so that they form one batch."""
         found: object = self.backends.get(backend)
         return isinstance(found, Aligned) and found.aligned
 
-    async def fetch(self, query: Query, deadline: timedelta, indexed: Collection[str] = ()) -> Outcome:
-        """Ask, and say what came of it; a backend that keeps us waiting longer than it may is left alone."""
+    async def fetch(self, query: Query, deadline: timedelta, indexed_labels: Collection[str] = ()) -> FetchResult:
+        """Send a query and return its snapshot, or the failure if it fails or exceeds the deadline."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         result = "ok"
         try:
-            rows = await self._rows(query, deadline)
-        except Exception as unexpected:  # noqa: BLE001 - one rule's failure, of whatever kind, stays its own
-            error = _told(unexpected, query)
+            series = await self._fetch_series(query, deadline)
+        except Exception as unexpected:  # noqa: BLE001 - any failure of one rule must not affect the others
+            error = _as_adapter_error(unexpected, query)
             result = "internal error" if error.failure is None else error.failure.value
-            return Failed(error, self.now(), timedelta(seconds=loop.time() - started))
+            return FetchFailure(error, self.clock(), timedelta(seconds=loop.time() - started))
         else:
-            return Snapshot(rows, self.now(), timedelta(seconds=loop.time() - started), indexed)
+            return Snapshot(series, self.clock(), timedelta(seconds=loop.time() - started), indexed_labels)
         finally:
-            self.watch(query.backend, result, loop.time() - started)
+            self._on_fetch(query.backend, result, loop.time() - started)
 
-    async def _rows(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+    async def _fetch_series(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         backend = self.backends.get(query.backend)
         if backend is None:
-            raise errors.BackendUnreachable("there is no backend of that name")
-        self.count += 1
-        limit = asyncio.timeout(deadline.total_seconds())
+            raise errors.BackendUnreachable(f"backend {query.backend!r} is not configured")
+        self.query_count += 1
+        timeout = asyncio.timeout(deadline.total_seconds())
         try:
-            async with limit:
+            async with timeout:
                 return await backend.fetch(query, deadline)
         except TimeoutError:
-            if not limit.expired():
+            if not timeout.expired():
                 raise
-            raise errors.BackendTimeout(f"no answer within {deadline.total_seconds():g}s") from None
+            raise errors.BackendTimeout(f"no response within {deadline.total_seconds():g}s") from None
 
 
-def _told(error: Exception, query: Query) -> errors.AdapterError:
+def _as_adapter_error(error: Exception, query: Query) -> errors.AdapterError:
     if isinstance(error, errors.MetricUnavailable):
         return error
     _log.error(
-        "a backend failed in a way nobody foresaw",
+        "unexpected error in a backend",
         exc_info=error,
         extra={"backend": query.backend, "query": query.text[:1024]},
     )
-    return errors.AdapterError(_UNFORESEEN)
+    return errors.AdapterError(_INTERNAL_ERROR)

@@ -1,7 +1,7 @@
-"""prometheus-adapter's files while the process lives: read again when they change, their series looked up periodically.
+"""Rules of prometheus-adapter files: the files are read again when they change, their series discovered periodically.
 
-A metric whose series' name stands in the file is served at once. The others are found by asking Prometheus, one
-question for each distinct series query; a question that fails leaves what is known of it, and the others, alone.
+A rule whose ``seriesQuery`` names a single series is served at once. Other rules need the names of the series from
+Prometheus, with one request per distinct series query. A failed request keeps the names that are already known.
 """
 
 import asyncio
@@ -15,125 +15,125 @@ from adapter.decoding.problem import ConfigInvalid
 from adapter.errors import BackendError, BackendUnreachable
 from adapter.metrics.fetcher import Fetcher
 from adapter.rules.prometheus_adapter.conversion import ImportedFile, RuleDefaults, convert_rules, parse_file
-from adapter.rules.prometheus_adapter.migration_notes import MigrationNote
 from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
 from adapter.rules.rule_registry import RuleRegistry
 
 _log = logging.getLogger(__name__)
-_LOOK_EVERY: Final = 5.0
+_POLL_SECONDS: Final = 5.0
 _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING, "note": logging.INFO}
 
 
 @dataclass(slots=True)
-class Kept:
-    """One file, and what is known of it."""
+class WatchedFile:
+    """One file, its content and the series that were discovered for it."""
 
-    file: PrometheusAdapterFile
+    settings: PrometheusAdapterFile
     text: str | None = None
     imported: ImportedFile = field(default_factory=ImportedFile)
-    known: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    trouble: Mapping[str, str] = field(default_factory=dict)
-    """Series queries that failed when last asked, and why; the file itself under the empty query."""
+    series_names: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Names of discovered series, by series query."""
+
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """The error of each series query that failed when last sent; that of the file itself under the empty key."""
 
     @property
-    def unanswered(self) -> frozenset[str]:
-        """The questions that failed or found nothing: asked again soon, because someone may be waiting for a name."""
-        return frozenset(each for each in self.imported.discovery_queries if each in self.trouble or not self.known.get(each))
+    def unresolved(self) -> frozenset[str]:
+        """The series queries that failed or found nothing; repeated soon, because their metrics are missing."""
+        queries = self.imported.discovery_queries
+        return frozenset(query for query in queries if query in self.errors or not self.series_names.get(query))
 
 
-class Imports:
-    """All files that the configuration names."""
+class ImportedRules:
+    """Updates the imported rules of a registry from the files of the configuration, while ``run`` is running."""
 
-    def __init__(self, book: RuleRegistry, fetcher: Fetcher, files: tuple[PrometheusAdapterFile, ...]) -> None:
-        self._book = book
+    def __init__(self, registry: RuleRegistry, fetcher: Fetcher, files: tuple[PrometheusAdapterFile, ...]) -> None:
+        self._registry = registry
         self._fetcher = fetcher
         self._changed = asyncio.Event()
-        self.kept = tuple(map(Kept, files))
+        self.files = tuple(map(WatchedFile, files))
 
-    @property
-    def findings(self) -> dict[str, tuple[MigrationNote, ...]]:
-        """What is to be known about the rules of each file."""
-        return {kept.file.file: kept.imported.notes for kept in self.kept}
-
-    def use(self, files: tuple[PrometheusAdapterFile, ...]) -> None:
-        """Go over to other files; those that stay keep what is known of them."""
-        before = {kept.file: kept for kept in self.kept}
-        self.kept = tuple(before.get(file) or Kept(file) for file in files)
-        for gone in {kept.file.file for kept in before.values()} - {file.file for file in files}:
-            self._book.set_imported_rules(gone, ())
+    def set_files(self, files: tuple[PrometheusAdapterFile, ...]) -> None:
+        """Replace the files; an unchanged entry keeps its content and series."""
+        before = {file.settings: file for file in self.files}
+        self.files = tuple(before.get(settings) or WatchedFile(settings) for settings in files)
+        for removed in {settings.file for settings in before} - {settings.file for settings in files}:
+            self._registry.set_imported_rules(removed, ())
         self._changed.set()
 
     async def run(self) -> None:
-        """Keep all files, for ever."""
+        """Watch all files until cancelled."""
         while True:
             self._changed.clear()
-            keeping = [asyncio.create_task(self._keep(kept), name=f"import {kept.file.file}") for kept in self.kept]
+            tasks = [asyncio.create_task(self._watch(file), name=f"import {file.settings.file}") for file in self.files]
             try:
                 await self._changed.wait()
             finally:
-                for task in keeping:
+                for task in tasks:
                     task.cancel()
-                await asyncio.gather(*keeping, return_exceptions=True)
+                await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _keep(self, kept: Kept) -> None:
+    async def _watch(self, file: WatchedFile) -> None:
         loop = asyncio.get_running_loop()
-        due = loop.time()
+        next_discovery = loop.time()
         while True:
-            is_new = await self._read(kept)
-            if is_new or loop.time() >= due:
-                self._serve(kept)  # what needs no asking, before the asking
-                await self._look_up(kept, kept.imported.discovery_queries)
-                due = loop.time() + kept.file.relist_interval.total_seconds()
+            has_changed = await self._read(file)
+            if has_changed or loop.time() >= next_discovery:
+                self._publish(file)  # rules that need no discovery are available before the requests
+                await self._discover(file, file.imported.discovery_queries)
+                next_discovery = loop.time() + file.settings.relist_interval.total_seconds()
             else:
-                await self._look_up(kept, kept.unanswered)
-            self._serve(kept)
-            await asyncio.sleep(min(_LOOK_EVERY, max(due - loop.time(), 0.01)))
+                await self._discover(file, file.unresolved)
+            self._publish(file)
+            await asyncio.sleep(min(_POLL_SECONDS, max(next_discovery - loop.time(), 0.01)))
 
-    async def _read(self, kept: Kept) -> bool:
-        """Read a file; say whether it is another than before. One that makes no sense leaves the old one in force."""
+    async def _read(self, file: WatchedFile) -> bool:
+        """Read a file and return whether it changed; an invalid file leaves the previous content in force."""
         try:
-            text = await asyncio.to_thread(Path(kept.file.file).read_text, "utf-8")
-            if text == kept.text:
+            text = await asyncio.to_thread(Path(file.settings.file).read_text, "utf-8")
+            if text == file.text:
                 return False
-            imported = parse_file(text, strict_discovery=kept.file.strict_discovery)
+            imported = parse_file(text, strict_discovery=file.settings.strict_discovery)
         except (OSError, UnicodeDecodeError, ConfigInvalid) as error:
-            why = error.message if isinstance(error, ConfigInvalid) else type(error).__name__
-            self._note(kept, "", f"cannot be read: {why}")
+            reason = error.message if isinstance(error, ConfigInvalid) else type(error).__name__
+            self._set_error(file, "", f"cannot be read: {reason}")
             return False
-        self._note(kept, "", "")
-        kept.text, kept.imported = text, imported
-        for finding in imported.notes:
-            about = {"file": kept.file.file, "path": finding.path, "finding": finding.text}
-            _log.log(_LEVELS[finding.level], "imported rule", extra=about)
+        self._set_error(file, "", "")
+        file.text, file.imported = text, imported
+        for note in imported.notes:
+            fields = {"file": file.settings.file, "path": note.path, "note": note.text}
+            _log.log(_LEVELS[note.level], "imported rule", extra=fields)
         return True
 
-    async def _look_up(self, kept: Kept, questions: frozenset[str]) -> None:
-        asked = sorted(questions)
-        found = await asyncio.gather(*(self._names(kept, question) for question in asked))
-        known = {question: names for question, names in zip(asked, found, strict=True) if names is not None}
-        kept.known = {key: names for key, names in {**kept.known, **known}.items() if key in kept.imported.discovery_queries}
+    async def _discover(self, file: WatchedFile, series_queries: frozenset[str]) -> None:
+        queries = sorted(series_queries)
+        results = await asyncio.gather(*(self._series_names(file, query) for query in queries))
+        found = {query: names for query, names in zip(queries, results, strict=True) if names is not None}
+        known = {**file.series_names, **found}
+        file.series_names = {query: known[query] for query in file.imported.discovery_queries if query in known}
 
-    async def _names(self, kept: Kept, question: str) -> frozenset[str] | None:
-        backend, file = self._fetcher.backends.get(kept.file.backend), kept.file
+    async def _series_names(self, file: WatchedFile, series_query: str) -> frozenset[str] | None:
+        backend, settings = self._fetcher.backends.get(file.settings.backend), file.settings
         try:
-            names = getattr(backend, "names", None)
-            if names is None:
-                raise BackendUnreachable("there is no Prometheus of that name")
-            found: frozenset[str] = await names(question, file.max_age or file.relist_interval, file.deadline)
+            discover = getattr(backend, "names", None)
+            if discover is None:
+                raise BackendUnreachable(f"no Prometheus backend {settings.backend!r}")
+            max_age = settings.max_age or settings.relist_interval
+            names: frozenset[str] = await discover(series_query, max_age, settings.deadline)
         except BackendError as error:
-            self._note(kept, question, f"{error.failure.value}: {error.message}")
+            self._set_error(file, series_query, f"{error.failure.value}: {error.message}")
             return None
-        self._note(kept, question, "")
-        return found
+        self._set_error(file, series_query, "")
+        return names
 
-    def _serve(self, kept: Kept) -> None:
-        file = kept.file
-        defaults = RuleDefaults(file.backend, file.interval, file.deadline, file.max_sample_age)
-        self._book.set_imported_rules(file.file, convert_rules(kept.imported, kept.known, defaults))
+    def _publish(self, file: WatchedFile) -> None:
+        settings = file.settings
+        defaults = RuleDefaults(settings.backend, settings.interval, settings.deadline, settings.max_sample_age)
+        self._registry.set_imported_rules(settings.file, convert_rules(file.imported, file.series_names, defaults))
 
-    def _note(self, kept: Kept, question: str, why: str) -> None:
-        """Remember what is wrong, and tell it once."""
-        if why and kept.trouble.get(question) != why:
-            _log.warning("import", extra={"file": kept.file.file, "series_query": question, "error": why})
-        others = {key: text for key, text in kept.trouble.items() if key != question}
-        kept.trouble = {**others, question: why} if why else others
+    def _set_error(self, file: WatchedFile, series_query: str, error: str) -> None:
+        """Store the error of a series query, and log it once; an empty text clears it."""
+        if error and file.errors.get(series_query) != error:
+            fields = {"file": file.settings.file, "series_query": series_query, "error": error}
+            _log.warning("import of prometheus-adapter rules failed", extra=fields)
+        others = {query: text for query, text in file.errors.items() if query != series_query}
+        file.errors = {**others, series_query: error} if error else others

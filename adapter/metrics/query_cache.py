@@ -1,7 +1,7 @@
-"""Answers to queries that have a selector inside: remembered for the rule's interval, one fetch of a query at a time.
+"""Cached results of queries that contain a selector, one fetch of a query at a time.
 
-There may be as many of these queries as there are selectors, and anyone can make up selectors. So their number is
-bounded, and none is fetched unless someone asks.
+There are as many of these queries as there are selectors, and any caller can make up selectors. So the number of cached
+results is bounded, and a query is fetched only when it is read.
 """
 
 import asyncio
@@ -9,66 +9,56 @@ from collections.abc import Callable, Hashable
 from datetime import timedelta
 from typing import Final
 
-from cachetools import TLRUCache
-
-from adapter.metrics.fetcher import Failed, Fetcher, Outcome
+from adapter.metrics.fetcher import Fetcher, FetchFailure, FetchResult
 from adapter.rules.query_builder import Query
+from adapter.ttl_cache import TTLCache
 
-_MOST: Final = 10_000
-_LONGEST: Final = 8192
-"""Characters of a query whose answer is remembered: none that people write is longer."""
+_MAX_ENTRIES: Final = 10_000
+_MAX_QUERY_LENGTH: Final = 8192
+"""The result of a longer query is not cached, so that made-up selectors cannot fill the memory."""
 
-_FAILED_FOR: Final = 1.0
-"""A failure is believed briefly: long enough that a crowd asks once, short enough that it is over when it is over."""
+_FAILURE_TTL: Final = timedelta(seconds=1)
+"""Long enough that concurrent readers cause one request, short enough that a recovery is noticed at once."""
+
+_UNCACHED: Final = timedelta()
 
 
 class QueryCache:
-    """Outcomes by query."""
+    """Results by query."""
 
-    def __init__(self, fetcher: Fetcher, size: int = _MOST, timer: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        max_entries: int = _MAX_ENTRIES,
+        timer: Callable[[], float] | None = None,
+        on_read: Callable[[bool], None] = lambda _is_hit: None,
+    ) -> None:
+        """Create an empty cache; ``on_read`` is called on each read with whether it was a hit."""
         self._fetcher = fetcher
-        self._outcomes: TLRUCache[Hashable, tuple[Outcome, float]] = TLRUCache(
-            size, ttu=_expiry, timer=timer or _loop_time
-        )
-        self._asking: dict[Hashable, asyncio.Task[Outcome]] = {}
-        self.watch: Callable[[bool], None] = lambda _is_known: None
-        """Told of each read: whether the answer was at hand."""
+        self._on_read = on_read
+        self._results: TTLCache[Hashable, FetchResult] = TTLCache(max_entries, timer or _loop_time)
 
-    async def get(self, query: Query, interval: timedelta, deadline: timedelta) -> Outcome:
-        """Say what the query finds, as of at most an interval ago."""
-        known = self._outcomes.get(query.key)
-        self.watch(known is not None)
-        if known is not None:
-            return known[0]
-        asking = self._asking.get(query.key)
-        if asking is None:
-            asking = asyncio.create_task(self._ask(query, interval, deadline), name=f"query {query.backend}")
-            self._asking[query.key] = asking
-            asking.add_done_callback(lambda _: self._asking.pop(query.key, None))
-        return await asyncio.shield(asking)  # one impatient reader must not spoil it for the others
+    async def get(self, query: Query, interval: timedelta, deadline: timedelta) -> FetchResult:
+        """Return the query's result, at most ``interval`` old."""
+        cached = self._results.get(query.key)
+        self._on_read(cached is not None)
+        if cached is not None:
+            return cached
 
-    def peek(self, query: Query) -> Outcome | None:
-        """Say what is remembered."""
-        known = self._outcomes.get(query.key)
-        return None if known is None else known[0]
+        def ttl(result: FetchResult) -> timedelta:
+            if len(query.text) > _MAX_QUERY_LENGTH:
+                return _UNCACHED
+            return min(interval, _FAILURE_TTL) if isinstance(result, FetchFailure) else interval
+
+        return await self._results.get_or_load(query.key, lambda: self._fetcher.fetch(query, deadline), ttl)
+
+    def peek(self, query: Query) -> FetchResult | None:
+        """Return the cached result without fetching."""
+        return self._results.get(query.key)
 
     async def aclose(self) -> None:
-        """End what is under way."""
-        asking = tuple(self._asking.values())
-        for each in asking:
-            each.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
-
-    async def _ask(self, query: Query, interval: timedelta, deadline: timedelta) -> Outcome:
-        outcome = await self._fetcher.fetch(query, deadline)
-        lifetime = interval.total_seconds()
-        if len(query.text) <= _LONGEST:
-            self._outcomes[query.key] = outcome, min(lifetime, _FAILED_FOR) if isinstance(outcome, Failed) else lifetime
-        return outcome
-
-
-def _expiry(_query: Hashable, remembered: tuple[Outcome, float], now: float) -> float:
-    return now + remembered[1]
+        """Cancel the fetches in flight."""
+        await self._results.aclose()
 
 
 def _loop_time() -> float:

@@ -1,6 +1,6 @@
-"""What became of each metric's reads: since when it fails and how, and what it was when it last was well.
+"""The history of reads per metric, namespace and selector: last value, ``firstFailureTime`` and failure count.
 
-This is what someone looks at who wonders why a workload did not scale. Nothing here is ever served as a value.
+It explains on debug endpoints why a workload did not scale. Nothing in it is served as a metric value.
 """
 
 from collections.abc import Iterator
@@ -15,103 +15,90 @@ from adapter.sample import Sample
 from autoscaler.types.observation import FailureClass
 from autoscaler.values.selector import Selector
 
-_MOST: Final = 20_000
-_HEAVIEST: Final = 4096
-"""Of a question that is remembered: a score of labels. People write lighter ones, and anyone can make them up."""
+_MAX_ENTRIES: Final = 20_000
+_MAX_KEY_WEIGHT: Final = 4096
+"""About twenty labels. Callers can make up any namespace, name and selector; larger keys are not stored."""
 
 
-class Asked(NamedTuple):
-    """What was asked for."""
+class ReadKey(NamedTuple):
+    """The namespace, metric and selector of a read."""
 
     namespace: str
     metric: str
     selector: Selector
 
     @property
-    def is_light(self) -> bool:
-        """Say whether it is worth remembering."""
-        return self.selector.weight + len(self.namespace) + len(self.metric) <= _HEAVIEST
+    def is_cacheable(self) -> bool:
+        """Return whether the key is small enough to be stored."""
+        return self.selector.weight + len(self.namespace) + len(self.metric) <= _MAX_KEY_WEIGHT
 
 
 @dataclass(slots=True)
-class Read:
-    """The reads of one metric with one selector in one namespace, so far."""
+class ReadRecord:
+    """The reads with one key so far."""
 
     reads: int = 0
-    at: datetime | None = None
-    """When it was last read."""
-
+    last_read_time: datetime | None = None
     query: str = ""
-    """What was sent for it last."""
+    """The query of the last read."""
 
-    took: timedelta = timedelta()
-    """How long the backend took over that."""
-
-    seen: int = 0
-    """How many series that found."""
-
-    chosen: int = 0
-    """How many of them were for this reader."""
-
+    fetch_duration: timedelta = timedelta()
+    series_found: int = 0
+    series_matched: int = 0
     failures: int = 0
-    """How many reads in a row have failed; none: it is well."""
+    """Consecutive failed reads up to now."""
 
     first_failure_time: datetime | None = None
-    """When the first of those was."""
+    """Time of the first of those."""
 
     failure: FailureClass | None = None
     message: str = ""
     detail: str = ""
-    good_milli: int | None = None
-    """The number at the last read that was good, all series added, in thousandths."""
+    last_good_milli: int | None = None
+    """Sum of all series at the last successful read, in thousandths."""
 
-    good_at: datetime | None = None
-    """When that read was."""
+    last_good_time: datetime | None = None
 
-    def succeeded(self, samples: tuple[Sample, ...], now: datetime) -> None:
-        """Note a good read: whatever was wrong is over."""
+    def record_success(self, samples: tuple[Sample, ...], now: datetime) -> None:
+        """Count a successful read and reset the failures."""
         self.reads += 1
-        self.at = self.good_at = now
-        self.good_milli = samples[0].milli if len(samples) == 1 else sum(sample.milli for sample in samples)
+        self.last_read_time = self.last_good_time = now
+        self.last_good_milli = samples[0].milli if len(samples) == 1 else sum(sample.milli for sample in samples)
         if self.failures:
             self.failures = 0
             self.first_failure_time = self.failure = None
             self.message = self.detail = ""
 
-    def failed(self, error: errors.AdapterError, now: datetime) -> None:
-        """Note a bad read."""
+    def record_failure(self, error: errors.AdapterError, now: datetime) -> None:
+        """Count a failed read."""
         self.reads += 1
         self.failures += 1
-        self.at = now
+        self.last_read_time = now
         if self.first_failure_time is None:
             self.first_failure_time = now
         self.failure, self.message = error.failure, error.message
         self.detail = error.detail if isinstance(error, errors.MetricUnavailable) else ""
 
 
-class Reads:
-    """All of them, as many as fit; those read longest ago are forgotten first."""
+class ReadHistory:
+    """Records by key; the least recently used are evicted."""
 
-    def __init__(self, size: int = _MOST) -> None:
-        self._reads: LRUCache[Asked, Read] = LRUCache(size)
+    def __init__(self, max_entries: int = _MAX_ENTRIES) -> None:
+        self._records: LRUCache[ReadKey, ReadRecord] = LRUCache(max_entries)
 
-    def of(self, asked: Asked) -> Read:
-        """Find what is remembered of a metric, or begin to remember it, unless that would take too much."""
-        if not asked.is_light:
-            return Read()
+    def record(self, key: ReadKey) -> ReadRecord:
+        """Return the record of a key, a new one if there is none; the record of a large key is not stored."""
+        if not key.is_cacheable:
+            return ReadRecord()
         try:
-            return self._reads[asked]
+            return self._records[key]
         except KeyError:
-            read = self._reads[asked] = Read()
-            return read
+            record = self._records[key] = ReadRecord()
+            return record
 
-    def peek(self, asked: Asked) -> Read | None:
-        """Find what is remembered, and begin nothing."""
-        return self._reads.get(asked)
+    def peek(self, key: ReadKey) -> ReadRecord | None:
+        """Return the record of a key, or None."""
+        return self._records.get(key)
 
-    def of_metric(self, metric: str) -> Iterator[tuple[Asked, Read]]:
-        """Yield what is remembered of a rule's metric, in every namespace and with every selector."""
-        yield from [(asked, read) for asked, read in self._reads.items() if asked.metric == metric]
-
-    def __iter__(self) -> Iterator[tuple[Asked, Read]]:
-        return iter(list(self._reads.items()))
+    def __iter__(self) -> Iterator[tuple[ReadKey, ReadRecord]]:
+        return iter(list(self._records.items()))

@@ -199,7 +199,7 @@ class MetricReader:
     def _error_of(self, error: errors.AdapterError, rule: Rule) -> errors.AdapterError:
         """Return a new error for this read: a cached one is shared, and raising it would add to its traceback."""
         if isinstance(error, errors.MetricUnavailable):
-            return error.of(rule.name, self.sources.fetcher.display_name(rule.backend or STATIC))
+            return error.with_context(rule.name, self.sources.fetcher.display_name(rule.backend or STATIC))
         return type(error)(error.message)
 
     def _drop_snapshots(self, rules: tuple[Rule, ...]) -> None:

@@ -1,7 +1,7 @@
-"""All series of one query at one time, and an index over their labels: any selector is answered without a query.
+"""All series of one query at one time, with indexes on their labels, so that any selector is evaluated in memory.
 
-The index of a label is made when a selector first names it, and made at once in the next snapshot of the same query:
-who reads never waits for it again.
+The index of a label is built when a selector first uses the label. The next snapshot of the same query is constructed
+with the same indexes, so that reads do not wait for them.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -12,72 +12,78 @@ from adapter.sample import RawSample
 from autoscaler.values.requirement import EXISTS, Requirement
 from autoscaler.values.selector import Selector
 
-_Rows: TypeAlias = list[RawSample]
-_EXACT: Final = frozenset({"=", "==", "in"})
+_Series: TypeAlias = list[RawSample]
+_EQUALITY: Final = frozenset({"=", "==", "in"})
 
 
 class Snapshot:
-    """What one query found. Immutable, but for the indexes that it makes on the way."""
+    """The result of one query. Immutable, except for the indexes that are built on demand."""
 
-    __slots__ = ("__weakref__", "_indexes", "at", "rows", "took")
+    __slots__ = ("__weakref__", "_indexes", "duration", "fetched_at", "series")
 
     def __init__(
-        self, rows: Iterable[RawSample], at: datetime, took: timedelta = timedelta(), indexed: Collection[str] = ()
+        self,
+        series: Iterable[RawSample],
+        fetched_at: datetime,
+        duration: timedelta = timedelta(),
+        indexed_labels: Collection[str] = (),
     ) -> None:
-        self.rows: Final = tuple(rows)
-        self.at: Final = at
-        """When the answer was there."""
+        self.series: Final = tuple(series)
+        self.fetched_at: Final = fetched_at
+        """When the response arrived."""
 
-        self.took: Final = took
-        """How long the backend took over it."""
+        self.duration: Final = duration
+        """How long the backend took to respond."""
 
-        self._indexes: dict[str, dict[str, _Rows]] = {key: _index(self.rows, key) for key in indexed}
+        self._indexes: dict[str, dict[str, _Series]] = {key: _index(self.series, key) for key in indexed_labels}
 
     @property
-    def indexed(self) -> tuple[str, ...]:
-        """The labels that selectors have named so far."""
+    def indexed_labels(self) -> tuple[str, ...]:
+        """The labels that selectors have used so far."""
         return tuple(self._indexes)
 
     def select(self, selector: Selector, label: str = "", value: str = "") -> Sequence[RawSample]:
-        """Find the series that the selector matches and that have this value for a label, if one is given."""
+        """Return the series that match the selector and, if ``label`` is given, have this value for it."""
         if selector.is_empty and not label:
-            return self.rows
-        candidates = self._fewest(selector.requirements, label, value)
+            return self.series
+        candidates = self._candidates(selector.requirements, label, value)
         if label:
-            return [row for row in candidates if row.labels.get(label) == value and selector.matches(row.labels)]
-        return [row for row in candidates if selector.matches(row.labels)]
+            return [
+                series for series in candidates if series.labels.get(label) == value and selector.matches(series.labels)
+            ]
+        return [series for series in candidates if selector.matches(series.labels)]
 
-    def _fewest(self, requirements: Iterable[Requirement], label: str, value: str) -> Sequence[RawSample]:
-        """Find the shortest list that surely holds all that match."""
-        fewest: Sequence[RawSample] = self._with(label, value) if label else self.rows
+    def _candidates(self, requirements: Iterable[Requirement], label: str, value: str) -> Sequence[RawSample]:
+        """Return the smallest indexed list that contains all matching series."""
+        smallest: Sequence[RawSample] = self._with_value(label, value) if label else self.series
         for requirement in requirements:
-            if requirement.operator in _EXACT:
-                found = self._one_of(requirement.key, requirement.values)
-                if len(found) < len(fewest):
-                    fewest = found
-            elif requirement.operator == EXISTS and not self._of(requirement.key):
+            if requirement.operator in _EQUALITY:
+                series = self._with_any_value(requirement.key, requirement.values)
+                if len(series) < len(smallest):
+                    smallest = series
+            elif requirement.operator == EXISTS and not self._index(requirement.key):
                 return ()
-        return fewest
+        return smallest
 
-    def _one_of(self, key: str, values: tuple[str, ...]) -> _Rows:
+    def _with_any_value(self, key: str, values: tuple[str, ...]) -> _Series:
         if len(values) == 1:
-            return self._with(key, values[0])
-        return [row for value in dict.fromkeys(values) for row in self._with(key, value)]
+            return self._with_value(key, values[0])
+        return [series for value in dict.fromkeys(values) for series in self._with_value(key, value)]
 
-    def _with(self, key: str, value: str) -> _Rows:
-        return self._of(key).get(value, [])
+    def _with_value(self, key: str, value: str) -> _Series:
+        return self._index(key).get(value, [])
 
-    def _of(self, key: str) -> dict[str, _Rows]:
+    def _index(self, key: str) -> dict[str, _Series]:
         index = self._indexes.get(key)
         if index is None:
-            index = self._indexes[key] = _index(self.rows, key)
+            index = self._indexes[key] = _index(self.series, key)
         return index
 
 
-def _index(rows: Iterable[RawSample], key: str) -> dict[str, _Rows]:
-    index: dict[str, _Rows] = {}
-    for row in rows:
-        value = row.labels.get(key)
+def _index(all_series: Iterable[RawSample], key: str) -> dict[str, _Series]:
+    index: dict[str, _Series] = {}
+    for series in all_series:
+        value = series.labels.get(key)
         if value is not None:
-            index.setdefault(value, []).append(row)
+            index.setdefault(value, []).append(series)
     return index

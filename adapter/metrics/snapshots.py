@@ -1,9 +1,8 @@
-"""Every rule's series, read once per interval for whoever asks, for as long as anyone asks.
+"""Snapshots of queries, refreshed once per interval while they are read.
 
-A query that is read for the first time is fetched at once, and whoever comes meanwhile waits for the same fetch. From
-then on it is fetched every interval, so that readers never wait. When nobody has read it for a while it is let go. A
-failure is an outcome like any other: it replaces what was known, it is told to all readers, and it is tried again
-soon, because it may be over.
+The first read of a query starts a task that fetches it; concurrent reads wait for the same fetch. The task then fetches
+again every interval, so that later reads do not wait, and ends when the query has not been read for a while. A failure
+replaces the previous snapshot, is returned to all readers, and is retried with backoff.
 """
 
 import asyncio
@@ -14,7 +13,7 @@ from datetime import timedelta
 from typing import Final, TypeAlias
 
 from adapter import errors
-from adapter.metrics.fetcher import Failed, Fetcher, Outcome
+from adapter.metrics.fetcher import Fetcher, FetchFailure, FetchResult
 from adapter.metrics.snapshot import Snapshot
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
@@ -22,189 +21,193 @@ from adapter.sample import RawSample
 _log = logging.getLogger(__name__)
 
 IDLE_INTERVALS: Final = 4
-SHORTEST_IDLE: Final = timedelta(minutes=1)
-"""A query that nobody read for four intervals, and at least a minute, is let go: an HPA comes every 15 seconds."""
+MIN_IDLE_TIMEOUT: Final = timedelta(minutes=1)
+"""A query is dropped after four intervals without a read, but not before a minute: an HPA reads every 15 seconds."""
 
-_FIRST_RETRY: Final = 1.0
-_LATE: Final = 1.0
+_FIRST_RETRY_SECONDS: Final = 1.0
+_TOLERANCE_SECONDS: Final = 1.0
 
-Difference: TypeAlias = tuple[RawSample, ...] | None
-"""The series that changed; None: it cannot be said which, so all of them."""
+ChangedSeries: TypeAlias = tuple[RawSample, ...] | None
+"""The series that changed; None: unknown, so possibly all."""
 
-Listener: TypeAlias = Callable[[Hashable, Difference], None]
+Listener: TypeAlias = Callable[[Hashable, ChangedSeries], None]
+"""Called with the key of a query and its changed series."""
 
 
-class Kept:
-    """One query that is being kept up to date."""
+class RefreshedQuery:
+    """A query that is fetched periodically, with its last result."""
 
     __slots__ = (
         "deadline",
         "failures",
+        "fetched_at",
         "interval",
+        "interval_seconds",
         "loop",
-        "news",
-        "outcome",
         "query",
         "read_at",
-        "renewed_at",
-        "shortest",
-        "sooner",
+        "rescheduled",
+        "result",
         "task",
+        "updated",
     )
 
     def __init__(self, query: Query, interval: timedelta, deadline: timedelta) -> None:
         self.query = query
-        self.shortest = interval
-        self.interval = interval.total_seconds()
+        self.interval = interval
+        self.interval_seconds = interval.total_seconds()
         self.deadline = deadline
-        self.outcome: Outcome | None = None
+        self.result: FetchResult | None = None
         self.failures = 0
-        self.loop = asyncio.get_running_loop()  # asked once: to ask for each read would be dearer than the read
-        self.read_at, self.renewed_at = self.loop.time(), 0.0
-        self.news, self.sooner = asyncio.Event(), asyncio.Event()
+        self.loop = asyncio.get_running_loop()  # kept, because get_running_loop() is a system call (getpid)
+        self.read_at, self.fetched_at = self.loop.time(), 0.0
+        self.updated, self.rescheduled = asyncio.Event(), asyncio.Event()
         self.task: asyncio.Task[None] | None = None
 
-    def suit(self, interval: timedelta, deadline: timedelta) -> None:
-        """Fetch it at least so often and for as long as that from now on: another rule may ask the same."""
-        if interval is self.shortest and deadline is self.deadline:
-            return  # as nearly always: most queries are one rule's
-        self.deadline = max(deadline, self.deadline)  # of two that are alike the newer one
-        if interval <= self.shortest:
-            is_sooner = interval < self.shortest
-            self.shortest, self.interval = interval, interval.total_seconds()
-            if is_sooner:
-                self.sooner.set()
+    def accommodate(self, interval: timedelta, deadline: timedelta) -> None:
+        """Use the shortest interval and the longest deadline of all rules that share the query."""
+        if interval is self.interval and deadline is self.deadline:
+            return  # the common case: the query belongs to one rule
+        self.deadline = max(deadline, self.deadline)
+        if interval <= self.interval:
+            is_shorter = interval < self.interval
+            self.interval, self.interval_seconds = interval, interval.total_seconds()
+            if is_shorter:
+                self.rescheduled.set()
 
     @property
-    def pause(self) -> float:
-        """How long to wait until the next fetch: an interval; less after a failure, twice as long each time."""
-        return min(self.interval, _FIRST_RETRY * 2 ** min(self.failures - 1, 16)) if self.failures else self.interval
+    def delay(self) -> float:
+        """Seconds until the next fetch: the interval, or an exponential backoff up to it after failures."""
+        if not self.failures:
+            return self.interval_seconds
+        return min(self.interval_seconds, _FIRST_RETRY_SECONDS * 2.0 ** min(self.failures - 1, 16))
 
     @property
-    def patience(self) -> float:
-        """How long it may go unread."""
-        return max(self.interval * IDLE_INTERVALS, SHORTEST_IDLE.total_seconds())
+    def idle_timeout(self) -> float:
+        """Seconds without a read after which the query is dropped."""
+        return max(self.interval_seconds * IDLE_INTERVALS, MIN_IDLE_TIMEOUT.total_seconds())
 
     def is_current(self, now: float) -> bool:
-        """Say whether the outcome may be told: the next one is due, or on its way and not late."""
-        return now - self.renewed_at <= self.interval + self.deadline.total_seconds() + _LATE
+        """Return whether the result may be served: the next fetch is not overdue."""
+        return now - self.fetched_at <= self.interval_seconds + self.deadline.total_seconds() + _TOLERANCE_SECONDS
 
 
 class Snapshots:
-    """The queries that are being read."""
+    """The refreshed queries, by key."""
 
-    def __init__(self, fetcher: Fetcher) -> None:
+    def __init__(self, fetcher: Fetcher, on_read: Callable[[bool], None] = lambda _is_hit: None) -> None:
+        """Create an empty set; ``on_read`` is called on each read with whether a current result was available."""
         self._fetcher = fetcher
-        self._kept: dict[Hashable, Kept] = {}
+        self._on_read = on_read
+        self._queries: dict[Hashable, RefreshedQuery] = {}
         self._listeners: list[Listener] = []
-        self.watch: Callable[[bool], None] = lambda _is_known: None
-        """Told of each read: whether the answer was at hand."""
 
-    async def get(self, query: Query, interval: timedelta, deadline: timedelta) -> Outcome:
-        """Say what the query finds now; wait only if that is not known."""
-        kept = self._kept.get(query.key)
-        if kept is None:
-            kept = self._keep(query, interval, deadline)
-        now = kept.read_at = kept.loop.time()
-        kept.suit(interval, deadline)
-        outcome = kept.outcome
-        self.watch(outcome is not None and kept.is_current(now))
-        while outcome is None or not kept.is_current(now):
-            await kept.news.wait()
-            outcome, now = kept.outcome, kept.loop.time()
-        return outcome
+    async def get(self, query: Query, interval: timedelta, deadline: timedelta) -> FetchResult:
+        """Return the current result of a query; wait for a fetch only if there is none."""
+        refreshed = self._queries.get(query.key)
+        if refreshed is None:
+            refreshed = self._start(query, interval, deadline)
+        now = refreshed.read_at = refreshed.loop.time()
+        refreshed.accommodate(interval, deadline)
+        result = refreshed.result
+        self._on_read(result is not None and refreshed.is_current(now))
+        while result is None or not refreshed.is_current(now):
+            await refreshed.updated.wait()
+            result, now = refreshed.result, refreshed.loop.time()
+        return result
 
-    def peek(self, query: Query) -> Outcome | None:
-        """Say what is known without asking for anything."""
-        kept = self._kept.get(query.key)
-        return None if kept is None else kept.outcome
+    def peek(self, query: Query) -> FetchResult | None:
+        """Return the last result of a query without fetching."""
+        refreshed = self._queries.get(query.key)
+        return None if refreshed is None else refreshed.result
 
-    def forget(self, query: Query) -> None:
-        """Let go of a query whose rule is gone; who still waits for it is told so."""
-        kept = self._kept.pop(query.key, None)
-        if kept is not None:
-            self._dismiss(kept)
+    def drop(self, query: Query) -> None:
+        """Stop refreshing a query whose rule was removed; reads that wait for it get a failure."""
+        refreshed = self._queries.pop(query.key, None)
+        if refreshed is not None:
+            self._stop(refreshed)
 
-    def tell(self, listener: Listener) -> Callable[[], None]:
-        """Call ``listener`` whenever a query's outcome changes; return what ends that."""
+    def add_listener(self, listener: Listener) -> Callable[[], None]:
+        """Call ``listener`` whenever the result of a query changes; return a function that removes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     async def aclose(self) -> None:
-        """Stop fetching."""
-        kept, self._kept = tuple(self._kept.values()), {}
-        for each in kept:
-            self._dismiss(each)
-        await asyncio.gather(*(each.task for each in kept if each.task), return_exceptions=True)
+        """Stop all fetches."""
+        queries, self._queries = tuple(self._queries.values()), {}
+        for refreshed in queries:
+            self._stop(refreshed)
+        await asyncio.gather(*(refreshed.task for refreshed in queries if refreshed.task), return_exceptions=True)
 
-    def _keep(self, query: Query, interval: timedelta, deadline: timedelta) -> Kept:
-        kept = self._kept[query.key] = Kept(query, interval, deadline)
-        kept.task = asyncio.create_task(self._renew_for_ever(kept), name=f"snapshot {query.backend}")
-        return kept
+    def _start(self, query: Query, interval: timedelta, deadline: timedelta) -> RefreshedQuery:
+        refreshed = self._queries[query.key] = RefreshedQuery(query, interval, deadline)
+        refreshed.task = asyncio.create_task(self._refresh(refreshed), name=f"snapshot {query.backend}")
+        return refreshed
 
-    async def _renew_for_ever(self, kept: Kept) -> None:
-        """Fetch, tell, wait; until nobody reads it any more."""
-        loop = asyncio.get_running_loop()
-        while loop.time() - kept.read_at <= kept.patience:
+    async def _refresh(self, refreshed: RefreshedQuery) -> None:
+        """Fetch periodically until the query has not been read for its idle timeout."""
+        loop = refreshed.loop
+        while loop.time() - refreshed.read_at <= refreshed.idle_timeout:
             started = loop.time()
-            before = kept.outcome.indexed if isinstance(kept.outcome, Snapshot) else ()
-            self._renewed(kept, await self._fetcher.fetch(kept.query, kept.deadline, before), loop.time())
-            await self._until_next(kept, started)
-        del self._kept[kept.query.key]
+            labels = refreshed.result.indexed_labels if isinstance(refreshed.result, Snapshot) else ()
+            result = await self._fetcher.fetch(refreshed.query, refreshed.deadline, labels)
+            self._update(refreshed, result, loop.time())
+            await self._wait_for_next(refreshed, started)
+        del self._queries[refreshed.query.key]
 
-    async def _until_next(self, kept: Kept, started: float) -> None:
-        """Wait until it is time to fetch again; who comes meanwhile and wants it sooner need not wait as long."""
-        loop = asyncio.get_running_loop()
+    async def _wait_for_next(self, refreshed: RefreshedQuery, started: float) -> None:
+        """Wait until the next fetch is due; a read with a shorter interval reschedules it."""
         while True:
-            kept.sooner.clear()
+            refreshed.rescheduled.clear()
             try:
-                async with asyncio.timeout_at(max(loop.time(), self._next(kept, started))):
-                    await kept.sooner.wait()
+                async with asyncio.timeout_at(max(refreshed.loop.time(), self._next_fetch(refreshed, started))):
+                    await refreshed.rescheduled.wait()
             except TimeoutError:
                 return
 
-    def _next(self, kept: Kept, started: float) -> float:
-        """Say when to fetch again. Where questions go out together, all of one interval are due on the same beat."""
-        due = started + kept.pause
-        if kept.failures or not self._fetcher.is_aligned(kept.query.backend):
+    def _next_fetch(self, refreshed: RefreshedQuery, started: float) -> float:
+        """Return the time of the next fetch; on a multiple of the interval if the backend sends batches."""
+        due, interval = started + refreshed.delay, refreshed.interval_seconds
+        if refreshed.failures or not self._fetcher.is_aligned(refreshed.query.backend):
             return due
-        beat = math.floor(due / kept.interval) * kept.interval
-        # A timer may ring a moment early: that was this beat, and not the one before.
-        return beat if beat - started > min(_LATE, kept.interval / 2) else beat + kept.interval
+        aligned = math.floor(due / interval) * interval
+        # A timer can fire slightly early. Then ``aligned`` is the multiple that this fetch was meant for.
+        return aligned if aligned - started > min(_TOLERANCE_SECONDS, interval / 2) else aligned + interval
 
-    def _renewed(self, kept: Kept, outcome: Outcome, now: float) -> None:
-        before, kept.outcome, kept.renewed_at = kept.outcome, outcome, now
-        kept.failures = kept.failures + 1 if isinstance(outcome, Failed) else 0
-        kept.news.set()
-        kept.news = asyncio.Event()
-        changed = () if before is None else difference(before, outcome)
-        if changed != ():
-            for listener in tuple(self._listeners):
-                try:
-                    listener(kept.query.key, changed)
-                except Exception:  # noqa: BLE001 - whoever listens badly must not end the fetching for all who read
-                    _log.exception("who was told of new values failed", extra={"backend": kept.query.backend})
+    def _update(self, refreshed: RefreshedQuery, result: FetchResult, now: float) -> None:
+        before, refreshed.result, refreshed.fetched_at = refreshed.result, result, now
+        refreshed.failures = refreshed.failures + 1 if isinstance(result, FetchFailure) else 0
+        refreshed.updated.set()
+        refreshed.updated = asyncio.Event()
+        changed = () if before is None else changed_series(before, result)
+        if changed == ():
+            return
+        for listener in tuple(self._listeners):
+            try:
+                listener(refreshed.query.key, changed)
+            except Exception:  # noqa: BLE001 - a failing listener must not stop the refresh
+                _log.exception("snapshot listener failed", extra={"backend": refreshed.query.backend})
 
-    def _dismiss(self, kept: Kept) -> None:
-        if kept.task is not None:
-            kept.task.cancel()
-        if kept.outcome is None:
-            gone = errors.BackendUnreachable("nobody asks for it any more")
-            kept.outcome = Failed(gone, at=self._fetcher.now(), took=timedelta())
-        kept.renewed_at = float("inf")  # the last word: whoever waits need wait no longer
-        kept.news.set()
+    def _stop(self, refreshed: RefreshedQuery) -> None:
+        if refreshed.task is not None:
+            refreshed.task.cancel()
+        if refreshed.result is None:
+            error = errors.BackendUnreachable("the rule was removed while its query was running")
+            refreshed.result = FetchFailure(error, self._fetcher.clock(), timedelta())
+        refreshed.fetched_at = float("inf")  # current for ever, so that waiting reads return
+        refreshed.updated.set()
 
 
-def difference(before: Outcome, after: Outcome) -> Difference:
-    """List the series that are not as they were."""
-    if isinstance(before, Failed) and isinstance(after, Failed):
+def changed_series(before: FetchResult, after: FetchResult) -> ChangedSeries:
+    """Return the series that differ between two results."""
+    if isinstance(before, FetchFailure) and isinstance(after, FetchFailure):
         return () if before.error.failure is after.error.failure else None
-    if isinstance(before, Failed) or isinstance(after, Failed) or len(before.rows) != len(after.rows):
+    if isinstance(before, FetchFailure) or isinstance(after, FetchFailure) or len(before.series) != len(after.series):
         return None
     changed = []
-    for old, new in zip(before.rows, after.rows, strict=True):
+    for old, new in zip(before.series, after.series, strict=True):
         if old.labels != new.labels:
-            return None  # another order, or other series: not worth finding out
-        if old.value != new.value and (old.value == old.value or new.value == new.value):  # NaN again is no news
+            return None  # other series, or another order
+        if old.value != new.value and (old.value == old.value or new.value == new.value):  # NaN twice is no change
             changed.append(new)
     return tuple(changed)

@@ -4,10 +4,12 @@ Each source is replaced independently of the others.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
 
+from adapter.decoding.problem import Problem
 from adapter.rules.query_builder import snapshot_query
 from adapter.rules.rule import Rule
 from adapter.rules.rule_set import RuleSet
@@ -22,15 +24,16 @@ FILE_ORIGIN: Final = "configuration"
 class RuleRegistry:
     """All rules. A rule of an object takes precedence over rules of files, within the namespace of the object."""
 
-    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+    def __init__(
+        self, rules: Iterable[Rule] = (), invalid_rules: Mapping[str, tuple[Problem, ...]] = MappingProxyType({})
+    ) -> None:
+        """Start with the rules of the configuration file, and the problems of its invalid rules by name."""
         self._file = tuple(rules)
         self._objects: dict[str, Rule] = {}
         self._imported: dict[str, tuple[Rule, ...]] = {}
         self._listeners: list[Callable[[tuple[Rule, ...]], None]] = []
-        self.broken: Mapping[str, tuple[str, ...]] = {}
-        """Rejected rules of the configuration file, by name, with their problems."""
-
-        self.reload_problems: tuple[str, ...] = ()
+        self.invalid_rules = invalid_rules
+        self.reload_problems: tuple[Problem, ...] = ()
         """Problems of the newest configuration file, while the previous one stays in force."""
 
         self._cached_index: _Index | None = None
@@ -41,9 +44,14 @@ class RuleRegistry:
         return self._index().rules
 
     def set_file_rules(self, rules: Iterable[Rule]) -> None:
-        """Replace the rules of the configuration file."""
+        """Replace the rules of the configuration file by those of a file without problems."""
+        self.invalid_rules, self.reload_problems = {}, ()
         before, self._file = self._file, tuple(rules)
         self._notify(before, self._file)
+
+    def reject_file(self, problems: tuple[Problem, ...]) -> None:
+        """Store the problems of a newer configuration file; the rules of the previous file stay in force."""
+        self.reload_problems = problems
 
     def set_object_rule(self, key: str, rule: Rule | None) -> None:
         """Replace the rule of the object with key ``namespace/name``; None: the object is deleted or invalid."""

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from adapter.app import clock
-from adapter.backends.loader import opened
+from adapter.process import clock
+from adapter.backends.loader import create_backend
 from adapter.backends.upstream.parse import samples
-from adapter.config.loading import Loaded
-from adapter.config.model import Limits, decode
-from adapter.errors import BackendRejected, ConfigInvalid
-from adapter.metrics.comparison import Answered, Verdict, compare
+from adapter.config.loading import Loaded, decode
+from adapter.config.model import Limits
+from adapter.decoding.problem import ConfigInvalid
+from adapter.errors import BackendRejected
+from adapter.metrics.comparison import ComparedValue, ComparisonResult, compare
 from adapter.metrics.pipeline import MetricPipeline
 from adapter.sample import RawSample
 from adapter.server.access_log import AccessLog
@@ -51,20 +52,20 @@ def document(first: Loopback, *rules: Json, **how: object) -> Json:
 
 @asynccontextmanager
 async def second(config: Json) -> AsyncIterator[tuple[MetricPipeline, ClientSession]]:
-    supply = MetricPipeline(Loaded(decode(config), {}), opened, clock)
+    pipeline = MetricPipeline(Loaded(decode(config), {}), create_backend, clock, Telemetry())
     server = Server(
-        metrics=ExternalMetrics(supply.reader, clock),
+        metrics=ExternalMetrics(pipeline.reader, clock),
         authenticator=Anyone(),
         authorizer=Anyone(),
         limits=Limits(),
         journal=Journal(Telemetry(), AccessLog(lambda *_: None, clock)),
-        debug=Debug(supply.reader, compared=supply.comparisons),
+        debug=Debug(pipeline.reader, compared=pipeline.comparisons),
     )
     try:
         async with server.serving("127.0.0.1", 0, None) as port, ClientSession(f"http://127.0.0.1:{port}") as session:
-            yield supply, session
+            yield pipeline, session
     finally:
-        await supply.aclose()
+        await pipeline.aclose()
 
 
 async def get(session: ClientSession, path: str) -> tuple[int, Json]:
@@ -110,14 +111,14 @@ async def test_a_namespace_that_we_may_not_read_there_is_unauthorised(first):
 
 
 async def test_switched_off_nothing_is_passed_on(first):
-    async with second(document(first, unknown=False, compare=True)) as (supply, session):
+    async with second(document(first, unknown=False, compare=True)) as (pipeline, session):
         code, told = await get(session, f"{ROOT}/my-metric")
         assert (code, told["message"]) == (404, "no rule defines metric 'my-metric' in namespace 'default'")
-        assert supply.fetcher.count == 0
+        assert pipeline.fetcher.query_count == 0
 
 
-async def compared(supply: MetricPipeline, session: ClientSession, metric: str) -> Json:
-    await supply.reader.look("default", metric, parse(""))
+async def compared(pipeline: MetricPipeline, session: ClientSession, metric: str) -> Json:
+    await pipeline.reader.read("default", metric, parse(""))
     for _ in range(200):
         _, told = await get(session, "/debug/comparisons")
         found: list[Json] = [one for one in told["items"] if one["metric"] == metric]
@@ -128,51 +129,51 @@ async def compared(supply: MetricPipeline, session: ClientSession, metric: str) 
 
 
 @pytest.mark.parametrize(
-    ("metric", "static", "verdict", "ours", "theirs"),
+    ("metric", "static", "result", "local", "remote"),
     [
         ("whole", [{"value": 2.1}], "same", "2100m", "2"),
         ("whole", [{"value": 3}], "different", "3", "2"),
-        ("negative", [{"value": 3}], "only ours", "3", None),
-        ("my-metric", [{"value": -1}], "only theirs", None, "3100m"),
+        ("negative", [{"value": 3}], "only local", "3", None),
+        ("my-metric", [{"value": -1}], "only delegate", None, "3100m"),
         ("negative", [{"value": -1}], "same", None, None),
     ],
 )
 async def test_answers_are_laid_beside_those_of_the_one_behind_and_never_replaced(
-    first, metric, static, verdict, ours, theirs
+    first, metric, static, result, local, remote
 ):
     config = document(first, {"name": metric, "static": static}, unknown=False, compare=True)
-    async with second(config) as (supply, session):
-        one = await compared(supply, session, metric)
-        assert (one["verdict"], one["ours"]["value"], one["theirs"]["value"]) == (verdict, ours, theirs)
-        assert bool(one["differentSince"]) is (verdict != "same")
-        assert bool(one["theirs"]["error"]) is (theirs is None)
+    async with second(config) as (pipeline, session):
+        one = await compared(pipeline, session, metric)
+        assert (one["result"], one["local"]["value"], one["delegate"]["value"]) == (result, local, remote)
+        assert bool(one["differentSince"]) is (result != "same")
+        assert bool(one["delegate"]["error"]) is (remote is None)
         code, told = await get(session, f"{ROOT}/{metric}")
-        assert (told["items"][0]["value"] if code == 200 else None) == ours
+        assert (told["items"][0]["value"] if code == 200 else None) == local
 
 
 async def test_a_metric_is_compared_once_per_interval_however_often_it_is_read(first):
     config = document(first, {"name": "whole", "static": [{"value": 2}]}, compare=True)
-    async with second(config) as (supply, session):
+    async with second(config) as (pipeline, session):
         for _ in range(50):
-            one = await compared(supply, session, "whole")
-        assert (one["comparisons"], one["verdict"]) == (1, "same")
+            one = await compared(pipeline, session, "whole")
+        assert (one["comparisons"], one["result"]) == (1, "same")
 
 
 async def test_a_new_configuration_is_passed_on_by_from_then_on(first):
-    async with second(document(first)) as (supply, session):
+    async with second(document(first)) as (pipeline, session):
         assert (await get(session, f"{ROOT}/whole"))[0] == 200
         without = {key: part for key, part in document(first).items() if key != "delegate"}
-        await supply.use(decode(without))
+        await pipeline.apply(decode(without))
         assert (await get(session, f"{ROOT}/whole"))[0] == 404
 
 
 @pytest.mark.parametrize(
     ("how", "problem"),
     [
-        ({"backend": "new"}, "delegate.backend: there is no upstream 'new' under backends"),
-        ({"unknown": False}, "delegate: does nothing without one of unknown and compare"),
-        ({"tolerance": 1}, "delegate.tolerance: must be from 0 to less than 1, is 1"),
-        ({"interval": "0s"}, "delegate.interval: must be more than nothing"),
+        ({"backend": "new"}, "delegate.backend: no upstream backend 'new' under backends"),
+        ({"unknownMetrics": False}, "delegate: has no effect; set unknownMetrics or compare to true"),
+        ({"tolerance": 1}, "delegate.tolerance: must be at least 0 and less than 1, is 1"),
+        ({"interval": "0s"}, "delegate.interval: must be greater than 0"),
     ],
 )
 def test_settings_that_make_no_sense_are_named(first, how, problem):
@@ -180,7 +181,7 @@ def test_settings_that_make_no_sense_are_named(first, how, problem):
     config["delegate"] |= how
     with pytest.raises(ConfigInvalid) as caught:
         decode(config)
-    assert caught.value.problems == (problem,)
+    assert caught.value.messages == (problem,)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ def test_a_question_that_cannot_be_asked_is_told_when_it_is_read(first, paramete
     config = document(first, {"name": "m", "backend": "old", "parameters": parameters})
     with pytest.raises(ConfigInvalid) as caught:
         decode(config)
-    (said,) = caught.value.problems
+    (said,) = caught.value.messages
     assert said.startswith(f"rules[0].parameters{problem}")
 
 
@@ -234,5 +235,5 @@ def test_what_is_no_list_of_values_is_refused(body):
 
 
 def test_two_zeros_are_the_same_and_a_zero_is_not_a_thousandth():
-    assert compare(Answered(0), Answered(0), 0.1) is Verdict.SAME
-    assert compare(Answered(0), Answered(1), 0.1) is Verdict.DIFFERENT
+    assert compare(ComparedValue(0), ComparedValue(0), 0.1) is ComparisonResult.SAME
+    assert compare(ComparedValue(0), ComparedValue(1), 0.1) is ComparisonResult.DIFFERENT

@@ -9,8 +9,8 @@ import pytest
 from adapter import errors
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.backends.settings import CircuitBreakerSettings
-from adapter.metrics.read_history import Asked
-from adapter.metrics.reader import RuleReader
+from adapter.metrics.read_history import ReadKey
+from adapter.metrics.reader import MetricReader
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Namespacing
 from autoscaler.types.observation import FailureClass
@@ -24,12 +24,12 @@ QUERY = Query("prometheus", 'sum(depth{namespace="shop"})')
 SHORT = timedelta(milliseconds=400)
 
 KINDS = [
-    pytest.param("stall", FailureClass.TIMED_OUT, "no answer within 0.4s", id="it stalls"),
-    pytest.param("drip", FailureClass.TIMED_OUT, "no answer within 0.4s", id="it drips"),
-    pytest.param("reset", FailureClass.UNREACHABLE, "the connection broke", id="it resets the connection"),
-    pytest.param("hang-up", FailureClass.UNREACHABLE, "the connection broke", id="it hangs up"),
-    pytest.param("truncate", FailureClass.UNREACHABLE, "the connection broke", id="it hangs up in the middle"),
-    pytest.param("garbage", FailureClass.REFUSED, "it answers, but not as Prometheus does", id="it talks nonsense"),
+    pytest.param("stall", FailureClass.TIMED_OUT, "no response within 0.4s", id="it stalls"),
+    pytest.param("drip", FailureClass.TIMED_OUT, "no response within 0.4s", id="it drips"),
+    pytest.param("reset", FailureClass.UNREACHABLE, "connection lost", id="it resets the connection"),
+    pytest.param("hang-up", FailureClass.UNREACHABLE, "connection lost", id="it hangs up"),
+    pytest.param("truncate", FailureClass.UNREACHABLE, "connection lost", id="it hangs up in the middle"),
+    pytest.param("garbage", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="it talks nonsense"),
     pytest.param("302", FailureClass.REFUSED, "HTTP 302 Found (internal)", id="it sends us elsewhere"),
     pytest.param("400", FailureClass.BAD_QUERY, "HTTP 400 Bad Request (internal)", id="400"),
     pytest.param("401", FailureClass.UNAUTHORIZED, "HTTP 401 Unauthorized (internal)", id="401"),
@@ -40,7 +40,7 @@ KINDS = [
     pytest.param("500", FailureClass.REFUSED, "HTTP 500 Internal Server Error (internal)", id="500"),
     pytest.param("502", FailureClass.UNREACHABLE, "HTTP 502 Bad Gateway (internal)", id="502"),
     pytest.param("503", FailureClass.UNREACHABLE, "HTTP 503 Service Unavailable (internal)", id="503"),
-    pytest.param("504", FailureClass.TIMED_OUT, "no answer within 0.4s", id="504"),
+    pytest.param("504", FailureClass.TIMED_OUT, "no response within 0.4s", id="504"),
 ]
 
 
@@ -50,8 +50,8 @@ async def failure(made: PrometheusBackend, query: Query = QUERY, deadline: timed
     return caught.value
 
 
-async def is_well(read: RuleReader) -> bool:
-    return (await read.look("shop", "m", EVERYTHING)).error is None
+async def is_well(read: MetricReader) -> bool:
+    return (await read.read("shop", "m", EVERYTHING)).error is None
 
 
 @pytest.mark.parametrize(("kind", "expected", "message"), KINDS)
@@ -74,10 +74,10 @@ async def test_each_failure_has_its_class_says_the_same_each_time_and_is_over_wh
 async def test_a_reader_remembers_since_when_it_fails_and_forgets_at_once(hop: Trouble, kind: str) -> None:
     async with backend(hop.url) as made:
         read = reader(made, rule("sum(depth)", deadline=SHORT, namespace=Namespacing()))
-        remembered = read.reads.of(Asked("shop", "m", EVERYTHING))
+        remembered = read.history.record(ReadKey("shop", "m", EVERYTHING))
         hop.kind = kind
         for count in (1, 2, 3):
-            look = await read.look("shop", "m", EVERYTHING)
+            look = await read.read("shop", "m", EVERYTHING)
             assert look.error is not None
             if count == 1:
                 first = remembered.first_failure_time
@@ -90,7 +90,7 @@ async def test_a_reader_remembers_since_when_it_fails_and_forgets_at_once(hop: T
 
 @pytest.mark.parametrize("kind", ["stall", "drip"])
 async def test_the_deadline_ends_the_wait_and_frees_the_thread_and_the_connection(hop: Trouble, kind: str) -> None:
-    async with backend(hop.url, connections=2) as made:
+    async with backend(hop.url, max_connections=2) as made:
         hop.kind = kind
         loop = asyncio.get_running_loop()
         started = loop.time()
@@ -103,7 +103,7 @@ async def test_the_deadline_ends_the_wait_and_frees_the_thread_and_the_connectio
 
 
 async def test_who_stops_waiting_ends_the_request_too(hop: Trouble) -> None:
-    async with backend(hop.url, connections=1) as made:
+    async with backend(hop.url, max_connections=1) as made:
         hop.kind = "stall"
         asking = asyncio.create_task(made.fetch(QUERY, timedelta(seconds=30)))
         await until(lambda: bool(hop.requests))
@@ -136,7 +136,7 @@ async def test_nothing_is_asked_twice_behind_our_back(hop: Trouble) -> None:
 
 
 async def test_one_bad_query_keeps_no_other_waiting(hop: Trouble) -> None:
-    async with backend(hop.url, breaker=CircuitBreakerSettings(failures=2)) as made:
+    async with backend(hop.url, circuit_breaker=CircuitBreakerSettings(failure_threshold=2)) as made:
         hop.kind = "503"
         for _ in range(10):
             await failure(made)
@@ -145,8 +145,8 @@ async def test_one_bad_query_keeps_no_other_waiting(hop: Trouble) -> None:
 
 
 async def test_a_server_that_answers_nobody_is_left_in_peace_and_tried_again(hop: Trouble) -> None:
-    patience = CircuitBreakerSettings(failures=3, rest=timedelta(milliseconds=300), longest=timedelta(seconds=1))
-    async with backend(hop.url, breaker=patience, sample_times=False) as made:
+    patience = CircuitBreakerSettings(failure_threshold=3, open_duration=timedelta(milliseconds=300), max_open_duration=timedelta(seconds=1))
+    async with backend(hop.url, circuit_breaker=patience, sample_times=False) as made:
         hop.kind = "503"
         told = [await failure(made, Query("prometheus", f"vector({number})")) for number in range(20)]
         assert hop.requests == 3
@@ -170,7 +170,7 @@ async def test_nobody_there_is_unreachable() -> None:
         assert ((told := await failure(made)).failure, told.message) == (FailureClass.UNREACHABLE, "connection refused")
     async with backend("http://nobody.invalid") as made:
         told = await failure(made)
-        assert (told.failure, told.message) == (FailureClass.UNREACHABLE, "its name does not resolve")
+        assert (told.failure, told.message) == (FailureClass.UNREACHABLE, "host name does not resolve")
 
 
 async def test_an_answer_with_warnings_is_refused_unless_they_are_accepted(hop: Trouble) -> None:
@@ -183,7 +183,7 @@ async def test_an_answer_with_warnings_is_refused_unless_they_are_accepted(hop: 
         told = await failure(made)
         assert (told.failure, told.message) == (
             FailureClass.REFUSED,
-            "the answer may be partial: it came with warnings",
+            "the result may be partial: the response has warnings",
         )
         assert told.detail == "store 3 is not there"
         hop.body = hop.body.replace(b"store 3 is not there", b"PromQL warning: quantile value is odd")
@@ -199,24 +199,24 @@ async def test_an_answer_with_warnings_is_refused_unless_they_are_accepted(hop: 
         pytest.param(
             b'{"status":"error","errorType":"timeout","error":"query timed out"}',
             FailureClass.TIMED_OUT,
-            "no answer within 0.4s",
+            "no response within 0.4s",
             id="an error in a 200",
         ),
         pytest.param(
             b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}',
             FailureClass.BAD_QUERY,
-            "it answers with a native histogram, not with one number for each series",
+            "the result is a native histogram, not a number for each series",
             id="a native histogram",
         ),
         pytest.param(
             b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"five"]}]}}',
             FailureClass.REFUSED,
-            "it answers, but not as Prometheus does",
+            "the response is not one of Prometheus' HTTP API",
             id="a number that is none",
         ),
-        pytest.param(b"", FailureClass.REFUSED, "it answers, but not as Prometheus does", id="nothing at all"),
-        pytest.param(b"{}", FailureClass.REFUSED, "it answers, but not as Prometheus does", id="an empty object"),
-        pytest.param(b"\xff\xfe", FailureClass.REFUSED, "it answers, but not as Prometheus does", id="no text"),
+        pytest.param(b"", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="nothing at all"),
+        pytest.param(b"{}", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="an empty object"),
+        pytest.param(b"\xff\xfe", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="no text"),
     ],
 )
 async def test_an_answer_that_makes_no_sense_is_told_by_its_class(

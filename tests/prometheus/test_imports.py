@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adapter.metrics.imported_rules import Imports
+from adapter.metrics.imported_rules import ImportedRules
 from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
 from autoscaler.values.selector import parse
 from tests.prometheus.failing_server import Trouble
@@ -35,13 +35,13 @@ WRONG = {**FOUND, "seriesQuery": "sum(depth)", "name": {"as": "wrong"}}
 
 
 @asynccontextmanager
-async def importing(url: str, path: Path, *rules: Any) -> AsyncIterator[tuple[Imports, Callable[[], tuple[str, ...]]]]:
+async def importing(url: str, path: Path, *rules: Any) -> AsyncIterator[tuple[ImportedRules, Callable[[], tuple[str, ...]]]]:
     path.write_text(json.dumps({"externalRules": rules}))  # noqa: ASYNC240 - before anything waits
     age = timedelta(seconds=as_of(0).timestamp() - NOW + 3600)
     file = PrometheusAdapterFile(str(path), "prometheus", timedelta(milliseconds=50), age)
     async with backend(url) as made:
         read = reader(made)
-        imports = Imports(read.book, read.sources.fetcher, (file,))
+        imports = ImportedRules(read.registry, read.sources.fetcher, (file,))
         running = asyncio.create_task(imports.run())
         try:
             yield imports, lambda: read.names("shop")
@@ -60,25 +60,25 @@ async def test_a_name_in_the_file_waits_for_nobody(hop: Trouble, tmp_path: Path)
     async with importing(hop.url, tmp_path / "config.yaml", KNOWN, FOUND) as (imports, names):
         await until(lambda: names() == ("queue_depth",))
         question = '{__name__=~"odd|hostile"}'
-        await until(lambda: question in imports.kept[0].trouble)
-        assert imports.kept[0].trouble[question] == "unreachable: HTTP 503 Service Unavailable (internal)"
+        await until(lambda: question in imports.files[0].errors)
+        assert imports.files[0].errors[question] == "unreachable: HTTP 503 Service Unavailable (internal)"
         hop.kind = ""
         await until(lambda: len(names()) == 3)
-        assert imports.kept[0].trouble == {}
+        assert imports.files[0].errors == {}
 
 
 async def test_an_outage_takes_away_no_name_that_was_found(hop: Trouble, tmp_path: Path) -> None:
     async with importing(hop.url, tmp_path / "config.yaml", FOUND) as (imports, names):
         await until(lambda: names() == ("my_hostile", "my_odd"))
         hop.kind = "503"
-        await until(lambda: bool(imports.kept[0].trouble))
+        await until(lambda: bool(imports.files[0].errors))
         assert names() == ("my_hostile", "my_odd")
 
 
 async def test_one_rule_that_prometheus_refuses_affects_no_other(fixed: Server, tmp_path: Path) -> None:
     async with importing(fixed.url, tmp_path / "config.yaml", WRONG, KNOWN, FOUND) as (imports, names):
         await until(lambda: names() == ("my_hostile", "my_odd", "queue_depth"))
-        await until(lambda: imports.kept[0].trouble.get("sum(depth)", "").startswith("bad query: "))
+        await until(lambda: imports.files[0].errors.get("sum(depth)", "").startswith("bad query: "))
 
 
 async def test_a_changed_file_is_read_again_and_a_broken_one_is_not(
@@ -91,7 +91,7 @@ async def test_a_changed_file_is_read_again_and_a_broken_one_is_not(
         path.write_text(json.dumps({"externalRules": [{**KNOWN, "name": {"as": "renamed"}}]}))
         await until(lambda: names() == ("renamed",))
         path.write_text("not: [yaml")
-        await until(lambda: "" in imports.kept[0].trouble)
+        await until(lambda: "" in imports.files[0].errors)
         assert names() == ("renamed",)
         imports.use(())
         await until(lambda: names() == ())
@@ -102,9 +102,9 @@ async def test_it_is_read_through_the_rendered_query(fixed: Server, tmp_path: Pa
     file = PrometheusAdapterFile(str(tmp_path / "config.yaml"), "prometheus")
     async with backend(fixed.url) as made:
         read = reader(made)
-        running = asyncio.create_task(Imports(read.book, read.sources.fetcher, (file,)).run())
+        running = asyncio.create_task(ImportedRules(read.registry, read.sources.fetcher, (file,)).run())
         await until(lambda: bool(read.names("shop")))
-        look = await read.look("shop", "QUEUE_depth", parse("queue in (a,b)"))
+        look = await read.read("shop", "QUEUE_depth", parse("queue in (a,b)"))
         assert look.query is not None
         assert look.query.text == 'sum(depth{queue=~"a|b",namespace="shop"})'
         assert [sample.milli for sample in look.samples] == [7500]

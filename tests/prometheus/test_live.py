@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from adapter.backends.settings import CircuitBreakerSettings
-from adapter.metrics.read_history import Asked
-from adapter.metrics.reader import RuleReader
+from adapter.metrics.read_history import ReadKey
+from adapter.metrics.reader import MetricReader
 from adapter.rules.rule import Namespacing
 from autoscaler.types.observation import FailureClass
 from autoscaler.values.selector import parse
@@ -33,17 +33,17 @@ def live(scraped: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield running
 
 
-async def reads(read: RuleReader, wanted: int | FailureClass) -> bool:
+async def reads(read: MetricReader, wanted: int | FailureClass) -> bool:
     """Say whether a read finds this number, in thousandths, or fails in this way."""
-    look = await read.look("shop", "m", EVERYTHING)
+    look = await read.read("shop", "m", EVERYTHING)
     if look.error is not None:
         return look.error.failure is wanted
     return [sample.milli for sample in look.samples] == [wanted]
 
 
-async def reads_as(read: RuleReader, message: str) -> bool:
+async def reads_as(read: MetricReader, message: str) -> bool:
     """Say whether a read fails in these words."""
-    error = (await read.look("shop", "m", EVERYTHING)).error
+    error = (await read.read("shop", "m", EVERYTHING)).error
     return error is not None and error.message == message
 
 
@@ -72,9 +72,9 @@ async def test_prometheus_killed_is_unreachable_since_then_and_well_when_it_is_b
     live: Server, scraped: Target
 ) -> None:
     scraped.set(jobs=2)
-    async with backend(live.url, parameters={}, breaker=CircuitBreakerSettings()) as made:
+    async with backend(live.url, parameters={}, circuit_breaker=CircuitBreakerSettings()) as made:
         read = reader(made, rule("jobs", namespace=Namespacing()))
-        remembered = read.reads.of(Asked("shop", "m", EVERYTHING))
+        remembered = read.history.record(ReadKey("shop", "m", EVERYTHING))
         await until(lambda: reads(read, 2000))
         good = remembered.good_at
         await asyncio.to_thread(live.program.kill)

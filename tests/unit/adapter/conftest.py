@@ -1,4 +1,4 @@
-"""A call that blocks the loop fails the test that made it."""
+"""Makes every blocking call of adapter code inside the event loop an error."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,6 @@ from blockbuster import BlockBuster, blockbuster_ctx
 
 
 @pytest.fixture(autouse=True)
-def nothing_blocks_the_loop() -> Iterator[BlockBuster]:
+def blocking_calls_fail() -> Iterator[BlockBuster]:
     with blockbuster_ctx("adapter") as guard:
         yield guard

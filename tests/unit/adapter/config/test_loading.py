@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from adapter import errors
-from adapter.config.loading import ConfigFile, without_bad_rules
+from adapter.config.loading import ConfigFile, decode_without_invalid_rules
 from adapter.config.model import Config, Limits
-from adapter.errors import ConfigInvalid
+from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.metrics.pipeline import MetricPipeline
+from adapter.telemetry import Telemetry
 from autoscaler.values.selector import parse
 from tests.fakes.backend import BEGINNING, ScriptedBackend, raw
 
@@ -20,40 +21,42 @@ rules:
 """
 
 
-def test_at_the_start_a_bad_rule_is_left_out_and_the_others_are_not():
-    loaded = without_bad_rules(
+def test_invalid_rules_are_left_out_at_the_start():
+    loaded = decode_without_invalid_rules(
         {"rules": [{"name": "status", "static": [{"value": 1}]}, GOOD, {"name": "typo", "statci": []}, {}]}
     )
 
     assert [rule.name for rule in loaded.config.rules] == ["good"]
-    assert loaded.broken["typo"] == ("rules[2].statci: unknown key; did you mean 'static'?",)
-    assert set(loaded.broken) == {"status", "typo", "rules[3]"}
+    assert [str(problem) for problem in loaded.invalid_rules["typo"]] == [
+        "rules[2].statci: unknown key; did you mean 'static'?"
+    ]
+    assert set(loaded.invalid_rules) == {"status", "typo", "rules[3]"}
 
 
-def test_of_two_rules_with_one_name_the_first_stays():
-    loaded = without_bad_rules({"rules": [GOOD, GOOD]})
+def test_first_of_two_rules_with_the_same_name_is_used():
+    loaded = decode_without_invalid_rules({"rules": [GOOD, GOOD]})
 
     assert len(loaded.config.rules) == 1
-    assert loaded.broken == {"good": ("rules[1].name: 'good' is defined by rules[0] already",)}
+    assert loaded.invalid_rules == {"good": (Problem("rules[1].name", "'good' is already defined by rules[0]"),)}
 
 
-def test_what_is_wrong_elsewhere_stops_the_start():
-    with pytest.raises(ConfigInvalid) as refused:
-        without_bad_rules({"serving": {"prot": 1}, "rules": [{"name": "x", "bad": 1}]})
+def test_problem_outside_the_rules_is_raised_at_the_start():
+    with pytest.raises(ConfigInvalid) as raised:
+        decode_without_invalid_rules({"serving": {"prot": 1}, "rules": [{"name": "x", "bad": 1}]})
 
-    assert refused.value.problems == ("serving.prot: unknown key; did you mean 'port'?",)
+    assert raised.value.messages == ("serving.prot: unknown key; did you mean 'port'?",)
 
 
-class Dependencies:
-    """A file, and the supply that follows it."""
+class Service:
+    """A configuration file and the metric pipeline that follows it."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "config.yaml"
         self.opened: list[ScriptedBackend] = []
-        self.verdicts = 0
+        self.reloads = 0
         self.write("http://one", "x")
-        self.file = ConfigFile(self.path, {}, every=timedelta(milliseconds=5))
-        self.supply = MetricPipeline(self.file.start(), self.open, lambda: BEGINNING)
+        self.file = ConfigFile(self.path, {}, poll_interval=timedelta(milliseconds=5))
+        self.pipeline = MetricPipeline(self.file.start(), self.open, lambda: BEGINNING, Telemetry())
 
     def open(self, name: str, settings: object, _clock: object) -> ScriptedBackend:
         rows = {"x": (raw(len(self.opened)),), "y": (raw(7),)}
@@ -63,85 +66,89 @@ class Dependencies:
     def write(self, url: str, query: str) -> None:
         self.path.write_text(FILE.format(url=url, query=query))
 
-    async def settled(self) -> None:
-        """Wait until the file was looked at and something was made of it, good or bad."""
+    async def reloaded(self) -> None:
+        """Wait until a changed file was applied or rejected."""
         async with asyncio.timeout(10):
-            while not self.verdicts:  # noqa: ASYNC110 - threads read the file, and have no bell to ring for a test
+            while not self.reloads:  # noqa: ASYNC110 - a thread reads the file
                 await asyncio.sleep(0.005)
-        self.verdicts = 0
+        self.reloads = 0
 
-    async def use(self, config: Config) -> None:
-        await self.supply.use(config)
-        self.verdicts += 1
+    async def apply(self, config: Config) -> None:
+        await self.pipeline.apply(config)
+        self.reloads += 1
 
-    def refuse(self, problems: tuple[str, ...]) -> None:
-        self.supply.refuse(problems)
-        self.verdicts += 1
+    def reject(self, problems: tuple[Problem, ...]) -> None:
+        self.pipeline.registry.reject_file(problems)
+        self.reloads += 1
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return tuple(map(str, self.pipeline.registry.reload_problems))
 
     async def value(self) -> int:
-        return (await self.supply.reader.read("any", "queue", parse("")))[0].milli
+        return (await self.pipeline.reader.read_samples("any", "queue", parse("")))[0].milli
 
 
 @pytest.fixture
-async def world(tmp_path: Path):
-    here = await asyncio.to_thread(Dependencies, tmp_path)
-    following = asyncio.create_task(here.file.follow(here.use, here.refuse))
+async def service(tmp_path: Path):
+    here = await asyncio.to_thread(Service, tmp_path)
+    following = asyncio.create_task(here.file.follow(here.apply, here.reject))
     yield here
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
-    await here.supply.aclose()
+    await here.pipeline.aclose()
 
 
-async def test_a_changed_file_is_in_force_within_seconds(world: Dependencies):
-    assert await world.value() == 0
-    world.write("http://one", "y")
-    await world.settled()
+async def test_changed_file_is_applied(service: Service):
+    assert await service.value() == 0
+    service.write("http://one", "y")
+    await service.reloaded()
 
-    assert await world.value() == 7000
-    assert len(world.opened) == 1
+    assert await service.value() == 7000
+    assert len(service.opened) == 1
 
 
-async def test_a_bad_new_file_leaves_the_old_one_serving_and_says_so(
-    world: Dependencies, caplog: pytest.LogCaptureFixture
+async def test_invalid_file_is_rejected_and_the_previous_one_stays_in_force(
+    service: Service, caplog: pytest.LogCaptureFixture
 ):
-    world.path.write_text("rules: [{name: queue, qurey: x}]")
-    await world.settled()
-    assert await world.value() == 0
-    assert world.supply.book.trouble == ("rules[0].qurey: unknown key; did you mean 'query'?",)
-    assert "the old one stays" in caplog.text
+    service.path.write_text("rules: [{name: queue, qurey: x}]")
+    await service.reloaded()
+    assert await service.value() == 0
+    assert service.messages == ("rules[0].qurey: unknown key; did you mean 'query'?",)
+    assert "keeping the previous one" in caplog.text
 
-    world.write("http://one", "y")
-    await world.settled()
-    assert await world.value() == 7000
-    assert world.supply.book.trouble == ()
-
-
-async def test_a_file_that_is_gone_leaves_the_old_one_serving(world: Dependencies):
-    world.path.unlink()
-    await world.settled()
-
-    assert await world.value() == 0
-    assert "No such file" in world.supply.book.trouble[0]
+    service.write("http://one", "y")
+    await service.reloaded()
+    assert await service.value() == 7000
+    assert service.messages == ()
 
 
-async def test_another_backend_is_opened_and_the_old_one_closed(world: Dependencies):
-    assert await world.value() == 0
-    world.write("http://two", "x")
-    await world.settled()
+async def test_deleted_file_leaves_the_previous_one_in_force(service: Service):
+    service.path.unlink()
+    await service.reloaded()
 
-    assert await world.value() == 1000
-    assert [backend.closed for backend in world.opened] == [True, False]
+    assert await service.value() == 0
+    assert "No such file" in service.messages[0]
 
 
-async def test_a_rule_that_goes_is_no_metric_any_more(world: Dependencies):
-    world.path.write_text("{}")
-    await world.settled()
+async def test_changed_backend_is_opened_again_and_the_old_one_closed(service: Service):
+    assert await service.value() == 0
+    service.write("http://two", "x")
+    await service.reloaded()
+
+    assert await service.value() == 1000
+    assert [backend.closed for backend in service.opened] == [True, False]
+
+
+async def test_removed_rule_is_not_found(service: Service):
+    service.path.write_text("{}")
+    await service.reloaded()
 
     with pytest.raises(errors.MetricNotFound):
-        await world.value()
+        await service.value()
 
 
-async def test_what_needs_a_restart_is_said_to(world: Dependencies, caplog: pytest.LogCaptureFixture):
-    await world.supply.use(Config(limits=Limits(connections=7)))
+async def test_changed_setting_that_needs_a_restart_is_logged(service: Service, caplog: pytest.LogCaptureFixture):
+    await service.pipeline.apply(Config(limits=Limits(max_connections=7)))
 
-    assert "waits for a restart" in caplog.text
+    assert "need a restart to take effect" in caplog.text

@@ -3,23 +3,23 @@ from pathlib import Path
 
 import pytest
 
-from adapter.config import model
-from adapter.errors import ConfigInvalid
+from adapter.config import loading, model
+from adapter.decoding.problem import ConfigInvalid
 
 RULE = {"name": "queue", "static": [{"value": 3}]}
 
 
 def problems(document: object) -> tuple[str, ...]:
-    with pytest.raises(ConfigInvalid) as refused:
-        model.decode(document)
-    return refused.value.problems
+    with pytest.raises(ConfigInvalid) as raised:
+        loading.decode(document)
+    return raised.value.messages
 
 
-def test_nothing_at_all_is_a_configuration():
-    assert model.decode({}) == model.Config()
+def test_empty_document_is_the_default_configuration():
+    assert loading.decode({}) == model.Config()
 
 
-def test_a_whole_file(tmp_path: Path):
+def test_file_with_all_sections_is_loaded(tmp_path: Path):
     file = tmp_path / "config.yaml"
     file.write_text(
         """
@@ -40,7 +40,7 @@ def test_a_whole_file(tmp_path: Path):
           - {value: 3, age: 1m}
         """
     )
-    read = model.load(file, {})
+    read = loading.load(file, {})
 
     assert read.serving.port == 7443
     assert read.serving.tls.files == model.TlsFiles("tls.crt", "tls.key")
@@ -50,10 +50,10 @@ def test_a_whole_file(tmp_path: Path):
     assert read.rules[0].static[1].age == timedelta(minutes=1)
 
 
-def test_a_flag_that_is_given_lies_over_the_file(tmp_path: Path):
+def test_given_flag_overrides_the_file(tmp_path: Path):
     file = tmp_path / "config.yaml"
     file.write_text("serving: {port: 7443, address: 127.0.0.1}")
-    read = model.load(file, {"serving": {"port": 1, "address": None}, "auth": {"kubeconfig": None}})
+    read = loading.load(file, {"serving": {"port": 1, "address": None}, "auth": {"kubeconfig": None}})
 
     assert (read.serving.port, read.serving.address, read.auth.kubeconfig) == (1, "127.0.0.1", "")
 
@@ -67,60 +67,70 @@ MAIN = {"main": {"prometheus": {"url": "http://prometheus:9090"}}}
         pytest.param(
             {"servng": {}},
             "servng: unknown key; did you mean 'serving'?",
-            id="an unknown key, and the nearest right one",
+            id="unknown key with a similar known key",
         ),
         pytest.param(
             {"rules": [RULE, {**RULE, "name": "b", "statc": []}]},
             "rules[1].statc: unknown key; did you mean 'static'?",
-            id="deep in a list",
+            id="unknown key in a list item",
         ),
         pytest.param(
             {"serving": {"tls": {"zzz": 1}}},
             "serving.tls.zzz: unknown key; known here: files, selfManaged",
-            id="nothing near",
+            id="unknown key without a similar one",
         ),
-        pytest.param({"serving": {"port": "x"}}, "serving.port: expected `int`, got `str`", id="a wrong type"),
+        pytest.param({"serving": {"port": "x"}}, "serving.port: expected `int`, got `str`", id="wrong type"),
         pytest.param(
-            {"limits": {"drain": "soon"}}, "limits.drain: 'soon' is not a duration such as 10s or 1m30s", id="time"
+            {"limits": {"drainTimeout": "soon"}},
+            "limits.drainTimeout: 'soon' is not a duration such as 10s or 1m30s",
+            id="invalid duration",
         ),
-        pytest.param({"serving": {"port": 70000}}, "serving.port: must be between 0 and 65535, is 70000", id="a port"),
         pytest.param(
-            {"limits": {"connections": 0}},
-            "limits.connections: must be more than nothing, is 0",
-            id="a limit of nothing",
+            {"serving": {"port": 70000}}, "serving.port: must be between 0 and 65535, is 70000", id="port out of range"
+        ),
+        pytest.param(
+            {"limits": {"maxConnections": 0}},
+            "limits.maxConnections: must be greater than 0, is 0",
+            id="limit of zero",
         ),
         pytest.param(
             {"limits": {"requestTimeout": "0"}},
-            "limits.requestTimeout: must be more than nothing, is 0:00:00",
-            id="no time at all",
+            "limits.requestTimeout: must be greater than 0, is 0s",
+            id="duration of zero",
         ),
-        pytest.param([], "the file: expected `object`, got `array`", id="not a mapping"),
-        pytest.param({"log": {"level": "loud"}}, "log.level: invalid enum value 'loud'", id="a level that is none"),
+        pytest.param([], "expected `object`, got `array`", id="not a mapping"),
+        pytest.param(
+            {"log": {"level": "loud"}},
+            "log.level: invalid enum value 'loud'; one of debug, info, warning, error",
+            id="invalid enum value",
+        ),
         pytest.param(
             {
                 "serving": {
                     "tls": {"files": {"certFile": "a", "keyFile": "b"}, "selfManaged": {"namespace": "c"}},
                 }
             },
-            "serving.tls: files and selfManaged exclude each other",
-            id="two certificates",
+            "serving.tls: files and selfManaged are mutually exclusive",
+            id="two certificate sources",
         ),
         pytest.param(
             {"backends": MAIN, "rules": [{"name": "a", "backend": "main", "query": "x{<<.LabelMatcher>>}"}]},
-            "rules[0].query: the template is wrong: can't evaluate field LabelMatcher; there are GroupBy, "
+            "rules[0].query: invalid template: can't evaluate field LabelMatcher; available fields: GroupBy, "
             "GroupBySlice, LabelMatchers, LabelValuesByName, Series",
-            id="a template with a misspelt field",
+            id="template with an unknown field",
         ),
         pytest.param(
-            {"rules": [{"name": "a"}]}, "rules[0].static: at least one series is needed", id="a rule of nothing"
+            {"rules": [{"name": "a"}]},
+            "rules[0].static: at least one series is required if no backend is set",
+            id="rule without a source",
         ),
     ],
 )
-def test_a_problem_has_its_path_and_the_way_out(document: object, expected: str):
+def test_problem_has_its_path_and_a_hint(document: object, expected: str):
     assert problems(document) == (expected,)
 
 
-def test_every_wrong_value_is_told_at_once_by_the_names_that_its_backend_and_rule_have():
+def test_all_wrong_types_are_reported_at_once():
     backends = {
         "logs": {"newrelic": {"account": "12", "apiKeyFile": "/k"}},
         "jobs": {"redis": {"addresses": [1]}},
@@ -130,23 +140,36 @@ def test_every_wrong_value_is_told_at_once_by_the_names_that_its_backend_and_rul
     assert problems({"backends": backends, "rules": [{"name": 3}]}) == (
         "backends.logs.newrelic.account: expected `int`, got `str`",
         "backends.jobs.redis.addresses[0]: expected `str`, got `int`",
-        "backends.web.http: object missing required field `url`",
+        "backends.web.http.url: is required",
         "backends.nothing: expected `object`, got `int`",
         "rules[0].name: expected `str`, got `int`",
     )
 
 
-def test_what_is_asked_with_parameters_is_not_said_to_need_a_query():
+def test_rule_without_query_and_parameters_is_reported():
     document = {"backends": {"q": {"sqs": {"region": "eu-west-1"}}}, "rules": [{"name": "x", "backend": "q"}]}
-    assert problems(document) == ("rules[0].query: this or parameters is needed with a backend",)
+    assert problems(document) == ("rules[0].query: query or parameters is required with a backend",)
 
 
-def test_every_unknown_key_is_told_at_once():
-    assert len(problems({"a": 1, "b": {"c": 1}, "serving": {"prt": 1}})) == 3
+def test_unknown_keys_wrong_types_and_missing_keys_are_reported_at_once():
+    document = {
+        "zzz": 1,
+        "serving": {"prt": 1, "address": 5},
+        "limits": {"drainTimeout": "soon"},
+        "rules": [{"static": []}, {"nam": "x"}],
+    }
+    assert [problem.partition(";")[0] for problem in problems(document)] == [
+        "zzz: unknown key",
+        "serving.prt: unknown key",
+        "serving.address: expected `str`, got `int`",
+        "limits.drainTimeout: 'soon' is not a duration such as 10s or 1m30s",
+        "rules[0].name: is required",
+        "rules[1].nam: unknown key",
+    ]
 
 
 @pytest.mark.parametrize("name", ["status", "finalize", "Status"])
-def test_a_name_that_the_api_server_would_authorize_as_something_else_is_refused(name: str):
+def test_reserved_metric_name_is_rejected(name: str):
     (problem,) = problems({"rules": [{**RULE, "name": name}]})
 
     assert problem.startswith(f"rules[0].name: {name!r} cannot be a metric's name")
@@ -154,16 +177,16 @@ def test_a_name_that_the_api_server_would_authorize_as_something_else_is_refused
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [("a: [", "not YAML"), ("a: 1\na: [}", "not YAML"), ("\x00", "not YAML"), (b"\xff\xfe\xfa", "not YAML")],
 )
-def test_what_is_no_yaml_is_refused(tmp_path: Path, content: str | bytes, says: str):
+def test_file_that_is_not_yaml_is_rejected(tmp_path: Path, content: str | bytes, message: str):
     file = tmp_path / "config.yaml"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(ConfigInvalid, match=says):
-        model.load(file, {})
+    with pytest.raises(ConfigInvalid, match=message):
+        loading.load(file, {})
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path):
+def test_missing_file_is_named_in_the_error(tmp_path: Path):
     with pytest.raises(ConfigInvalid, match=r"nothing\.yaml: No such file"):
-        model.load(tmp_path / "nothing.yaml", {})
+        loading.load(tmp_path / "nothing.yaml", {})

@@ -7,7 +7,7 @@ import pytest
 from adapter import errors
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.in_process import InProcessMetrics
-from adapter.metrics.reader import RuleReader, Sources
+from adapter.metrics.reader import MetricReader, Sources
 from adapter.rules.rule import Namespacing, Rule
 from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.ports import ExternalMetrics, MetricChange
@@ -22,46 +22,46 @@ TEAMS = Rule("queue", backend="b", query="q")
 
 
 @asynccontextmanager
-async def door(backend: ScriptedBackend, *rules: Rule) -> AsyncIterator[tuple[ExternalMetrics, RuleReader]]:
-    reader = RuleReader(RuleRegistry(rules), Sources.of(Fetcher({"b": backend}, lambda: BEGINNING)), lambda: BEGINNING)
+async def in_process(backend: ScriptedBackend, *rules: Rule) -> AsyncIterator[tuple[ExternalMetrics, MetricReader]]:
+    reader = MetricReader(RuleRegistry(rules), Sources(Fetcher({"b": backend}, lambda: BEGINNING)), lambda: BEGINNING)
     yield InProcessMetrics(reader), reader
     await reader.sources.aclose()
 
 
-async def test_a_number_for_each_series_that_matches():
+async def test_reading_has_a_value_for_each_matching_series():
     backend = ScriptedBackend(rows={"q": (raw(1, namespace="a"), raw(2, namespace="b"), raw(3, namespace="a"))})
-    async with door(backend, TEAMS) as (metrics, _):
+    async with in_process(backend, TEAMS) as (metrics, _):
         assert await metrics.read("a", "Queue", parse("")) == ExternalReading((1000, 3000), BEGINNING)
 
 
 @pytest.mark.parametrize(
-    ("metric", "found", "failure", "says"),
+    ("metric", "found", "failure", "text"),
     [
-        ("queue", errors.BackendTimeout("no answer within 5s"), FailureClass.TIMED_OUT, "no answer within 5s"),
-        ("queue", (), FailureClass.NO_SERIES, "it has none now"),
+        ("queue", errors.BackendTimeout("no response within 5s"), FailureClass.TIMED_OUT, "no response within 5s"),
+        ("queue", (), FailureClass.NO_SERIES, "the query returned no series"),
         ("qeue", (), FailureClass.UNKNOWN_METRIC, "did you mean 'queue'?"),
     ],
 )
-async def test_what_cannot_be_read_is_a_value_in_the_apis_words(metric, found, failure, says):
-    async with door(ScriptedBackend(rows={"q": found}), TEAMS) as (metrics, _):
-        told = await metrics.read("a", metric, parse(""))
+async def test_unavailable_metric_has_the_message_of_the_external_metrics_api(metric, found, failure, text):
+    async with in_process(ScriptedBackend(rows={"q": found}), TEAMS) as (metrics, _):
+        reading = await metrics.read("a", metric, parse(""))
 
-    assert isinstance(told, UnavailableReading)
-    assert told.failure is failure
-    assert told.message.startswith("unable to fetch metrics from external metrics API: ")
-    assert says in told.message
+    assert isinstance(reading, UnavailableReading)
+    assert reading.failure is failure
+    assert reading.message.startswith("unable to fetch metrics from external metrics API: ")
+    assert text in reading.message
 
 
-async def test_a_change_is_told_where_it_is_and_by_every_name():
+async def test_changed_value_is_notified_for_each_name_and_affected_namespace():
     backend = ScriptedBackend(rows={"q": (raw(1, namespace="a"), raw(2, namespace="b")), "s": (raw(1),)})
-    heard: list[MetricChange] = []
-    async with door(backend, TEAMS, SHARED) as (metrics, _):
+    changes: list[MetricChange] = []
+    async with in_process(backend, TEAMS, SHARED) as (metrics, _):
         await metrics.read("a", "queue", parse(""))
         await metrics.read("a", "shared", parse(""))
-        unsubscribe = metrics.subscribe(heard.append)
+        unsubscribe = metrics.subscribe(changes.append)
         backend.rows |= {"q": (raw(1, namespace="a"), raw(9, namespace="b")), "s": (raw(2),)}
         await asyncio.sleep(16)
-        assert sorted(heard, key=lambda change: change.metric) == [
+        assert sorted(changes, key=lambda change: change.metric) == [
             MetricChange("common"),
             MetricChange("queue", "b"),
             MetricChange("shared"),
@@ -70,13 +70,13 @@ async def test_a_change_is_told_where_it_is_and_by_every_name():
         unsubscribe()
         backend.rows["s"] = (raw(3),)
         await asyncio.sleep(16)
-        assert len(heard) == 3
+        assert len(changes) == 3
 
 
-async def test_an_edited_rule_is_a_change():
-    heard: list[MetricChange] = []
-    async with door(ScriptedBackend(), TEAMS) as (metrics, reader):
-        metrics.subscribe(heard.append)
-        reader.book.use_file([])
+async def test_changed_rule_is_notified():
+    changes: list[MetricChange] = []
+    async with in_process(ScriptedBackend(), TEAMS) as (metrics, reader):
+        metrics.subscribe(changes.append)
+        reader.registry.set_file_rules([])
 
-    assert heard == [MetricChange("queue")]
+    assert changes == [MetricChange("queue")]

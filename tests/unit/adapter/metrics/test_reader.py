@@ -10,10 +10,10 @@ import pytest
 
 from adapter import errors
 from adapter.backends.static import StaticBackend
-from adapter.metrics.evaluation_cache import _FEW as FEW
+from adapter.metrics.evaluation_cache import _MAX_SERIES as MAX_SERIES
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.read_history import Asked
-from adapter.metrics.reader import RuleReader, Sources
+from adapter.metrics.read_history import ReadKey
+from adapter.metrics.reader import MetricReader, Sources
 from adapter.rules.rule import Namespacing, OnEmpty, OnOld, OnUnusable, Rule, Series
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import Sample
@@ -25,9 +25,9 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 EVERYTHING = parse("")
 
 
-def reader(*rules: Rule) -> RuleReader:
-    return RuleReader(
-        RuleRegistry(rules), Sources.of(Fetcher({"static": StaticBackend(lambda: NOW)}, lambda: NOW)), lambda: NOW
+def reader(*rules: Rule) -> MetricReader:
+    return MetricReader(
+        RuleRegistry(rules), Sources(Fetcher({"static": StaticBackend(lambda: NOW)}, lambda: NOW)), lambda: NOW
     )
 
 
@@ -35,14 +35,14 @@ def series(value: float, **labels: str) -> Series:
     return Series(value, labels)
 
 
-async def test_the_rules_own_numbers_as_of_now():
-    read = await reader(Rule("m", (series(1.5, a="x"), series(2, a="y")))).read("any", "M", EVERYTHING)
+async def test_static_metric_has_the_current_time():
+    read = await reader(Rule("m", (series(1.5, a="x"), series(2, a="y")))).read_samples("any", "M", EVERYTHING)
 
     assert read == (Sample(1500, NOW, {"a": "x"}), Sample(2000, NOW, {"a": "y"}))
 
 
-async def test_only_series_that_match():
-    read = await reader(Rule("m", (series(1, a="x"), series(2, a="y")))).read("any", "m", parse("a in (y)"))
+async def test_selector_limits_the_series():
+    read = await reader(Rule("m", (series(1, a="x"), series(2, a="y")))).read_samples("any", "m", parse("a in (y)"))
 
     assert read == (Sample(2000, NOW, {"a": "y"}),)
 
@@ -71,15 +71,15 @@ async def test_only_series_that_match():
             "a=y",
             errors.NoSeries,
             FailureClass.NO_SERIES,
-            "metric 'm': static: no series: nothing matches a=y",
-            id="nothing matches",
+            "metric 'm': static: no series: no series match selector a=y",
+            id="no series match",
         ),
         pytest.param(
             Rule("m", ()),
             "",
             errors.NoSeries,
             FailureClass.NO_SERIES,
-            "metric 'm': static: no series: it has none now",
+            "metric 'm': static: no series: the query returned no series",
             id="none",
         ),
         pytest.param(
@@ -108,27 +108,27 @@ async def test_only_series_that_match():
         ),
     ],
 )
-async def test_no_number_is_an_error_with_its_class(
+async def test_unavailable_metric_raises_an_error_with_its_failure_class(
     rule: Rule, selector: str, error: type[errors.AdapterError], failure: FailureClass, message: str
 ):
-    with pytest.raises(error) as refused:
-        await reader(rule).read("ns", "m", parse(selector))
+    with pytest.raises(error) as raised:
+        await reader(rule).read_samples("ns", "m", parse(selector))
 
-    assert (refused.value.message, refused.value.failure) == (message, failure)
+    assert (raised.value.message, raised.value.failure) == (message, failure)
 
 
-async def test_a_number_just_as_old_as_may_be_is_served():
+async def test_sample_of_exactly_the_maximum_age_is_served():
     rule = Rule("m", (Series(1, {}, timedelta(seconds=90)),), max_sample_age=timedelta(seconds=90))
 
-    assert len(await reader(rule).read("ns", "m", EVERYTHING)) == 1
+    assert len(await reader(rule).read_samples("ns", "m", EVERYTHING)) == 1
 
 
-# --- whose series, which labels, what is remembered -----------------------------------------------------------------
+# --- namespaces, labels and the read history -----------------------------------------------------------------------
 
 
 @asynccontextmanager
-async def reading(backend: ScriptedBackend, *rules: Rule) -> AsyncIterator[RuleReader]:
-    it = RuleReader(RuleRegistry(rules), Sources.of(Fetcher({"b": backend}, loop_clock)), loop_clock)
+async def reading(backend: ScriptedBackend, *rules: Rule) -> AsyncIterator[MetricReader]:
+    it = MetricReader(RuleRegistry(rules), Sources(Fetcher({"b": backend}, loop_clock)), loop_clock)
     yield it
     await it.sources.aclose()
 
@@ -137,190 +137,192 @@ TEAMS = Rule("queue", backend="b", query="q")
 
 
 @pytest.mark.looptime
-async def test_a_namespace_is_answered_from_its_own_series():
+async def test_read_returns_series_of_its_namespace_only():
     rows = (raw(1, namespace="shop"), raw(2, namespace="bank"), raw(4))
     async with reading(ScriptedBackend(rows={"q": rows}), TEAMS) as it:
-        assert [s.milli for s in await it.read("shop", "queue", EVERYTHING)] == [1000]
-        assert [s.milli for s in await it.read("bank", "queue", EVERYTHING)] == [2000]
-        with pytest.raises(errors.NoSeries, match="nothing matches a=b,namespace=other"):
-            await it.read("other", "queue", parse("a=b"))
+        assert [s.milli for s in await it.read_samples("shop", "queue", EVERYTHING)] == [1000]
+        assert [s.milli for s in await it.read_samples("bank", "queue", EVERYTHING)] == [2000]
+        with pytest.raises(errors.NoSeries, match="no series match selector a=b in namespace other"):
+            await it.read_samples("other", "queue", parse("a=b"))
 
 
 @pytest.mark.looptime
-async def test_no_selector_reaches_another_namespaces_series():
+async def test_selector_cannot_reach_series_of_another_namespace():
     rows = (raw(1, namespace="shop"), raw(2, namespace="bank"))
     async with reading(ScriptedBackend(rows={"q": rows}), TEAMS) as it:
         for hostile in ("namespace=bank", "namespace in (bank,shop),namespace!=shop", "namespace!=shop"):
             with pytest.raises(errors.NoSeries):
-                await it.read("shop", "queue", parse(hostile))
+                await it.read_samples("shop", "queue", parse(hostile))
 
 
 @pytest.mark.looptime
-async def test_what_is_shared_is_answered_from_one_namespace_for_all():
+async def test_fixed_namespace_serves_the_same_series_to_all_namespaces():
     shared = Rule("queue", backend="b", query="q", namespace=Namespacing("namespace", "bank"))
     async with reading(ScriptedBackend(rows={"q": (raw(1, namespace="shop"), raw(2, namespace="bank"))}), shared) as it:
-        assert [s.milli for s in await it.read("shop", "queue", EVERYTHING)] == [2000]
+        assert [s.milli for s in await it.read_samples("shop", "queue", EVERYTHING)] == [2000]
 
 
 @pytest.mark.looptime
-async def test_series_without_the_label_that_the_rule_names_are_explained():
+async def test_missing_namespace_label_is_named_in_the_error():
     async with reading(ScriptedBackend(rows={"q": (raw(1),)}), TEAMS) as it:
-        with pytest.raises(errors.NoSeries, match="no series has the label 'namespace' that the rule"):
-            await it.read("shop", "queue", EVERYTHING)
+        with pytest.raises(errors.NoSeries, match="no series has the label 'namespace'"):
+            await it.read_samples("shop", "queue", EVERYTHING)
 
 
 @pytest.mark.looptime
-async def test_a_label_that_selectors_may_not_use_is_the_callers_error():
+async def test_label_that_the_rule_does_not_allow_is_a_bad_request():
     rule = Rule("queue", backend="b", query="q", labels=("queue", "vhost"))
     async with reading(ScriptedBackend(), rule) as it:
-        with pytest.raises(errors.BadRequest, match="cannot use the label 'pod'; they can use: queue, vhost"):
-            await it.read("shop", "queue", parse("queue=a,pod=b"))
+        with pytest.raises(
+            errors.BadRequest, match="label 'pod' is not allowed in selectors; allowed labels: queue, vhost"
+        ):
+            await it.read_samples("shop", "queue", parse("queue=a,pod=b"))
 
 
 @pytest.mark.looptime
-async def test_a_template_is_asked_for_each_selector_with_the_selector_inside():
+async def test_template_query_contains_the_selector_and_is_cached():
     rule = Rule("queue", backend="b", query="sum(x{<<.LabelMatchers>>})")
     asked = 'sum(x{queue="a",namespace="shop"})'
     backend = ScriptedBackend(rows={asked: (raw(3),)})
     async with reading(backend, rule) as it:
         for _ in range(5):
-            assert [s.milli for s in await it.read("shop", "queue", parse("queue=a"))] == [3000]
+            assert [s.milli for s in await it.read_samples("shop", "queue", parse("queue=a"))] == [3000]
         with pytest.raises(errors.BadRequest, match="compares numbers"):
-            await it.read("shop", "queue", parse("queue>5"))
+            await it.read_samples("shop", "queue", parse("queue>5"))
 
     assert backend.asked == {asked: 1}
 
 
 @pytest.mark.looptime
-async def test_each_read_is_remembered_with_since_when_it_fails():
+async def test_history_records_last_value_and_first_failure_time():
     backend = ScriptedBackend(rows={"q": (raw(5, namespace="shop"), raw(1, namespace="bank"))}, takes=0.5)
     async with reading(backend, TEAMS) as it:
-        await it.read("shop", "queue", EVERYTHING)
+        await it.read_samples("shop", "queue", EVERYTHING)
         backend.rows["q"] = errors.BackendRejected("no", detail="HTTP 418")
         for _ in range(3):
             await asyncio.sleep(20)
             with contextlib.suppress(errors.BackendRejected):
-                await it.read("shop", "Queue", EVERYTHING)
-        read = it.reads.of(Asked("shop", "queue", EVERYTHING))
+                await it.read_samples("shop", "Queue", EVERYTHING)
+        record = it.history.record(ReadKey("shop", "queue", EVERYTHING))
 
-        assert (read.failures, read.failure) == (3, FailureClass.REFUSED)
-        assert read.first_failure_time == BEGINNING + timedelta(seconds=20.5)
-        assert (read.good_milli, read.good_at) == (5000, BEGINNING + timedelta(seconds=0.5))
-        assert (read.message, read.detail) == ("metric 'queue': scripted: refused: no", "HTTP 418")
-        assert (read.query, read.seen, read.chosen) == ("q", 0, 0)
+        assert (record.failures, record.failure) == (3, FailureClass.REFUSED)
+        assert record.first_failure_time == BEGINNING + timedelta(seconds=20.5)
+        assert (record.last_good_milli, record.last_good_time) == (5000, BEGINNING + timedelta(seconds=0.5))
+        assert (record.message, record.detail) == ("metric 'queue': scripted: refused: no", "HTTP 418")
+        assert (record.query, record.series_found, record.series_matched) == ("q", 0, 0)
 
         backend.rows["q"] = (raw(6, loop_clock(), namespace="shop"),)
         await asyncio.sleep(20)
-        await it.read("shop", "queue", EVERYTHING)
-        assert (read.failures, read.first_failure_time, read.good_milli) == (0, None, 6000)
-        assert (read.seen, read.chosen, read.took) == (1, 1, timedelta(seconds=0.5))
+        await it.read_samples("shop", "queue", EVERYTHING)
+        assert (record.failures, record.first_failure_time, record.last_good_milli) == (0, None, 6000)
+        assert (record.series_found, record.series_matched, record.fetch_duration) == (1, 1, timedelta(seconds=0.5))
 
 
 @pytest.mark.looptime
-async def test_a_glance_fetches_nothing_and_is_not_remembered():
+async def test_peek_neither_fetches_nor_counts_as_a_read():
     backend = ScriptedBackend(rows={"q": (raw(5, namespace="shop"),)})
     async with reading(backend, TEAMS) as it:
-        assert it.glance("shop", "queue", EVERYTHING).outcome is None
-        await it.read("shop", "queue", EVERYTHING)
-        assert [s.milli for s in it.glance("shop", "queue", parse("namespace=shop")).samples] == [5000]
+        assert it.peek("shop", "queue", EVERYTHING).result is None
+        await it.read_samples("shop", "queue", EVERYTHING)
+        assert [s.milli for s in it.peek("shop", "queue", parse("namespace=shop")).samples] == [5000]
 
         assert backend.asked["q"] == 1
-        assert it.reads.peek(Asked("shop", "queue", parse("namespace=shop"))) is None
+        assert it.history.peek(ReadKey("shop", "queue", parse("namespace=shop"))) is None
 
 
 @pytest.mark.looptime
-async def test_an_edited_rule_is_fetched_anew():
+async def test_changed_rule_is_fetched_again():
     backend = ScriptedBackend(rows={"q": (raw(5, namespace="shop"),)})
     async with reading(backend, TEAMS) as it:
-        await it.read("shop", "queue", EVERYTHING)
-        it.book.use_file([Rule("queue", backend="b", query="q", interval=timedelta(seconds=30))])
-        await it.read("shop", "queue", EVERYTHING)
+        await it.read_samples("shop", "queue", EVERYTHING)
+        it.registry.set_file_rules([Rule("queue", backend="b", query="q", interval=timedelta(seconds=30))])
+        await it.read_samples("shop", "queue", EVERYTHING)
 
     assert backend.asked["q"] == 2
 
 
-# --- what is told again ---------------------------------------------------------------------------------------------
+# --- the evaluation cache ------------------------------------------------------------------------------------------
 
 HERE = {"namespace": "ns"}
 
 
 @pytest.mark.looptime
-async def test_the_same_read_is_told_again_until_its_number_is_too_old():
+async def test_evaluation_is_reused_until_its_oldest_sample_is_too_old():
     backend = ScriptedBackend(rows={"q": (raw(5, **HERE), raw(6, BEGINNING - timedelta(seconds=9), **HERE))})
     rule = Rule("m", backend="b", query="q", interval=timedelta(hours=1), max_sample_age=timedelta(seconds=60))
     async with reading(backend, rule) as it:
-        first = await it.read("ns", "m", EVERYTHING)
+        first = await it.read_samples("ns", "m", EVERYTHING)
         await asyncio.sleep(50)
-        again = await it.read("ns", "m", EVERYTHING)
+        again = await it.read_samples("ns", "m", EVERYTHING)
         await asyncio.sleep(2)
 
         with pytest.raises(errors.TooOld):
-            await it.read("ns", "m", EVERYTHING)
+            await it.read_samples("ns", "m", EVERYTHING)
 
     assert again is first
     assert [sample.milli for sample in first] == [5000, 6000]
 
 
 @pytest.mark.looptime
-async def test_what_is_told_again_is_left_for_a_new_snapshot():
+async def test_new_snapshot_is_evaluated_again():
     backend = ScriptedBackend(rows={"q": (raw(5, **HERE),)})
     async with reading(backend, Rule("m", backend="b", query="q")) as it:
-        await it.read("ns", "m", EVERYTHING)
+        await it.read_samples("ns", "m", EVERYTHING)
         backend.rows["q"] = (raw(7, **HERE),)
         await asyncio.sleep(31)
 
-        assert [sample.milli for sample in await it.read("ns", "m", EVERYTHING)] == [7000]
+        assert [sample.milli for sample in await it.read_samples("ns", "m", EVERYTHING)] == [7000]
 
 
 @pytest.mark.looptime
-async def test_an_edited_rule_tells_its_own_story_of_what_an_older_one_found():
+async def test_changed_rule_does_not_reuse_an_evaluation_of_the_old_rule():
     backend = ScriptedBackend(rows={'q{namespace="ns"}': (raw(float("nan")), raw(5))})
     rule = Rule("m", backend="b", query="q{<<.LabelMatchers>>}", on_nan=OnUnusable.SKIP)
     async with reading(backend, rule) as it:
-        before = await it.read("ns", "m", EVERYTHING)
-        it.book.use_file([msgspec.structs.replace(rule, on_nan=OnUnusable.ZERO)])
-        after = await it.read("ns", "m", EVERYTHING)
+        before = await it.read_samples("ns", "m", EVERYTHING)
+        it.registry.set_file_rules([msgspec.structs.replace(rule, on_nan=OnUnusable.ZERO)])
+        after = await it.read_samples("ns", "m", EVERYTHING)
 
     assert backend.asked.total() == 1
     assert [[sample.milli for sample in samples] for samples in (before, after)] == [[5000], [0, 5000]]
 
 
 @pytest.mark.looptime
-async def test_the_zero_of_a_rule_that_has_nothing_is_always_of_now():
+async def test_zero_of_on_empty_always_has_the_current_time():
     rule = Rule("m", backend="b", query="q", on_empty=OnEmpty.ZERO)
     async with reading(ScriptedBackend(), rule) as it:
-        (first,) = await it.read("ns", "m", EVERYTHING)
+        (first,) = await it.read_samples("ns", "m", EVERYTHING)
         await asyncio.sleep(5)
-        (again,) = await it.read("ns", "m", EVERYTHING)
+        (again,) = await it.read_samples("ns", "m", EVERYTHING)
 
     assert again.at - first.at == timedelta(seconds=5)
 
 
 @pytest.mark.looptime
-async def test_many_series_are_not_kept_to_be_told_again():
-    backend = ScriptedBackend(rows={"q": tuple(raw(1, number=str(number), **HERE) for number in range(FEW + 1))})
+async def test_evaluation_of_many_series_is_not_cached():
+    backend = ScriptedBackend(rows={"q": tuple(raw(1, number=str(number), **HERE) for number in range(MAX_SERIES + 1))})
     async with reading(backend, Rule("m", backend="b", query="q")) as it:
-        first, again = [await it.read("ns", "m", EVERYTHING) for _ in range(2)]
+        first, again = [await it.read_samples("ns", "m", EVERYTHING) for _ in range(2)]
 
     assert again == first
     assert again is not first
 
 
-async def test_rules_that_were_read_anew_and_are_the_same_are_found_as_the_new_ones():
+async def test_read_after_a_reload_uses_the_new_rule_object():
     it = reader(Rule("m", (series(1),)))
-    await it.look("ns", "m", EVERYTHING)
+    await it.read("ns", "m", EVERYTHING)
     (new,) = rules = (Rule("m", (series(1),)),)
-    it.book.use_file(rules)
+    it.registry.set_file_rules(rules)
 
-    assert (await it.look("ns", "m", EVERYTHING)).rule is new
+    assert (await it.read("ns", "m", EVERYTHING)).rule is new
 
 
-async def test_made_up_selectors_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("adapter.metrics.evaluation_cache._MOST", 3)
+async def test_evaluation_cache_is_bounded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("adapter.metrics.evaluation_cache._MAX_ENTRIES", 3)
     it = reader(Rule("m", (series(1, a="x"),)))
     for number in range(10):
-        await it.read("ns", "m", parse(f"a,made!=up{number}"))
-        assert 0 < len(it._ways._ways) <= 3
+        await it.read_samples("ns", "m", parse(f"a,made!=up{number}"))
+        assert 0 < len(it._evaluations) <= 3
 
 
 @pytest.mark.parametrize(
@@ -330,53 +332,53 @@ async def test_made_up_selectors_do_not_fill_the_memory(monkeypatch: pytest.Monk
         pytest.param("n" * 60_000, "a=x1", id="namespace"),
     ],
 )
-async def test_what_is_longer_than_people_write_is_answered_and_not_remembered(namespace: str, selector: str):
+async def test_read_with_a_large_key_is_served_but_not_stored(namespace: str, selector: str):
     it = reader(Rule("m", (series(1, a="x1"),)))
     for _ in range(2):
-        (sample,) = await it.read(namespace, "m", parse(selector))
+        (sample,) = await it.read_samples(namespace, "m", parse(selector))
         assert sample.milli == 1000
 
-    assert len(it._ways._ways) == len(list(it.reads)) == 0
+    assert len(it._evaluations) == len(list(it.history)) == 0
 
 
 @pytest.mark.looptime
-async def test_what_was_read_long_ago_is_not_held_by_who_read_it():
+async def test_evaluation_cache_does_not_keep_old_snapshots_alive():
     backend = ScriptedBackend(rows={"q": (raw(1, **HERE),)})
     async with reading(backend, Rule("m", backend="b", query="q")) as it:
-        snapshot = ref((await it.look("ns", "m", EVERYTHING)).outcome)
+        snapshot = ref((await it.read("ns", "m", EVERYTHING)).result)
         await asyncio.sleep(600)
 
         assert snapshot() is None
 
 
 @pytest.mark.looptime
-async def test_who_is_told_the_same_again_is_counted_as_before():
+async def test_cached_reads_are_recorded_in_the_history():
     backend = ScriptedBackend(rows={"q": (raw(1, **HERE), raw(2, namespace="other"), raw(3, namespace="other"))})
     async with reading(backend, Rule("m", backend="b", query="q")) as it:
-        looks = [await it.look("ns", "m", EVERYTHING) for _ in range(3)]
-        read = it.reads.peek(Asked("ns", "m", EVERYTHING))
+        traces = [await it.read("ns", "m", EVERYTHING) for _ in range(3)]
+        record = it.history.peek(ReadKey("ns", "m", EVERYTHING))
 
-    assert [list(look.matched) for look in looks] == [[raw(1, **HERE)]] * 3
-    assert read is not None
-    assert (read.reads, read.seen, read.chosen, read.good_milli) == (3, 3, 1, 1000)
+    assert [list(trace.matched) for trace in traces] == [[raw(1, **HERE)]] * 3
+    assert record is not None
+    assert (record.reads, record.series_found, record.series_matched, record.last_good_milli) == (3, 3, 1, 1000)
 
 
 @pytest.mark.looptime
-async def test_a_number_from_the_end_of_time_is_served_as_any_other():
+async def test_sample_with_the_latest_possible_timestamp_is_served():
     end = datetime.max.replace(tzinfo=UTC)
     backend = ScriptedBackend(rows={"q": (raw(1, end, **HERE),)})
     async with reading(backend, Rule("m", backend="b", query="q")) as it:
-        told = [await it.read("ns", "m", EVERYTHING) for _ in range(2)]
+        reads = [await it.read_samples("ns", "m", EVERYTHING) for _ in range(2)]
 
-    assert [sample.at for (sample,) in told] == [end, end]
+    assert [sample.at for (sample,) in reads] == [end, end]
 
 
 @pytest.mark.looptime
-async def test_a_series_that_is_left_out_for_its_age_is_no_reason_to_look_again():
+async def test_skipped_old_series_does_not_invalidate_the_evaluation():
     old = BEGINNING - timedelta(hours=1)
     backend = ScriptedBackend(rows={"q": (raw(1, **HERE), raw(2, old, **HERE))})
     async with reading(backend, Rule("m", backend="b", query="q", on_too_old=OnOld.SKIP)) as it:
-        first, again = [await it.read("ns", "m", EVERYTHING) for _ in range(2)]
+        first, again = [await it.read_samples("ns", "m", EVERYTHING) for _ in range(2)]
 
     assert again is first
     assert [sample.milli for sample in first] == [1000]

@@ -4,7 +4,7 @@ from adapter.metrics.snapshot import Snapshot
 from autoscaler.values.selector import parse
 from tests.fakes.backend import BEGINNING, raw
 
-ROWS = (
+SERIES = (
     raw(1, queue="orders", namespace="shop"),
     raw(2, queue="mails", namespace="shop", slow="yes"),
     raw(3, queue="orders", namespace="bank"),
@@ -13,8 +13,8 @@ ROWS = (
 )
 
 
-def chosen(selector: str, label: str = "", value: str = "") -> list[float]:
-    return sorted(row.value for row in Snapshot(ROWS, BEGINNING).select(parse(selector), label, value))
+def selected(selector: str, label: str = "", value: str = "") -> list[float]:
+    return sorted(series.value for series in Snapshot(SERIES, BEGINNING).select(parse(selector), label, value))
 
 
 @pytest.mark.parametrize(
@@ -36,23 +36,26 @@ def chosen(selector: str, label: str = "", value: str = "") -> list[float]:
         ("queue=orders,slow", []),
     ],
 )
-def test_every_operator_chooses_as_kubernetes_does(selector: str, expected: list[float]):
-    assert chosen(selector) == expected
+def test_selector_operators_match_as_in_kubernetes(selector: str, expected: list[float]):
+    assert selected(selector) == expected
 
 
-def test_a_label_that_belongs_to_the_rule_narrows_whatever_the_selector_says():
-    assert chosen("", "namespace", "bank") == [3]
-    assert chosen("namespace=shop", "namespace", "bank") == []
+def test_label_of_the_rule_restricts_any_selector():
+    assert selected("", "namespace", "bank") == [3]
+    assert selected("namespace=shop", "namespace", "bank") == []
 
 
-def test_what_was_indexed_once_is_indexed_at_once_in_the_next_snapshot():
-    first = Snapshot(ROWS, BEGINNING)
+def test_next_snapshot_can_be_built_with_the_same_indexes():
+    first = Snapshot(SERIES, BEGINNING)
     first.select(parse("queue=orders"), "namespace", "shop")
 
-    assert set(Snapshot(ROWS, BEGINNING, indexed=first.indexed).indexed) == {"queue", "namespace"}
+    assert set(Snapshot(SERIES, BEGINNING, indexed_labels=first.indexed_labels).indexed_labels) == {
+        "queue",
+        "namespace",
+    }
 
 
-def test_a_value_named_twice_chooses_its_series_once():
-    snapshot = Snapshot(ROWS, BEGINNING)
+def test_duplicate_value_in_a_set_selects_a_series_once():
+    snapshot = Snapshot(SERIES, BEGINNING)
 
-    assert [row.value for row in snapshot.select(parse("queue in (mails,mails)"))] == [2]
+    assert [series.value for series in snapshot.select(parse("queue in (mails,mails)"))] == [2]

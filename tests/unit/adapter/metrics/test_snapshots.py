@@ -1,13 +1,13 @@
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
 
 from adapter import errors
-from adapter.metrics.fetcher import Failed, Fetcher, Outcome
+from adapter.metrics.fetcher import Fetcher, FetchFailure, FetchResult
 from adapter.metrics.snapshot import Snapshot
 from adapter.metrics.snapshots import Snapshots
 from adapter.rules.query_builder import Query
@@ -22,44 +22,46 @@ INTERVAL, DEADLINE = timedelta(seconds=10), timedelta(seconds=5)
 
 
 @asynccontextmanager
-async def kept(backend: ScriptedBackend) -> AsyncIterator[Snapshots]:
-    snapshots = Snapshots(Fetcher({"b": backend}, loop_clock))
+async def refreshed(
+    backend: ScriptedBackend, on_read: Callable[[bool], None] = lambda _: None
+) -> AsyncIterator[Snapshots]:
+    snapshots = Snapshots(Fetcher({"b": backend}, loop_clock), on_read)
     try:
         yield snapshots
     finally:
         await snapshots.aclose()
 
 
-def values(outcome: Outcome) -> list[float]:
-    assert isinstance(outcome, Snapshot)
-    return [row.value for row in outcome.rows]
+def values(result: FetchResult) -> list[float]:
+    assert isinstance(result, Snapshot)
+    return [series.value for series in result.series]
 
 
-async def read(snapshots: Snapshots, query: Query = QUERY) -> Outcome:
+async def read(snapshots: Snapshots, query: Query = QUERY) -> FetchResult:
     return await snapshots.get(query, INTERVAL, DEADLINE)
 
 
-async def test_a_crowd_costs_one_fetch():
+async def test_concurrent_first_reads_cause_one_fetch():
     backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=2)
-    async with kept(backend) as snapshots:
-        outcomes = await asyncio.gather(*(read(snapshots) for _ in range(1000)))
+    async with refreshed(backend) as snapshots:
+        results = await asyncio.gather(*(read(snapshots) for _ in range(1000)))
 
-    assert len({id(outcome) for outcome in outcomes}) == 1
+    assert len({id(result) for result in results}) == 1
     assert backend.asked["q"] == 1
 
 
-async def test_of_two_rules_that_ask_the_same_the_more_patient_decides_how_long_it_may_take():
+async def test_shared_query_uses_the_longest_deadline():
     backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=8)
-    async with kept(backend) as snapshots:
-        assert isinstance(await snapshots.get(QUERY, INTERVAL, DEADLINE), Failed)
+    async with refreshed(backend) as snapshots:
+        assert isinstance(await snapshots.get(QUERY, INTERVAL, DEADLINE), FetchFailure)
         await snapshots.get(QUERY, INTERVAL, DEADLINE * 2)
         await asyncio.sleep(30)
         assert values(await snapshots.get(QUERY, INTERVAL, DEADLINE)) == [1]
 
 
-async def test_of_several_rules_that_ask_the_same_the_hastiest_decides_how_often():
+async def test_shared_query_uses_the_shortest_interval():
     backend = ScriptedBackend(rows={"q": (raw(1),)})
-    async with kept(backend) as snapshots:
+    async with refreshed(backend) as snapshots:
         for seconds in (30, 5, 10, 5):
             await snapshots.get(QUERY, timedelta(seconds=seconds), DEADLINE)
         backend.asked.clear()
@@ -68,10 +70,10 @@ async def test_of_several_rules_that_ask_the_same_the_hastiest_decides_how_often
     assert backend.asked["q"] == 10
 
 
-async def test_it_is_counted_whether_an_answer_was_at_hand():
+async def test_reads_are_counted_as_hits_and_misses():
     telemetry = Telemetry()
-    async with kept(ScriptedBackend(rows={"q": (raw(1),)}, takes=2)) as snapshots:
-        snapshots.watch = telemetry.reading("snapshots")
+    backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=2)
+    async with refreshed(backend, telemetry.cache_read_counter("snapshots")) as snapshots:
         for _ in range(3):
             await read(snapshots)
     counted = [
@@ -81,10 +83,10 @@ async def test_it_is_counted_whether_an_answer_was_at_hand():
     assert counted == [1, 2]
 
 
-async def test_a_reader_never_waits_while_someone_keeps_reading():
+async def test_read_of_a_refreshed_query_never_waits():
     backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=2)
     loop = asyncio.get_running_loop()
-    async with kept(backend) as snapshots:
+    async with refreshed(backend) as snapshots:
         await read(snapshots)
         for _ in range(100):
             await asyncio.sleep(0.7)
@@ -95,10 +97,10 @@ async def test_a_reader_never_waits_while_someone_keeps_reading():
     assert 7 <= backend.asked["q"] <= 9
 
 
-async def test_who_reads_more_often_need_not_wait_for_who_reads_seldom():
+async def test_read_with_a_shorter_interval_reschedules_the_next_fetch():
     backend = ScriptedBackend(rows={"q": (raw(1),)})
     loop = asyncio.get_running_loop()
-    async with kept(backend) as snapshots:
+    async with refreshed(backend) as snapshots:
         await snapshots.get(QUERY, timedelta(minutes=5), DEADLINE)
         await asyncio.sleep(100)
         for _ in range(10):
@@ -111,37 +113,37 @@ async def test_who_reads_more_often_need_not_wait_for_who_reads_seldom():
     assert 10 <= backend.asked["q"] <= 12
 
 
-async def test_an_idle_query_is_let_go_and_comes_back_at_once():
+async def test_idle_query_is_dropped_and_fetched_on_the_next_read():
     backend = ScriptedBackend(rows={"q": (raw(1),)})
-    async with kept(backend) as snapshots:
+    async with refreshed(backend) as snapshots:
         await read(snapshots)
         await asyncio.sleep(3600)
-        resting = backend.asked["q"]
-        assert resting < 10
+        fetches = backend.asked["q"]
+        assert fetches < 10
         assert snapshots.peek(QUERY) is None
 
         backend.rows["q"] = (raw(2),)
         assert values(await read(snapshots)) == [2]
-        assert backend.asked["q"] == resting + 1
+        assert backend.asked["q"] == fetches + 1
 
 
-async def test_a_failure_replaces_what_was_known_and_is_tried_again_soon():
+async def test_failure_replaces_the_snapshot_and_is_retried_soon():
     backend = ScriptedBackend(rows={"q": (raw(1),)})
-    async with kept(backend) as snapshots:
+    async with refreshed(backend) as snapshots:
         await read(snapshots)
         backend.rows["q"] = errors.BackendRejected("no")
         await asyncio.sleep(10.5)
         failed = await read(snapshots)
-        assert isinstance(failed, Failed)
+        assert isinstance(failed, FetchFailure)
 
         backend.rows["q"] = (raw(3),)
         await asyncio.sleep(1)
         assert values(await read(snapshots)) == [3]
 
 
-async def test_a_dead_backend_is_asked_less_and_less_but_at_least_every_interval():
+async def test_failing_query_is_retried_with_backoff_up_to_the_interval():
     backend = ScriptedBackend(rows={"q": errors.BackendUnreachable("gone")})
-    async with kept(backend) as snapshots:
+    async with refreshed(backend) as snapshots:
         for _ in range(600):
             await asyncio.sleep(0.1)
             await read(snapshots)
@@ -149,76 +151,76 @@ async def test_a_dead_backend_is_asked_less_and_less_but_at_least_every_interval
     assert 8 <= backend.asked["q"] <= 10  # after 0, 1, 3, 7, 15, 25, 35 … seconds
 
 
-async def test_who_leaves_early_spoils_it_for_nobody():
+async def test_cancelled_read_does_not_cancel_the_fetch():
     backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=2)
-    async with kept(backend) as snapshots:
-        impatient, patient = asyncio.create_task(read(snapshots)), asyncio.create_task(read(snapshots))
+    async with refreshed(backend) as snapshots:
+        cancelled, waiting = asyncio.create_task(read(snapshots)), asyncio.create_task(read(snapshots))
         await asyncio.sleep(1)
-        impatient.cancel()
-        assert values(await patient) == [1]
+        cancelled.cancel()
+        assert values(await waiting) == [1]
 
     with contextlib.suppress(asyncio.CancelledError):
-        await impatient
+        await cancelled
     assert backend.asked["q"] == 1
 
 
-async def test_a_backend_that_takes_too_long_has_timed_out():
+async def test_fetch_that_exceeds_the_deadline_is_a_timeout():
     backend = ScriptedBackend(takes=60)
-    async with kept(backend) as snapshots:
+    async with refreshed(backend) as snapshots:
         failed = await read(snapshots)
 
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, FetchFailure)
     assert isinstance(failed.error, errors.BackendTimeout)
-    assert failed.took == DEADLINE
+    assert failed.duration == DEADLINE
 
 
-async def test_a_backend_that_is_not_there_is_said_not_to_be():
-    async with kept(ScriptedBackend()) as snapshots:
+async def test_query_to_an_unknown_backend_fails():
+    async with refreshed(ScriptedBackend()) as snapshots:
         failed = await read(snapshots, Query("elsewhere", "q"))
 
-    assert isinstance(failed, Failed)
-    assert failed.error.message == "there is no backend of that name"
+    assert isinstance(failed, FetchFailure)
+    assert failed.error.message == "backend 'elsewhere' is not configured"
 
 
-async def test_a_bug_in_one_backend_is_its_own_and_is_logged(caplog: pytest.LogCaptureFixture):
+async def test_unexpected_exception_of_a_backend_is_logged_and_not_exposed(caplog: pytest.LogCaptureFixture):
     backend = ScriptedBackend(rows={"q": ZeroDivisionError("a secret"), "other": (raw(1),)})
-    async with kept(backend) as snapshots:
+    async with refreshed(backend) as snapshots:
         failed = await read(snapshots)
         assert values(await read(snapshots, Query("b", "other"))) == [1]
 
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, FetchFailure)
     assert "secret" not in failed.error.message
-    assert "nobody foresaw" in caplog.text
+    assert "unexpected error in a backend" in caplog.text
 
 
-async def test_listeners_hear_of_changes_and_only_of_those():
+async def test_listeners_are_called_only_for_changed_series():
     backend = ScriptedBackend(rows={"q": (raw(1, n="a"), raw(float("nan"), n="b"))})
-    heard: list[object] = []
-    async with kept(backend) as snapshots:
-        stop = snapshots.tell(lambda key, changed: heard.append((key, changed)))
+    changes: list[object] = []
+    async with refreshed(backend) as snapshots:
+        stop = snapshots.add_listener(lambda key, changed: changes.append((key, changed)))
         await read(snapshots)
         await asyncio.sleep(25)
-        assert heard == []
+        assert changes == []
 
         backend.rows["q"] = (raw(1, n="a"), raw(2, n="b"))
         await asyncio.sleep(10)
-        assert heard == [(QUERY.key, (raw(2, n="b"),))]
+        assert changes == [(QUERY.key, (raw(2, n="b"),))]
 
         backend.rows["q"] = errors.BackendRejected("no")
         await asyncio.sleep(10)
-        assert heard[1:] == [(QUERY.key, None)]
+        assert changes[1:] == [(QUERY.key, None)]
 
         stop()
         backend.rows["q"] = ()
         await asyncio.sleep(2)
-        assert len(heard) == 2
+        assert len(changes) == 2
 
 
-async def test_a_listener_that_fails_ends_nothing_but_its_own_hearing(caplog: pytest.LogCaptureFixture):
-    backend, heard = ScriptedBackend(rows={"q": (raw(1),)}), []
-    async with kept(backend) as snapshots:
-        snapshots.tell(lambda _key, _difference: 1 / 0)
-        snapshots.tell(lambda key, _difference: heard.append(key))
+async def test_failing_listener_does_not_stop_the_refresh(caplog: pytest.LogCaptureFixture):
+    backend, changes = ScriptedBackend(rows={"q": (raw(1),)}), []
+    async with refreshed(backend) as snapshots:
+        snapshots.add_listener(lambda _key, _changed: 1 / 0)
+        snapshots.add_listener(lambda key, _changed: changes.append(key))
         await read(snapshots)
         for value in (2, 3):
             backend.rows["q"] = (raw(value),)
@@ -226,34 +228,33 @@ async def test_a_listener_that_fails_ends_nothing_but_its_own_hearing(caplog: py
             async with asyncio.timeout(10):
                 assert values(await read(snapshots)) == [value]
 
-    assert heard == [QUERY.key] * 2
-    assert "who was told of new values failed" in caplog.text
+    assert changes == [QUERY.key] * 2
+    assert "snapshot listener failed" in caplog.text
 
 
-async def test_who_waits_for_a_query_whose_rule_goes_is_told_so():
+async def test_read_that_waits_for_a_dropped_query_gets_a_failure():
     backend = ScriptedBackend(takes=3)
-    async with kept(backend) as snapshots:
+    async with refreshed(backend) as snapshots:
         waiting = asyncio.create_task(read(snapshots))
         await asyncio.sleep(1)
-        snapshots.forget(QUERY)
+        snapshots.drop(QUERY)
         failed = await waiting
 
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, FetchFailure)
 
 
-async def test_nothing_is_left_running_after_closing():
+async def test_closing_ends_all_tasks():
     backend = ScriptedBackend(rows={"q": (raw(1),)})
-    async with kept(backend) as snapshots:
+    async with refreshed(backend) as snapshots:
         await read(snapshots)
 
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_each_question_is_counted_with_what_came_of_it():
+async def test_fetches_are_counted_by_result():
     backend = ScriptedBackend(rows={"q": (raw(1),), "bad": errors.BadQuery("parse error")}, takes=0.25)
     telemetry = Telemetry()
-    fetcher = Fetcher({"b": backend}, loop_clock)
-    fetcher.watch = telemetry.fetched
+    fetcher = Fetcher({"b": backend}, loop_clock, telemetry.record_query)
     for text in ("q", "bad", "q"):
         await fetcher.fetch(Query("b", text), DEADLINE)
 
@@ -271,8 +272,8 @@ async def test_each_question_is_counted_with_what_came_of_it():
     ) == pytest.approx(0.75)
 
 
-class Together(ScriptedBackend):
-    """A backend that sends many questions as one."""
+class BatchingBackend(ScriptedBackend):
+    """A backend that sends queries in batches."""
 
     aligned = True
 
@@ -285,9 +286,9 @@ class Together(ScriptedBackend):
         return await super().fetch(query, deadline)
 
 
-async def test_where_questions_go_out_together_they_are_due_on_the_same_beat():
-    backend = Together()
-    async with kept(backend) as snapshots:
+async def test_queries_of_a_batching_backend_are_fetched_at_the_same_times():
+    backend = BatchingBackend()
+    async with refreshed(backend) as snapshots:
         await asyncio.sleep(3)
         for number in range(50):  # read for the first time one after another, over some seconds
             await read(snapshots, Query("b", f"q{number}"))
@@ -301,10 +302,10 @@ async def test_where_questions_go_out_together_they_are_due_on_the_same_beat():
     assert len(after) == 4 * 50
 
 
-async def test_a_failure_is_tried_again_soon_also_where_questions_go_out_together():
-    backend = Together()
+async def test_failure_of_a_batching_backend_is_retried_soon():
+    backend = BatchingBackend()
     backend.rows["q0"] = errors.BackendRejected("no")
-    async with kept(backend) as snapshots:
+    async with refreshed(backend) as snapshots:
         await asyncio.sleep(3)
         await read(snapshots, Query("b", "q0"))
         backend.rows["q0"] = (raw(7),)
