@@ -1,1 +1,1 @@
-"""The process: serves external.metrics.k8s.io and owns the metric systems."""
+"""The Steadyscale service: serves external.metrics.k8s.io and runs the autoscaler."""

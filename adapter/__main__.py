@@ -1,6 +1,7 @@
-"""``steadyscale``: parse the command line, run the command.
+"""The command line ``steadyscale``: parses the arguments and runs a command.
 
-A command's module is imported when the command is given: who checks a file need not wait for what only serving needs.
+The module of a command is imported when the command runs, because importing the service takes much longer than
+checking a file.
 """
 
 import argparse
@@ -11,57 +12,60 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from adapter.commands.help_texts import ALL, LESSONS, Lesson
-from autoscaler.settings import FLAGS
+from adapter.commands.help_texts import COMMANDS, PROGRAM, HelpText
+from adapter.version import package_version
+from autoscaler.flags import FLAGS
 
-_FORMS = ("text", "json")
+_OUTPUT_FORMATS = ("text", "json")
 _INTERRUPTED = 128 + signal.SIGINT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit code."""
-    options = _parser().parse_args(arguments)
+    """Run a command and return its exit code; without a command, print the help."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
     try:
         code: int = import_module(f"adapter.commands.{options.command}").run(options)
-    except KeyboardInterrupt:  # before a command was ready to hear it
+    except KeyboardInterrupt:  # before the command has installed its own signal handler
         return _INTERRUPTED
     return code
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="steadyscale", **_taught(ALL))
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (arguments, summary) in _COMMANDS.items():
-        arguments(commands.add_parser(name, help=summary, **_taught(LESSONS[name])))
+    parser = argparse.ArgumentParser(prog="steadyscale", **_help(PROGRAM))
+    parser.add_argument("--version", action="version", version=f"steadyscale {package_version()}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, add_arguments in _ARGUMENTS.items():
+        add_arguments(commands.add_parser(name, help=COMMANDS[name].summary, **_help(COMMANDS[name])))
     return parser
 
 
-def _taught(lesson: Lesson) -> dict[str, Any]:
-    """Show a lesson as it is written, around the options."""
-    form = argparse.RawDescriptionHelpFormatter
-    return {"description": lesson.about, "epilog": lesson.epilog, "formatter_class": form}
+def _help(text: HelpText) -> dict[str, Any]:
+    formatter = argparse.RawDescriptionHelpFormatter
+    return {"description": text.description, "epilog": text.epilog, "formatter_class": formatter}
 
 
-def _serve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the configuration, YAML")
-    parser.add_argument("--port", type=int, help="listen on this port instead of serving.port")
-    parser.add_argument("--address", help="listen on this address instead of serving.address")
-    parser.add_argument("--kubeconfig", help="ask this cluster instead of auth.kubeconfig")
-    parser.add_argument("--no-adapter", action="store_true", help="do not serve metrics, only scale")
-    parser.add_argument("--no-autoscaler", action="store_true", help="do not scale, only serve metrics")
+def _add_serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="configuration file (YAML)")
+    parser.add_argument("--port", type=int, help="listen on this port; overrides serving.port")
+    parser.add_argument("--address", help="listen on this address; overrides serving.address")
+    parser.add_argument("--kubeconfig", metavar="FILE", help="connect to this cluster; overrides auth.kubeconfig")
+    parser.add_argument("--no-adapter", action="store_true", help="run only the autoscaler; do not serve metrics")
+    parser.add_argument("--no-autoscaler", action="store_true", help="only serve metrics; do not run the autoscaler")
     for flag in FLAGS:
         parser.add_argument(f"--{flag.name}", metavar="VALUE", help=flag.help.replace("%", "%%"))
 
 
-def _demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--port", type=int, help="serve metrics on this port; 8443 if left out, or another if that is taken"
-    )
-    parser.add_argument("--speed", type=_speed, default=30.0, help="how fast time runs; %(default)g if left out")
-    parser.add_argument("--once", action="store_true", help="play the day once and end")
-    parser.add_argument("--no-page", action="store_true", help="leave out the debugging page")
-    parser.add_argument("--prometheus", action="store_true", help="ask a real Prometheus, which must be installed")
-    parser.add_argument("--keep", action="store_true", help="leave the log, the kubeconfig and the like behind")
+def _add_demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, help="serve metrics on this port (default: 8443, or a free port)")
+    parser.add_argument("--speed", type=_speed, default=30.0, help="speed of time, 1 to 300 (default: %(default)g)")
+    parser.add_argument("--once", action="store_true", help="exit at the end of the story")
+    parser.add_argument("--no-page", action="store_true", help="do not serve the debugging page")
+    parser.add_argument("--prometheus", action="store_true", help="use a real Prometheus, which must be installed")
+    parser.add_argument("--keep", action="store_true", help="keep the temporary directory: log, kubeconfig, token")
 
 
 def _speed(text: str) -> float:
@@ -71,44 +75,49 @@ def _speed(text: str) -> float:
     return value
 
 
-def _metric(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("metric", metavar="NAMESPACE/NAME", help="which metric, such as shop/orders-waiting")
-    parser.add_argument("-l", "--selector", default="", help="the label selector that the autoscaler uses")
-    parser.add_argument("-o", "--output", choices=_FORMS, default="text")
-    _service(parser)
+def _add_metric(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("metric", metavar="NAMESPACE/NAME", help="metric, such as shop/orders-waiting")
+    parser.add_argument("-l", "--selector", default="", help="label selector, as in the autoscaler's spec")
+    _add_output(parser)
+    _add_service(parser)
 
 
-def _explain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("autoscaler", metavar="NAMESPACE/NAME", help="which PodAutoscaler, such as shop/orders")
-    parser.add_argument("-o", "--output", choices=_FORMS, default="text")
-    _service(parser)
+def _add_explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("autoscaler", metavar="NAMESPACE/NAME", help="PodAutoscaler, such as shop/orders")
+    _add_output(parser)
+    _add_service(parser)
 
 
-def _debug(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=8080, help="show it on this port; %(default)s if left out")
-    _service(parser)
+def _add_debug(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=8080, help="listen on this local port (default: %(default)s)")
+    _add_service(parser)
 
 
-def _check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="YAML, with any number of documents")
-    parser.add_argument("-o", "--output", choices=_FORMS, default="text")
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="YAML file with one or more documents")
+    _add_output(parser)
 
 
-def _service(parser: argparse.ArgumentParser) -> None:
-    """Add what every command takes that asks the running service."""
-    parser.add_argument("--server", default="https://localhost:6443", help="the service; %(default)s if left out")
-    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="ask as the user of this kubeconfig")
-    parser.add_argument("--token-file", type=Path, help="a bearer token; in a pod, its own if left out")
-    parser.add_argument("--ca-file", type=Path, help="who signed the service's certificate")
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", choices=_OUTPUT_FORMATS, default="text", help="output format")
 
 
-_COMMANDS = {
-    "serve": (_serve, "serve external.metrics.k8s.io, and scale"),
-    "demo": (_demo, "see it working, without a cluster"),
-    "metric": (_metric, "ask the running service what a metric is now, and why"),
-    "explain": (_explain, "ask the running service why an autoscaler has the size it has"),
-    "debug": (_debug, "show the debugging page of the running service on this machine"),
-    "check": (_check, "find what is wrong with configuration, rules and autoscalers"),
+def _add_service(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that connect to the running service."""
+    default = "https://localhost:6443"
+    parser.add_argument("--server", default=default, metavar="URL", help="URL of the service (default: %(default)s)")
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="authenticate as the user of this kubeconfig")
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="bearer token (default in a pod: the pod's)")
+    parser.add_argument("--ca-file", type=Path, metavar="FILE", help="CA of the service's certificate")
+
+
+_ARGUMENTS = {
+    "serve": _add_serve,
+    "demo": _add_demo,
+    "metric": _add_metric,
+    "explain": _add_explain,
+    "debug": _add_debug,
+    "check": _add_check,
 }
 
 if __name__ == "__main__":

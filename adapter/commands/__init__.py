@@ -1,1 +1,1 @@
-"""What ``steadyscale`` does besides serving: check manifests, and ask the running service."""
+"""The commands of ``steadyscale``, one module each."""

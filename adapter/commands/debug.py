@@ -1,38 +1,27 @@
-"""``steadyscale debug --port PORT``: shows the running service's page on this machine, as the user who asks."""
+"""``steadyscale debug --port PORT``: serves the debugging page of the running service on this machine."""
 
 import argparse
 import asyncio
 import signal
 import sys
-from typing import TextIO
 
-from adapter.commands.service_client import UNREACHABLE, AskFailed, Service
-from adapter.demo.page_proxy import page_door
+from adapter.commands.service_client import ServiceClient, run_client
+from adapter.debug.page_proxy import page_proxy
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the page until interrupted."""
-    try:
-        asyncio.run(_show(options, sys.stdout))
-    except (AskFailed, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return UNREACHABLE
+    """Serve the page until interrupted; return the exit code."""
+    return run_client(_debug, options)
+
+
+async def _debug(options: argparse.Namespace) -> int:
+    client = await ServiceClient.from_options(options)
+    await client.get("/debug/overview")  # report a wrong address or missing permissions here, not in the browser
+    async with page_proxy(client.server, client.credentials, client.tls, options.port) as address:
+        sys.stdout.write(f"Debugging page: {address}\nPress Ctrl-C to stop; the service keeps running.\n")
+        sys.stdout.flush()
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):  # a background process of a shell ignores SIGINT by default
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await stop.wait()
     return 0
-
-
-async def _show(options: argparse.Namespace, out: TextIO) -> None:
-    """Ask once, so that who may not, or has the wrong address, hears of it here and not in a browser."""
-    service = await Service.of(options)
-    await service.ask("/debug/picture")
-    async with page_door(service.server, service.credentials, service.tls, options.port) as address:
-        out.write(f"the page: {address}\nCtrl-C ends this; the service goes on\n")
-        out.flush()
-        await _interrupted()
-
-
-async def _interrupted() -> None:
-    """Wait for Ctrl-C or a request to end; asked for by name, because who is started in the background ignores one."""
-    stop = asyncio.Event()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(each, stop.set)
-    await stop.wait()

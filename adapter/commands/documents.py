@@ -1,4 +1,4 @@
-"""The documents of YAML files, each with where it is from and what kind it is."""
+"""Reading of YAML files as documents, and the messages of ``steadyscale check`` about them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from adapter.errors import ConfigInvalid
+from adapter.decoding.problem import ConfigInvalid, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,35 +20,35 @@ class Document:
 
     @property
     def kind(self) -> str:
-        """What it says it is; empty for our own configuration, which says nothing."""
+        """The Kubernetes kind; empty for a Steadyscale configuration."""
         return str(self.content.get("kind") or "") if isinstance(self.content, dict) else ""
 
     @property
-    def where(self) -> str:
-        """Say where it is from, and its name if it has one."""
+    def location(self) -> str:
+        """The file, the number of the document in it, and the object's kind and name."""
         metadata = self.content.get("metadata") if isinstance(self.content, dict) else None
         name = metadata.get("name") if isinstance(metadata, dict) else None
-        at = str(self.file) if self.number == 0 else f"{self.file}#{self.number + 1}"
-        return f"{at} {self.kind}/{name}" if self.kind and name else at
+        file = str(self.file) if self.number == 0 else f"{self.file}#{self.number + 1}"
+        return f"{file} {self.kind}/{name}" if self.kind and name else file
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing to say about a document."""
+class CheckMessage:
+    """A problem of a document, or a note about it."""
 
-    where: str
+    location: str
     text: str
     is_problem: bool = True
 
 
-def documents(file: Path) -> Iterator[Document]:
-    """Yield the documents of a file, the items of a List one by one; raise ``ConfigInvalid`` if it has none to read."""
+def read_documents(file: Path) -> Iterator[Document]:
+    """Yield the documents of a file, and the items of Lists; raise ``ConfigInvalid`` if the file is unreadable."""
     try:
         contents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
     except OSError as error:
-        raise ConfigInvalid([f"{error.strerror}"]) from error
+        raise ConfigInvalid([Problem("", f"cannot read the file: {error.strerror}")]) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigInvalid([f"not YAML: {' '.join(str(error).split())}"]) from error
+        raise ConfigInvalid([Problem("", f"invalid YAML: {' '.join(str(error).split())}")]) from error
     for number, content in enumerate(contents):
         if isinstance(content, dict) and content.get("kind") == "List" and isinstance(content.get("items"), list):
             yield from (Document(file, number, item) for item in content["items"])

@@ -1,82 +1,95 @@
-"""What ``--help`` teaches of each command: what it is for, and how people use it."""
+"""Help texts of the commands: summary, description and examples."""
 
 from typing import Final, NamedTuple
 
 
-class Lesson(NamedTuple):
-    """What a command is for, and examples, each with what it does."""
+class HelpText(NamedTuple):
+    """The help of a command."""
 
-    about: str
+    summary: str
+    description: str
     examples: tuple[tuple[str, str], ...]
+    """Command lines, each with what it does."""
 
     @property
     def epilog(self) -> str:
-        """Write the examples as they are shown below the options."""
+        """The examples, as shown below the options."""
         width = max(len(command) for command, _ in self.examples)
-        return "\n".join(["examples:", *(f"  {command:<{width}}  {does}" for command, does in self.examples)])
+        return "\n".join(["examples:", *(f"  {command:<{width}}  {effect}" for command, effect in self.examples)])
 
 
-ALL: Final = Lesson(
-    "External metrics for Kubernetes, and an autoscaler that fails safely and explains itself.",
+PROGRAM: Final = HelpText(
+    "",
+    "External metrics for Kubernetes HPAs, and an HPA-compatible autoscaler with fallbacks,\n"
+    "scale to zero and explanations of its decisions.",
     (
-        ("steadyscale demo", "see it working, on this machine, without a cluster"),
-        ("steadyscale check *.yaml", "find mistakes before they are applied"),
-        ("steadyscale explain shop/orders", "why has it this many replicas?"),
-        ("steadyscale metric shop/orders-waiting", "why is my metric missing?"),
+        ("steadyscale demo", "run a demo on this machine, without a cluster"),
+        ("steadyscale check *.yaml", "validate configuration and manifests"),
+        ("steadyscale explain shop/orders", "explain the replica count of an autoscaler"),
+        ("steadyscale metric shop/orders-waiting", "read a metric and show each step of the read"),
     ),
 )
 
-LESSONS: Final = {
-    "serve": Lesson(
-        "Serves external.metrics.k8s.io and scales PodAutoscalers, until told to stop; manifests/base runs it in\n"
-        "a cluster. Flags that kube-controller-manager has for HPAs keep its names and defaults.",
+COMMANDS: Final = {
+    "serve": HelpText(
+        "serve external.metrics.k8s.io and run the autoscaler",
+        "Serves external.metrics.k8s.io and scales the targets of PodAutoscalers, until SIGTERM or SIGINT.\n"
+        "manifests/base runs this command in a cluster. The flags of kube-controller-manager for HPAs have the\n"
+        "same names and defaults here.\n"
+        "Exit code: 0 after a signal, 1 if the cluster cannot be reached, 2 if configuration or flags are invalid.",
         (
             ("steadyscale serve --config=config.yaml", "in a pod"),
-            ("steadyscale serve --config=config.yaml --kubeconfig=admin.conf", "from elsewhere"),
-            ("steadyscale serve --config=config.yaml --no-autoscaler", "metrics only, for HPAs"),
+            ("steadyscale serve --config=config.yaml --kubeconfig=admin.conf", "outside the cluster"),
+            ("steadyscale serve --config=config.yaml --no-autoscaler", "only metrics, for HPAs"),
         ),
     ),
-    "demo": Lesson(
-        "Plays a day of a shop's queue in a minute: rush, outage, fallback, recovery, zero, and awake again.\n"
-        "No cluster is needed; no replica count is made up. It prints where to look, with commands to try.",
+    "demo": HelpText(
+        "run a demo on this machine, without a cluster",
+        "Runs the service against an in-memory Kubernetes API and a simulated order queue. Thirty minutes pass in\n"
+        "one: rush, metrics outage, fallback, recovery, scale to zero, scale from zero. The autoscaler is the real\n"
+        "one. The demo prints commands for looking at it while it runs.",
         (
-            ("steadyscale demo", "until Ctrl-C"),
-            ("steadyscale demo --once --speed=60", "one day, twice as fast, then end"),
+            ("steadyscale demo", "run until Ctrl-C"),
+            ("steadyscale demo --once --speed=60", "run the story once, at double the default speed"),
             ("steadyscale demo --prometheus", "with a real Prometheus"),
         ),
     ),
-    "metric": Lesson(
-        "Shows what a metric is now and the whole way there: the rule, the query, the series found, what the\n"
-        "selector left of them, and what an HPA hears.\n"
-        "Exit code 0 if it has a value, 1 if not, 2 if the service could not be asked.",
+    "metric": HelpText(
+        "read a metric from the running service and show each step",
+        "Reads a metric and shows each step: rule, query, series, matching series, value, and the response that an\n"
+        "HPA gets.\n"
+        "Exit code: 0 if the metric has a value, 1 if it has none, 2 if the request to the service failed.",
         (
-            ("steadyscale metric shop/orders-waiting", "all series"),
-            ("steadyscale metric shop/orders-waiting -l queue=orders", "as an autoscaler with a selector asks"),
+            ("steadyscale metric shop/orders-waiting", "without a selector"),
+            ("steadyscale metric shop/orders-waiting -l queue=orders", "with the selector of an autoscaler"),
             ("steadyscale metric shop/orders-waiting -o json", "for scripts"),
         ),
     ),
-    "explain": Lesson(
-        "Shows the last decision for an autoscaler step by step: what went in, what bound it (marked with >),\n"
-        "and when it may change. Ask the process that leads: only that one decides. Reach it first, as with\n"
-        "kubectl port-forward -n steadyscale POD 6443, or run this in the pod with kubectl exec.",
+    "explain": HelpText(
+        "explain the replica count of a PodAutoscaler",
+        "Shows the last decision for a PodAutoscaler step by step; the decisive step is marked with >. Only the\n"
+        "leader makes decisions: connect to that pod with kubectl port-forward -n steadyscale POD 6443, or run\n"
+        "this command in it with kubectl exec.\n"
+        "Exit code: 0 if there is a decision, 2 if there is none or if the request failed.",
         (
-            ("steadyscale explain shop/orders --kubeconfig=admin.conf", "as you"),
+            ("steadyscale explain shop/orders --kubeconfig=admin.conf", "as the user of a kubeconfig"),
             ("steadyscale explain shop/orders -o json", "for scripts"),
         ),
     ),
-    "debug": Lesson(
-        "Shows the debugging page at http://localhost:PORT, as you: every request goes to the service with your\n"
-        "own credentials. Reach the service first, as with\n"
-        "kubectl port-forward -n steadyscale deploy/steadyscale 6443.",
+    "debug": HelpText(
+        "serve the debugging page of the running service on this machine",
+        "Serves the debugging page of the running service at http://localhost:PORT, with your credentials.\n"
+        "Connect to the service first, with kubectl port-forward -n steadyscale deploy/steadyscale 6443.",
         (
             ("steadyscale debug --kubeconfig=admin.conf", "at http://localhost:8080"),
-            ("steadyscale debug --port=9000 --token-file=token", "elsewhere, with a token"),
+            ("steadyscale debug --port=9000 --token-file=token", "on another port, with a token"),
         ),
     ),
-    "check": Lesson(
-        "Reads configuration, ConfigMaps that hold one, ExternalMetrics, PodAutoscalers and HPAs, and names\n"
-        "every mistake with its place. Asks nobody.\n"
-        "Exit code 0 if there is none, 1 if there is, 2 if nothing in the files can be checked.",
+    "check": HelpText(
+        "validate configuration, rules and autoscalers",
+        "Validates configuration files, ConfigMaps that contain one, ExternalMetrics, PodAutoscalers and HPAs, and\n"
+        "prints every problem with its path. It needs no cluster.\n"
+        "Exit code: 0 if there is no problem, 1 if there are problems, 2 if the files contain nothing to check.",
         (
             ("steadyscale check manifests/*.yaml", "in CI"),
             ("steadyscale check config.yaml -o json", "for scripts"),

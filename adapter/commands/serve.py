@@ -1,4 +1,4 @@
-"""``steadyscale serve``: load the configuration, run until told to stop."""
+"""``steadyscale serve``: loads the configuration and runs the service until a signal stops it."""
 
 import argparse
 import asyncio
@@ -7,32 +7,36 @@ from typing import Final
 
 from adapter import app, log
 from adapter.config.loading import ConfigFile
-from adapter.errors import ConfigInvalid
+from adapter.decoding.problem import ConfigInvalid
+from autoscaler.flags import FLAGS, InvalidFlags, parse_flags
 from autoscaler.kube.errors import KubeError
-from autoscaler.settings import FLAGS, FlagsInvalid, operation
 
-BAD_CONFIG: Final = 2
+NO_CLUSTER: Final = 1
+INVALID_CONFIG: Final = 2
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve; return the exit code."""
-    flags = {"serving": {"port": options.port, "address": options.address}, "auth": {"kubeconfig": options.kubeconfig}}
+    """Run the service; return the exit code."""
+    overrides = {
+        "serving": {"port": options.port, "address": options.address},
+        "auth": {"kubeconfig": options.kubeconfig},
+    }
     try:
-        halves = _halves(options)
-        file = ConfigFile(options.config, flags)
+        components = _components(options)
+        file = ConfigFile(options.config, overrides)
         loaded = file.start()
         log.configure(loaded.config.log.format, loaded.config.log.level)
-        asyncio.run(app.serve(file, loaded, halves))
-    except (ConfigInvalid, FlagsInvalid) as error:
+        asyncio.run(app.serve(file, loaded, components))
+    except (ConfigInvalid, InvalidFlags) as error:
         sys.stderr.writelines(f"{problem}\n" for problem in error.problems)
-        return BAD_CONFIG
+        return INVALID_CONFIG
     except KubeError as error:
         sys.stderr.write(f"{error}\n")
-        return 1
+        return NO_CLUSTER
     return 0
 
 
-def _halves(options: argparse.Namespace) -> app.Components:
-    given = {flag.name: getattr(options, flag.name.replace("-", "_")) for flag in FLAGS}
-    chosen = operation({name: value for name, value in given.items() if value is not None})
-    return app.Components(adapter=not options.no_adapter, operation=None if options.no_autoscaler else chosen)
+def _components(options: argparse.Namespace) -> app.Components:
+    values = {flag.name: getattr(options, flag.name.replace("-", "_")) for flag in FLAGS}
+    autoscaler = parse_flags({name: value for name, value in values.items() if value is not None})
+    return app.Components(adapter=not options.no_adapter, autoscaler=None if options.no_autoscaler else autoscaler)

@@ -1,9 +1,10 @@
-"""Metrics that autoscalers name and that no rule defines, as far as the files at hand can tell."""
+"""Detection of external metrics in autoscalers that no rule in the checked files defines."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
-from adapter.commands.documents import Document, Finding
+from adapter.commands.documents import CheckMessage, Document
 from adapter.config import loading
 from adapter.custom_resources.external_metric import rule_from_object
 from adapter.decoding.problem import ConfigInvalid
@@ -13,49 +14,48 @@ from adapter.rules.rule_set import RuleSet
 _AUTOSCALERS: Final = frozenset({"PodAutoscaler", "HorizontalPodAutoscaler"})
 
 
-def undefined(read: Sequence[Document]) -> Iterator[Finding]:
-    """Yield a note for each; without a configuration among the files nobody can tell, so nothing is said."""
-    filed = [rules for document in read if document.kind == "" if (rules := _filed(document.content)) is not None]
-    if not filed:
+def undefined_metrics(documents: Sequence[Document]) -> Iterator[CheckMessage]:
+    """Yield a note for each undefined metric; none if the files contain no complete configuration."""
+    configured = [rules for one in documents if one.kind == "" and (rules := _config_rules(one.content)) is not None]
+    if not configured:
         return
-    known = RuleSet([*(rule for rules in filed for rule in rules), *_objects(read)])
-    for document in read:
+    rules = RuleSet([*(rule for rules in configured for rule in rules), *_object_rules(documents)])
+    for document in documents:
         if document.kind in _AUTOSCALERS and isinstance(document.content.get("spec"), dict):
-            yield from _missing(document, known)
+            yield from _undefined_in(document, rules)
 
 
-def _missing(document: Document, known: RuleSet) -> Iterator[Finding]:
+def _undefined_in(document: Document, rules: RuleSet) -> Iterator[CheckMessage]:
     namespace = (document.content.get("metadata") or {}).get("namespace") or "default"
     metrics = document.content["spec"].get("metrics")
-    for number, metric in enumerate(metrics if isinstance(metrics, list) else ()):
-        name = _name(metric)
-        if not name or known.find(namespace, name) is not None:
+    for index, metric in enumerate(metrics if isinstance(metrics, list) else ()):
+        name = _external_name(metric)
+        if not name or rules.find(namespace, name) is not None:
             continue
-        near = ", ".join(map(repr, known.similar_names(namespace, name)))
-        hint = f"; did you mean {near}?" if near else ""
-        told = f"no rule in these files defines {name!r} in namespace {namespace!r}{hint}"
-        yield Finding(document.where, f"spec.metrics[{number}].external.metric.name: {told}", is_problem=False)
+        similar = ", ".join(map(repr, rules.similar_names(namespace, name)))
+        hint = f"; did you mean {similar}?" if similar else ""
+        text = f"no rule in these files defines {name!r} in namespace {namespace!r}{hint}"
+        path = f"spec.metrics[{index}].external.metric.name"
+        yield CheckMessage(document.location, f"{path}: {text}", is_problem=False)
 
 
-def _name(metric: Any) -> str:  # noqa: ANN401 - whatever stands in the file
+def _external_name(metric: Any) -> str:  # noqa: ANN401 - unvalidated YAML
     for key in ("external", "metric"):
         metric = metric.get(key) if isinstance(metric, dict) else None
     return str(metric.get("name") or "") if isinstance(metric, dict) else ""
 
 
-def _filed(content: object) -> tuple[Rule, ...] | None:
-    """Give a configuration's rules; None if it makes no sense, or takes in a file that has more of them."""
+def _config_rules(content: object) -> tuple[Rule, ...] | None:
+    """Return the rules of a configuration; None if it is invalid, or imports rules from another file."""
     try:
-        decoded = loading.decode(content)
+        config = loading.decode(content)
     except ConfigInvalid:
         return None
-    return None if decoded.prometheus_adapter else decoded.rules
+    return None if config.prometheus_adapter else config.rules
 
 
-def _objects(read: Sequence[Document]) -> Iterator[Rule]:
-    for document in read:
+def _object_rules(documents: Sequence[Document]) -> Iterator[Rule]:
+    for document in documents:
         if document.kind == "ExternalMetric":
-            try:
+            with suppress(ConfigInvalid):
                 yield rule_from_object(document.content, None)
-            except ConfigInvalid:
-                continue

@@ -1,1 +1,1 @@
-"""Why a number is what it is, or is not there. Read only."""
+"""Read-only views of decisions, rules and metric reads, for the debugging page and the command line."""

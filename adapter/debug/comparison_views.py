@@ -1,42 +1,45 @@
-"""Where our answers and another server's differ, for the debugging endpoint: those that differ come first."""
+"""The JSON view of comparisons between the own values and those of the delegate, differences first."""
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from adapter.debug.formatting import number, time
-from adapter.metrics.comparison import Answered, Compared, Comparisons, Verdict
-from adapter.metrics.read_history import Asked
+from adapter.debug.formatting import format_quantity, format_time
+from adapter.metrics.comparison import ComparedValue, Comparison, ComparisonResult
+from adapter.metrics.read_history import ReadKey
 from adapter.rules.delegation import Delegate
 
 Json: TypeAlias = dict[str, Any]
 
 
-def comparisons(found: Comparisons, how: Delegate | None) -> Json:
-    """Describe every comparison; ``how`` says whether there are any, and with whom."""
-    rows = sorted(found, key=lambda row: (row[1].verdict is Verdict.SAME, row[0].namespace, row[0].metric))
-    is_on = how is not None and how.compare
+def comparisons_view(comparisons: Iterable[tuple[ReadKey, Comparison]], delegate: Delegate | None) -> Json:
+    """Return all comparisons, and whether comparing is enabled."""
+    rows = sorted(
+        comparisons, key=lambda row: (row[1].result is ComparisonResult.SAME, row[0].namespace, row[0].metric)
+    )
+    is_enabled = delegate is not None and delegate.compare
     return {
-        "comparing": is_on,
-        "with": how.backend if how is not None and is_on else "",
-        "tolerance": how.tolerance if how is not None and is_on else None,
-        "differ": sum(one.verdict is not Verdict.SAME for _, one in rows),
-        "items": [_item(asked, one) for asked, one in rows],
+        "enabled": is_enabled,
+        "delegate": delegate.backend if delegate is not None and is_enabled else "",
+        "tolerance": delegate.tolerance if delegate is not None and is_enabled else None,
+        "differences": sum(comparison.result is not ComparisonResult.SAME for _, comparison in rows),
+        "items": [_item(key, comparison) for key, comparison in rows],
     }
 
 
-def _item(asked: Asked, one: Compared) -> Json:
+def _item(key: ReadKey, comparison: Comparison) -> Json:
     return {
-        "namespace": asked.namespace,
-        "metric": asked.metric,
-        "selector": str(asked.selector),
-        "verdict": one.verdict.value,
-        "ours": _side(one.ours),
-        "theirs": _side(one.theirs),
-        "at": time(one.at),
-        "comparisons": one.comparisons,
-        "differences": one.differences,
-        "differentSince": time(one.different_since),
+        "namespace": key.namespace,
+        "metric": key.metric,
+        "selector": str(key.selector),
+        "result": comparison.result.value,
+        "local": _value(comparison.local),
+        "delegate": _value(comparison.remote),
+        "time": format_time(comparison.time),
+        "comparisons": comparison.comparisons,
+        "differences": comparison.differences,
+        "differentSince": format_time(comparison.different_since),
     }
 
 
-def _side(answered: Answered) -> Json:
-    return {"value": None if answered.milli is None else number(answered.milli), "error": answered.error}
+def _value(value: ComparedValue) -> Json:
+    return {"value": None if value.milli is None else format_quantity(value.milli), "error": value.error}

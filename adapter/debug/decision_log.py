@@ -1,114 +1,108 @@
-"""Keeps what the page shows of every autoscaler, and wakes whoever waits for news.
+"""The decision log: the last decision and the timeline of every autoscaler, and notification of changes.
 
-It is told of each decision where it is made (``autoscaler.ports.DecisionListener``), so it does little then: it keeps the
-decision itself, which the controller keeps anyway, finds the state, and packs one point.
+The controller calls it for each decision (``autoscaler.ports.DecisionListener``), so these calls must be cheap: they
+store a reference to the decision, derive its states, and append one packed point to the timeline.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from adapter.debug.display_state import GRAVITY, Sign, signs_of
+from adapter.debug.display_state import SEVERITY_RANK, DisplayState, display_states
 from adapter.debug.timeline import Timeline
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 
-ROOM: Final = 64 * 1024 * 1024
-"""Bytes for all timelines together: twenty thousand autoscalers of one metric keep the last hundred decisions that
-changed anything, half an hour of the busiest kind."""
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Limit for all timelines together: the last 100 changes for each of 20,000 autoscalers with one metric, which is half
+an hour if every reconcile changes something."""
 
-MOST: Final = 64 * 1024
-"""Bytes for one timeline, however few there are: six hours of an autoscaler whose metric never rests."""
+_MAX_TIMELINE_BYTES: Final = 64 * 1024
+"""Limit for one timeline: six hours if every reconcile changes something."""
 
 
 @dataclass(slots=True)
-class Kept:
-    """What is known of one autoscaler."""
+class LoggedAutoscaler:
+    """The log entry of one autoscaler."""
 
     autoscaler: Autoscaler
-    """As it was before its last decision."""
+    """The object that the last decision was made for."""
 
     decision: Decision
-    signs: tuple[Sign, ...]
-    """How it fares; the first is the gravest."""
+    states: tuple[DisplayState, ...]
+    """Its states, most severe first."""
 
     since: datetime
-    """When it began to fare so."""
+    """When the most severe state began."""
 
-    timeline: Timeline = field(default_factory=Timeline)
-    gravity: int = 0
-    """How soon someone should look at it; the least comes first. Kept, since a list of many is sorted by it."""
+    timeline: Timeline
+    severity_rank: int
+    """Sort key of lists, most severe first. Stored, because sorting a large fleet would compute it for each entry."""
 
 
-class Shelf:
-    """Everything that was decided here, by key."""
+class DecisionLog:
+    """The log entries of all autoscalers that this process reconciles, by key."""
 
-    def __init__(self, room: int = ROOM) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self.version = 0
-        """Grows with every piece of news."""
+        """Incremented by every change."""
 
-        self.leader: Callable[[], str] = str
-        """Who decides, where that is known; for who finds nothing here."""
-
-        self._kept: dict[str, Kept] = {}
-        self._room = room
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._entries: dict[str, LoggedAutoscaler] = {}
+        self._max_bytes = max_bytes
+        self._waiters: set[asyncio.Future[None]] = set()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
-    def __iter__(self) -> Iterator[tuple[str, Kept]]:
-        return iter(self._kept.items())
+    def __iter__(self) -> Iterator[tuple[str, LoggedAutoscaler]]:
+        return iter(self._entries.items())
 
-    def get(self, key: str) -> Kept | None:
-        """Find one autoscaler."""
-        return self._kept.get(key)
+    def get(self, key: str) -> LoggedAutoscaler | None:
+        """Return the entry of an autoscaler; None if there is no decision for it."""
+        return self._entries.get(key)
 
-    # --- what the controller tells -----------------------------------------------------------------------------------
+    def on_decision(self, key: str, autoscaler: Autoscaler, decision: Decision) -> None:
+        """Store a decision."""
+        states, previous = display_states(decision), self._entries.get(key)
+        if previous is not None and previous.autoscaler.metadata.uid != autoscaler.metadata.uid:
+            previous = None  # a new object with the same name
+        timeline = Timeline() if previous is None else previous.timeline
+        is_same_state = previous is not None and previous.states[0].name is states[0].name
+        since = states[0].since or (previous.since if previous is not None and is_same_state else decision.at)
+        rank = SEVERITY_RANK[states[0].name]
+        self._entries[key] = LoggedAutoscaler(autoscaler, decision, states, since, timeline, rank)
+        timeline.add(decision, min(_MAX_TIMELINE_BYTES, self._max_bytes // len(self._entries)))
+        self._notify()
 
-    def decided(self, key: str, autoscaler: Autoscaler, decision: Decision) -> None:
-        """Keep a decision."""
-        signs, before = signs_of(decision), self._kept.get(key)
-        is_new = before is None or before.autoscaler.metadata.uid != autoscaler.metadata.uid
-        timeline = Timeline() if before is None or is_new else before.timeline
-        goes_on = before is not None and not is_new and before.signs[0].state is signs[0].state
-        since = before.since if before is not None and goes_on else decision.at
-        kept = Kept(autoscaler, decision, signs, signs[0].since or since, timeline, GRAVITY[signs[0].state])
-        self._kept[key] = kept
-        timeline.add(decision, min(MOST, self._room // len(self._kept)))
-        self._tell()
+    def on_deleted(self, key: str) -> None:
+        """Remove the entry of an autoscaler."""
+        self._entries.pop(key, None)
+        self._notify()
 
-    def gone(self, key: str) -> None:
-        """Forget one autoscaler."""
-        self._kept.pop(key, None)
-        self._tell()
+    def on_leadership_lost(self) -> None:
+        """Remove all entries."""
+        self._entries.clear()
+        self._notify()
 
-    def dismissed(self) -> None:
-        """Forget all of them."""
-        self._kept.clear()
-        self._tell()
-
-    # --- who waits for it --------------------------------------------------------------------------------------------
-
-    async def news(self, known: int, patience: float) -> None:
-        """Wait until there is news since version ``known``, but no longer than ``patience`` seconds."""
-        if self.version != known:
+    async def wait_for_change(self, version: int, timeout: float) -> None:  # noqa: ASYNC109 - returns on timeout
+        """Wait until the version differs from ``version``, at most ``timeout`` seconds."""
+        if self.version != version:
             return
-        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(waiting)
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
         try:
             with suppress(TimeoutError):
-                async with asyncio.timeout(patience):
-                    await waiting
+                async with asyncio.timeout(timeout):
+                    await waiter
         finally:
-            self._waiting.discard(waiting)
+            self._waiters.discard(waiter)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self.version += 1
-        for waiting in self._waiting:
-            if not waiting.done():
-                waiting.set_result(None)
-        self._waiting.clear()
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()

@@ -1,4 +1,4 @@
-"""How an autoscaler fares, at a glance: every state that its last decision shows, the gravest first. Pure."""
+"""Derivation of the states of an autoscaler from its last decision, most severe first. Pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -6,94 +6,84 @@ from enum import StrEnum
 
 from autoscaler.types import steps
 from autoscaler.types.decision import Decision
-from autoscaler.types.metric_result import Trouble
+from autoscaler.types.metric_result import UnavailableCause
 from autoscaler.types.record import Record
-from autoscaler.types.steps import Hold, Limit, Step
+from autoscaler.types.steps import NotAppliedReason, ScalingLimit, Step
 
 
 class State(StrEnum):
-    """One thing worth knowing at a glance; in the order in which someone should look at them."""
+    """The states, most severe first."""
 
     WRITE_FAILED = "write failed"
-    TARGET_LOST = "target lost"
-    SPEC_WRONG = "spec wrong"
-    RIVAL = "two owners"
-    PODS_UNKNOWN = "pods unknown"
+    TARGET_UNAVAILABLE = "target unavailable"
+    INVALID_SPEC = "invalid spec"
+    CONFLICT = "conflict"
+    INVALID_SELECTOR = "invalid selector"
     FALLBACK = "fallback"
-    FAILING = "failing"
-    NO_SAY = "no say"
+    METRIC_FAILING = "metric failing"
+    METRIC_UNAVAILABLE = "metric unavailable"
     PAUSED = "paused"
     DRY_RUN = "dry run"
-    SWITCHED_OFF = "switched off"
+    SCALING_DISABLED = "scaling disabled"
     LIMITED = "limited"
-    AT_ZERO = "at zero"
+    SCALED_TO_ZERO = "scaled to zero"
     NORMAL = "normal"
 
 
-GRAVITY = {state: place for place, state in enumerate(State)}
-_HOLDS = {Hold.RIVAL: State.RIVAL, Hold.PAUSED: State.PAUSED, Hold.DRY_RUN: State.DRY_RUN}
+SEVERITY_RANK = {state: rank for rank, state in enumerate(State)}
+_NOT_APPLIED = {
+    NotAppliedReason.CONFLICT: State.CONFLICT,
+    NotAppliedReason.PAUSED: State.PAUSED,
+    NotAppliedReason.DRY_RUN: State.DRY_RUN,
+}
 _LIMITS = {
-    Limit.MINIMUM: "by minReplicas",
-    Limit.MAXIMUM: "by maxReplicas",
-    Limit.UP_RATE: "by the rate of scaling up",
-    Limit.DOWN_RATE: "by the rate of scaling down",
+    ScalingLimit.MINIMUM: "by minReplicas",
+    ScalingLimit.MAXIMUM: "by maxReplicas",
+    ScalingLimit.UP_RATE: "by the scale-up rate",
+    ScalingLimit.DOWN_RATE: "by the scale-down rate",
 }
 
 
-class Sign(Record):
-    """A state, what it is about, and since when where the decision itself knows."""
+class DisplayState(Record):
+    """A state with its details, and with the time it began if the decision contains it."""
 
-    state: State
-    note: str = ""
+    name: State
+    detail: str = ""
     since: datetime | None = None
 
 
-def signs_of(decision: Decision) -> tuple[Sign, ...]:
-    """Tell every state that a decision shows, the gravest first; at least that all is normal."""
-    found = sorted(_signs(decision.working), key=lambda sign: GRAVITY[sign.state])
-    if not found and decision.replicas == 0:
-        return (Sign(State.AT_ZERO),)
-    return tuple(found) or (Sign(State.NORMAL),)
+def display_states(decision: Decision) -> tuple[DisplayState, ...]:
+    """Return all states of a decision, most severe first; at least one."""
+    states = sorted(_states(decision.steps), key=lambda state: SEVERITY_RANK[state.name])
+    default = State.SCALED_TO_ZERO if decision.replicas == 0 else State.NORMAL
+    return tuple(states) or (DisplayState(default),)
 
 
-def _signs(working: Sequence[Step]) -> Iterator[Sign]:
-    for step in working:
-        sign = _sign(step)
-        if sign is not None:
-            yield sign
-
-
-def _sign(step: Step) -> Sign | None:
-    match step:
-        case steps.MetricAnswered() | steps.TargetSeen() | steps.Combined() | steps.Stabilized() | steps.Woken():
-            return None
-        case steps.WriteFailed():
-            return Sign(State.WRITE_FAILED, step.message)
-        case steps.TargetNotSeen():
-            return Sign(State.TARGET_LOST, step.message)
-        case steps.SpecRefused():
-            return Sign(State.SPEC_WRONG, "; ".join(step.problems))
-        case steps.SelectorRefused():
-            return Sign(State.PODS_UNKNOWN, step.message)
-        case steps.SwitchedOff():
-            return Sign(State.SWITCHED_OFF)
-        case steps.MetricFellBack():
-            return Sign(State.FALLBACK, step.metric, step.failing_since)
-        case _:
-            return _sign_of_limits(step)
-
-
-def _sign_of_limits(step: Step) -> Sign | None:
-    match step:
-        case steps.MetricFailed(trouble=Trouble.RETRIEVAL):
-            return Sign(State.FAILING, step.metric, step.failing_since)
-        case steps.MetricFailed():
-            return Sign(State.NO_SAY, step.metric, step.failing_since)
-        case steps.Held():
-            return Sign(_HOLDS[step.hold], ", ".join(step.rivals))
-        case steps.Limited(limit=limit) if limit is not Limit.NONE:
-            return Sign(State.LIMITED, _LIMITS[limit])
-        case steps.OutOfBounds():
-            return Sign(State.LIMITED, "by maxReplicas" if step.current > step.replicas else "by minReplicas")
-        case _:
-            return None
+def _states(decision_steps: Sequence[Step]) -> Iterator[DisplayState]:
+    for step in decision_steps:
+        match step:
+            case steps.WriteFailedStep():
+                yield DisplayState(State.WRITE_FAILED, step.message)
+            case steps.TargetUnavailableStep():
+                yield DisplayState(State.TARGET_UNAVAILABLE, step.message)
+            case steps.InvalidSpecStep():
+                yield DisplayState(State.INVALID_SPEC, "; ".join(step.problems))
+            case steps.InvalidSelectorStep():
+                yield DisplayState(State.INVALID_SELECTOR, step.message)
+            case steps.ScalingDisabledStep():
+                yield DisplayState(State.SCALING_DISABLED)
+            case steps.MetricFallbackStep():
+                yield DisplayState(State.FALLBACK, step.metric, step.failing_since)
+            case steps.MetricUnavailableStep():
+                is_read_failure = step.cause is UnavailableCause.RETRIEVAL
+                state = State.METRIC_FAILING if is_read_failure else State.METRIC_UNAVAILABLE
+                yield DisplayState(state, step.metric, step.failing_since)
+            case steps.NotAppliedStep():
+                yield DisplayState(_NOT_APPLIED[step.reason], ", ".join(step.conflicts))
+            case steps.LimitStep(limit=limit) if limit is not ScalingLimit.NONE:
+                yield DisplayState(State.LIMITED, _LIMITS[limit])
+            case steps.OutOfBoundsStep():
+                bound = "maxReplicas" if step.current > step.replicas else "minReplicas"
+                yield DisplayState(State.LIMITED, f"by {bound}")
+            case _:
+                pass

@@ -1,24 +1,15 @@
-"""Times, numbers and labels as the debugging endpoints write them."""
+"""Formatting of times and quantities in the debugging endpoints."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
-
-def time(at: datetime | None) -> str | None:
-    """Write a time in UTC, to the millisecond."""
-    return None if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds")[:23] + "Z"
+from autoscaler.values.timestamps import format_rfc3339
 
 
-def seconds(length: timedelta) -> float:
-    """Write a length of time."""
-    return round(length.total_seconds(), 3)
+def format_time(time: datetime | None) -> str | None:
+    """Return a time in UTC with milliseconds, as RFC 3339."""
+    return None if time is None else format_rfc3339(time, "milliseconds")
 
 
-def number(milli: int) -> str:
-    """Write thousandths as a Kubernetes quantity."""
+def format_quantity(milli: int) -> str:
+    """Return thousandths as a Kubernetes quantity."""
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
-
-
-def labels_of(labels: Mapping[str, str]) -> dict[str, str]:
-    """Write labels in order."""
-    return dict(sorted(labels.items()))

@@ -1,66 +1,59 @@
-"""An autoscaler's last decision, for people at a terminal: where it stands, what decided, and the working. Pure."""
+"""Text output of ``steadyscale explain``. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from adapter.debug.trace_text import plain
+from adapter.debug.trace_text import escape
 
 Json: TypeAlias = Mapping[str, Any]
 
 
-class Paint(NamedTuple):
-    """What is written before something to make it stand out, and after it."""
+class Colors(NamedTuple):
+    """Escape sequences for a terminal; empty without color."""
 
-    strong: str = ""
-    soft: str = ""
-    warn: str = ""
+    bold: str = ""
+    dim: str = ""
+    warning: str = ""
     accent: str = ""
-    end: str = ""
+    reset: str = ""
 
 
-PLAIN: Final = Paint()
-COLOURS: Final = Paint(strong="\x1b[1m", soft="\x1b[2m", warn="\x1b[33m", accent="\x1b[1;36m", end="\x1b[0m")
-_CALM: Final = frozenset({"normal", "limited", "at zero"})
+NO_COLORS: Final = Colors()
+ANSI_COLORS: Final = Colors(bold="\x1b[1m", dim="\x1b[2m", warning="\x1b[33m", accent="\x1b[1;36m", reset="\x1b[0m")
+_HEALTHY: Final = frozenset({"normal", "limited", "scaled to zero"})
 
 
-def told(found: Json, paint: Paint) -> Iterator[str]:
-    """Write what ``/debug/autoscalers/...`` answered."""
-    why = found["explanation"]
-    name = plain(f"{found['namespace']}/{found['name']}")
-    yield f"{paint.strong}{name}{paint.end}  scales {plain(found['target'])}"
-    for sign in found["signs"]:
-        yield _sign(sign, paint)
+def explanation_lines(view: Json, colors: Colors) -> Iterator[str]:
+    """Yield the lines for a response of ``/debug/autoscalers/...``."""
+    bold, reset = colors.bold, colors.reset
+    name = escape(f"{view['namespace']}/{view['name']}")
+    yield f"{bold}{name}{reset}  target: {escape(view['target'])}"
+    for state in view["states"]:
+        color = colors.dim if state["name"] in _HEALTHY else colors.warning
+        since = f" since {_time_of_day(state['since'])}" if state["since"] else ""
+        detail = f"  {escape(state['detail'])}" if state["detail"] else ""
+        yield f"{color}{state['name']}{since}{reset}{detail}"
     yield ""
-    yield f"{paint.strong}{_moved(found)}{paint.end} at {_clock(found['decidedAt'])} UTC: {plain(found['verdict'])}"
-    if why["mayChangeAt"]:
-        yield f"may change by itself at {paint.accent}{_clock(why['mayChangeAt'])}{paint.end} UTC"
+    factor = view["limitingFactor"]
+    reason = f"limiting factor: {escape(factor)}" if factor else "no limiting factor: follows the metrics"
+    yield f"{bold}{_replicas(view)}{reset} at {_time_of_day(view['decidedAt'])} UTC; {reason}"
+    if time := view["explanation"]["mayChangeAt"]:
+        yield f"with unchanged metrics, the next change is possible at {colors.accent}{_time_of_day(time)}{reset} UTC"
     yield ""
-    for place, step in enumerate(why["working"]):
-        yield _step(step, paint, is_decisive=place == found["decisive"])
+    for index, step in enumerate(view["explanation"]["steps"]):
+        replicas, text = step["outputs"].get("replicas", ""), escape(step["text"])
+        if index == view["decisiveStep"]:
+            yield f"{colors.accent}> {replicas:>5}  {text}{reset}"
+        else:
+            yield f"  {colors.dim}{replicas:>5}{reset}  {text}"
 
 
-def _sign(sign: Json, paint: Paint) -> str:
-    colour = paint.soft if sign["state"] in _CALM else paint.warn
-    since = f" since {_clock(sign['since'])}" if sign["since"] else ""
-    note = f"  {plain(sign['note'])}" if sign["note"] else ""
-    return f"{colour}{sign['state']}{since}{paint.end}{note}"
-
-
-def _moved(found: Json) -> str:
-    current, replicas = found["current"], found["replicas"]
-    if found["state"] == "target lost":
-        return f"size unknown (was {current})" if current else "size unknown"
+def _replicas(view: Json) -> str:
+    current, replicas = view["current"], view["replicas"]
+    if view["state"] == "target unavailable":
+        return f"replicas unknown (last known: {current})" if current else "replicas unknown"
     return f"{current} → {replicas} replicas" if current != replicas else f"{replicas} replicas"
 
 
-def _step(step: Json, paint: Paint, *, is_decisive: bool) -> str:
-    """Write a step: what it came to, and the sentence; the one that decided stands out without colour as well."""
-    came = step["cameOut"].get("replicas", "")
-    sentence = plain(step["sentence"])
-    if is_decisive:
-        return f"{paint.accent}> {came:>5}  {sentence}{paint.end}"
-    return f"  {paint.soft}{came:>5}{paint.end}  {sentence}"
-
-
-def _clock(time: str) -> str:
+def _time_of_day(time: str) -> str:
     return time[11:19]

@@ -8,9 +8,9 @@ from adapter.debug.formatting import format_time
 from adapter.debug.trace import fetch_view, rule_fields
 from adapter.decoding.problem import Problem
 from adapter.errors import AdapterError
-from adapter.metrics.fetcher import Failed
-from adapter.metrics.read_history import Asked, Read
-from adapter.metrics.reader import RuleReader
+from adapter.metrics.fetcher import FetchFailure
+from adapter.metrics.read_history import ReadKey, ReadRecord
+from adapter.metrics.reader import MetricReader
 from adapter.rules.query_builder import snapshot_query
 from adapter.rules.rule import Rule
 
@@ -18,37 +18,39 @@ Json: TypeAlias = dict[str, Any]
 _PING_TIMEOUT: Final = 5.0
 
 
-def rules_view(reader: RuleReader, problems: dict[str, tuple[Problem, ...]]) -> Json:
+def rules_view(reader: MetricReader, problems: dict[str, tuple[Problem, ...]]) -> Json:
     """Return the view of all rules; ``problems`` are those of invalid ExternalMetric objects, by key."""
-    registry = reader.book
-    reads: dict[int, list[Read]] = {}
-    for key, record in reader.reads:
+    registry = reader.registry
+    reads: dict[int, list[ReadRecord]] = {}
+    for key, record in reader.history:
         reads.setdefault(id(registry.rules.find(key.namespace, key.metric)), []).append(record)
     return {
         "rules": [_rule(reader, rule, reads.get(id(rule), [])) for rule in registry.rules],
-        "unknownMetrics": [_unknown_metric(reader, key, record) for key, record in reader.strays],
-        "invalidRules": [{"rule": name, "problems": [*map(str, found)]} for name, found in registry.broken.items()],
+        "unknownMetrics": [_unknown_metric(reader, key, record) for key, record in reader.unknown_reads],
+        "invalidRules": [
+            {"rule": name, "problems": [*map(str, found)]} for name, found in registry.invalid_rules.items()
+        ],
         "invalidExternalMetrics": [
             {"object": key, "problems": [*map(str, found)]} for key, found in sorted(problems.items())
         ],
         "reload": {"ok": not registry.reload_problems, "problems": [*map(str, registry.reload_problems)]},
-        "queriesSent": reader.sources.fetcher.count,
+        "queriesSent": reader.sources.fetcher.query_count,
     }
 
 
-def _rule(reader: RuleReader, rule: Rule, reads: list[Read]) -> Json:
+def _rule(reader: MetricReader, rule: Rule, reads: list[ReadRecord]) -> Json:
     query = snapshot_query(rule)
-    outcome = None if rule.is_template else reader.sources.snapshots.peek(query)
+    result = None if rule.is_template else reader.sources.snapshots.peek(query)
     failing = [record for record in reads if record.failures]
     since = min((record.first_failure_time for record in failing if record.first_failure_time), default=None)
-    price = reader.price(rule)
+    price = reader.price_per_day(rule)
     return {
         **rule_fields(rule),
-        "origin": reader.book.origin(rule),
+        "origin": reader.registry.origin(rule),
         "backend": query.backend,
         "query": query.text,
-        "health": "failing" if failing or isinstance(outcome, Failed) else "ok" if reads else "idle",
-        "lastFetch": fetch_view(outcome, reader.clock()),
+        "health": "failing" if failing or isinstance(result, FetchFailure) else "ok" if reads else "idle",
+        "lastFetch": fetch_view(result, reader.clock()),
         "readers": len(reads),
         "failingReaders": len(failing),
         "firstFailureTime": format_time(since),
@@ -57,20 +59,20 @@ def _rule(reader: RuleReader, rule: Rule, reads: list[Read]) -> Json:
     }
 
 
-def _unknown_metric(reader: RuleReader, key: Asked, record: Read) -> Json:
+def _unknown_metric(reader: MetricReader, key: ReadKey, record: ReadRecord) -> Json:
     return {
         "namespace": key.namespace,
         "metric": key.metric,
-        "similar": list(reader.book.rules.similar_names(key.namespace, key.metric)),
+        "similar": list(reader.registry.rules.similar_names(key.namespace, key.metric)),
         "reads": record.reads,
         "failures": record.failures,
         "message": record.message,
         "firstFailureTime": format_time(record.first_failure_time),
-        "lastRead": format_time(record.at),
+        "lastRead": format_time(record.last_read_time),
     }
 
 
-async def backends_view(reader: RuleReader) -> Json:
+async def backends_view(reader: MetricReader) -> Json:
     """Ping all backends concurrently and return which are reachable."""
     backends = reader.sources.fetcher.backends
     results = await asyncio.gather(*(_ping(backend) for backend in backends.values()))

@@ -1,131 +1,121 @@
-"""What an autoscaler went through lately: a strip of packed points, so that twenty thousand of them fit in memory.
+"""The timeline of an autoscaler: replicas and metric values over time, packed into bytes to fit 20,000 in memory.
 
-A point is taken at each decision. Where nothing but the time has changed since the two before, the last is moved
-forward instead: a quiet day costs two points. The oldest are dropped when there is no more room.
+Each decision adds a point. If it equals the two points before except for its time, the last point is moved forward
+instead, so that a constant period costs two points. The oldest points are dropped at the size limit.
 """
 
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
+from adapter.debug.formatting import format_time
 from autoscaler.types.decision import Decision
-from autoscaler.types.steps import MetricAnswered, MetricFailed, MetricFellBack
+from autoscaler.types.steps import MetricFallbackStep, MetricProposalStep, MetricUnavailableStep
 
 Json: TypeAlias = dict[str, Any]
-MetricStep: TypeAlias = MetricAnswered | MetricFailed | MetricFellBack
+MetricStep: TypeAlias = MetricProposalStep | MetricUnavailableStep | MetricFallbackStep
 
 _TIME: Final = struct.Struct("<d")
-_SIZES: Final = struct.Struct("<ii")
+_REPLICAS: Final = struct.Struct("<ii")
 _METRIC: Final = struct.Struct("<fffB")
-_NOTHING: Final = math.nan
 
 
-class Read(IntEnum):
-    """How a metric fared at a point."""
+class MetricState(IntEnum):
+    """The state of a metric at a point."""
 
-    WELL = 0
+    OK = 0
     FAILED = 1
-    FELL_BACK = 2
-    NOT_ASKED = 3
+    FALLBACK = 2
+    NOT_READ = 3
 
 
 class Timeline:
-    """The strip of one autoscaler."""
+    """The points of one autoscaler."""
 
-    __slots__ = ("_points", "_size", "metrics")
+    __slots__ = ("_point_size", "_points", "metrics")
 
     def __init__(self) -> None:
         self.metrics: tuple[str, ...] = ()
-        self._size = _size(0)
+        self._point_size = _point_size(0)
         self._points = bytearray()
 
     def __len__(self) -> int:
-        return len(self._points) // self._size
+        return len(self._points) // self._point_size
 
-    @property
-    def weight(self) -> int:
-        """How many bytes the points take."""
-        return len(self._points)
-
-    def add(self, decision: Decision, room: int) -> None:
-        """Take a point, and drop the oldest while they take more than ``room`` bytes."""
-        seen = [step for step in decision.working if isinstance(step, MetricStep)]
-        names = tuple(step.metric for step in seen) if seen else self.metrics
-        if names != self.metrics:  # the spec was edited: the old points are of other metrics
-            self.metrics, self._size = names, _size(len(names))
+    def add(self, decision: Decision, max_bytes: int) -> None:
+        """Add a point, and drop the oldest points beyond ``max_bytes``."""
+        steps = [step for step in decision.steps if isinstance(step, MetricStep)]
+        names = tuple(step.metric for step in steps) if steps else self.metrics
+        if names != self.metrics:  # the spec was edited: the stored points belong to other metrics
+            self.metrics, self._point_size = names, _point_size(len(names))
             self._points.clear()
-        point = _packed(decision, seen, len(names))
+        point = _TIME.pack(decision.at.timestamp())
+        point += _REPLICAS.pack(decision.status.current_replicas, decision.replicas)
+        not_read = _METRIC.pack(math.nan, math.nan, math.nan, MetricState.NOT_READ)
+        point += b"".join(map(_pack_metric, steps)) if steps else not_read * len(names)
         self._append(point)
-        while len(self._points) > max(room, 2 * self._size):
-            del self._points[: self._size]
+        while len(self._points) > max(max_bytes, 2 * self._point_size):
+            del self._points[: self._point_size]
 
     def _append(self, point: bytes) -> None:
-        """Add a point, or move the last one forward where it and the one before already say the same."""
-        size, kept, time = self._size, self._points, _TIME.size
-        if len(kept) >= 2 * size:
-            last, before = kept[-size + time :], kept[-2 * size + time : -size]
-            if last == before == point[time:]:
-                kept[-size:] = point
+        size, points = self._point_size, self._points
+        if len(points) >= 2 * size:
+            last, second_last = points[-size + _TIME.size :], points[-2 * size + _TIME.size : -size]
+            if last == second_last == point[_TIME.size :]:
+                points[-size:] = point
                 return
-        kept += point
+        points += point
 
     def columns(self) -> Json:
-        """Give the points as columns, each as long as there are points; what was not known is null."""
-        points = list(self._unpacked())
+        """Return the points as columns of equal length; unknown values are null."""
+        points = list(self._unpack())
         return {
-            "at": [datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")[:23] + "Z" for at, *_ in points],
+            "time": [format_time(datetime.fromtimestamp(time, UTC)) for time, *_ in points],
             "current": [current for _, current, _, _ in points],
             "replicas": [replicas for _, _, replicas, _ in points],
             "metrics": [
                 {
                     "name": name,
-                    "value": [_shown(metrics[index][0]) for *_, metrics in points],
-                    "target": [_shown(metrics[index][1]) for *_, metrics in points],
-                    "proposal": [_shown(metrics[index][2]) for *_, metrics in points],
-                    "read": [Read(metrics[index][3]).name.lower() for *_, metrics in points],
+                    "value": [_rounded(metrics[index][0]) for *_, metrics in points],
+                    "target": [_rounded(metrics[index][1]) for *_, metrics in points],
+                    "proposal": [_rounded(metrics[index][2]) for *_, metrics in points],
+                    "state": [MetricState(metrics[index][3]).name.lower() for *_, metrics in points],
                 }
                 for index, name in enumerate(self.metrics)
             ],
         }
 
-    def _unpacked(self) -> Iterator[tuple[float, int, int, list[tuple[float, float, float, int]]]]:
-        for start in range(0, len(self._points), self._size):
-            (at,) = _TIME.unpack_from(self._points, start)
-            current, replicas = _SIZES.unpack_from(self._points, start + _TIME.size)
-            first = start + _TIME.size + _SIZES.size
+    def _unpack(self) -> Iterator[tuple[float, int, int, list[tuple[float, float, float, int]]]]:
+        for start in range(0, len(self._points), self._point_size):
+            (time,) = _TIME.unpack_from(self._points, start)
+            current, replicas = _REPLICAS.unpack_from(self._points, start + _TIME.size)
+            first = start + _TIME.size + _REPLICAS.size
             metrics = [_METRIC.unpack_from(self._points, first + _METRIC.size * n) for n in range(len(self.metrics))]
-            yield at, current, replicas, metrics
+            yield time, current, replicas, metrics
 
 
-def _size(metrics: int) -> int:
-    return _TIME.size + _SIZES.size + _METRIC.size * metrics
+def _point_size(metrics: int) -> int:
+    return _TIME.size + _REPLICAS.size + _METRIC.size * metrics
 
 
-def _packed(decision: Decision, seen: Sequence[MetricStep], metrics: int) -> bytes:
-    head = _TIME.pack(decision.at.timestamp()) + _SIZES.pack(decision.status.current_replicas, decision.replicas)
-    if not seen:
-        return head + _METRIC.pack(_NOTHING, _NOTHING, _NOTHING, Read.NOT_ASKED) * metrics
-    return head + b"".join(map(_packed_metric, seen))
-
-
-def _packed_metric(step: MetricStep) -> bytes:
+def _pack_metric(step: MetricStep) -> bytes:
     match step:
-        case MetricAnswered(calculation=calculation) if calculation.utilization is not None:
-            return _METRIC.pack(calculation.utilization, calculation.target, step.replicas, Read.WELL)
-        case MetricAnswered(calculation=calculation):
-            return _METRIC.pack(calculation.usage / 1000, calculation.target / 1000, step.replicas, Read.WELL)
-        case MetricFellBack():
-            return _METRIC.pack(_NOTHING, _NOTHING, step.replicas, Read.FELL_BACK)
-        case MetricFailed():
-            return _METRIC.pack(_NOTHING, _NOTHING, _NOTHING, Read.FAILED)
+        case MetricProposalStep(calculation=calculation) if calculation.utilization is not None:
+            return _METRIC.pack(calculation.utilization, calculation.target, step.replicas, MetricState.OK)
+        case MetricProposalStep(calculation=calculation):
+            return _METRIC.pack(calculation.usage / 1000, calculation.target / 1000, step.replicas, MetricState.OK)
+        case MetricFallbackStep():
+            return _METRIC.pack(math.nan, math.nan, step.replicas, MetricState.FALLBACK)
+        case MetricUnavailableStep():
+            return _METRIC.pack(math.nan, math.nan, math.nan, MetricState.FAILED)
 
 
-def _shown(number: float) -> float | None:
-    """Undo what packing does to a number: 0.1 must not become 0.10000000149."""
-    if math.isnan(number):
+def _rounded(value: float) -> float | None:
+    """Round to six digits, the precision of a 32-bit float: 0.1 must not become 0.10000000149."""
+    if math.isnan(value):
         return None
-    rounded = float(f"{number:.6g}")
+    rounded = float(f"{value:.6g}")
     return int(rounded) if rounded.is_integer() else rounded

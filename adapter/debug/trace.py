@@ -1,4 +1,4 @@
-"""The JSON view of a read trace: rule, query, series with the reason for each mismatch, value, and the HPA's response."""
+"""The JSON view of a read trace: rule, query, series with reasons for mismatches, value, and the response to an HPA."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -6,9 +6,9 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from adapter.debug.formatting import format_quantity, format_time
-from adapter.metrics.fetcher import Failed, Outcome
-from adapter.metrics.read_history import Read
-from adapter.metrics.reader import Look, RuleReader
+from adapter.metrics.fetcher import FetchFailure, FetchResult
+from adapter.metrics.read_history import ReadRecord
+from adapter.metrics.reader import MetricReader, ReadTrace
 from adapter.rules.rule import Rule
 from adapter.sample import RawSample
 from autoscaler.values.selector import LabelSelector, LabelSelectorRequirement, Selector, go_syntax
@@ -27,34 +27,34 @@ _LABEL_SELECTOR_OPERATORS: Final = {
 }
 
 
-def trace_view(trace: Look, reader: RuleReader) -> Json:
+def trace_view(trace: ReadTrace, reader: MetricReader) -> Json:
     """Return the view of a read trace, in the order of the steps of the read."""
     now = reader.clock()
-    namespace, metric, selector = trace.asked
+    namespace, metric, selector = trace.key
     value = None if trace.error or not trace.samples else sum(sample.milli for sample in trace.samples)
     return {
         "request": {"namespace": namespace, "metric": metric, "selector": str(selector)},
         "rule": _matched_rule(trace, reader),
         "query": None if trace.query is None else {"backend": trace.query.backend, "text": trace.query.text},
-        "fetch": fetch_view(trace.outcome, now),
+        "fetch": fetch_view(trace.result, now),
         "series": _series(trace, now),
         "aggregation": None if trace.rule is None else trace.rule.aggregation.value,
         "value": None if value is None else format_quantity(value),
         "ageSeconds": _age(min(sample.at for sample in trace.samples), now) if trace.samples else None,
         "error": _error(trace),
-        "history": _history(reader.memory_of(trace).peek(trace.asked)),
+        "history": _history(reader.history_of(trace).peek(trace.key)),
         "hpa": _hpa(trace),
     }
 
 
-def _matched_rule(trace: Look, reader: RuleReader) -> Json:
+def _matched_rule(trace: ReadTrace, reader: MetricReader) -> Json:
     if trace.rule is not None:
         return {"matched": True, **rule_fields(trace.rule), "origin": reader.origin(trace.rule)}
-    namespace, metric, _ = trace.asked
+    namespace, metric, _ = trace.key
     reason = f"no rule has the name {metric!r}"
-    if namespaces := reader.book.rules.namespaces_with(metric):
+    if namespaces := reader.registry.rules.namespaces_with(metric):
         reason = f"{metric!r} is defined only in the namespaces {', '.join(namespaces)}"
-    similar = reader.book.rules.similar_names(namespace, metric)
+    similar = reader.registry.rules.similar_names(namespace, metric)
     return {"matched": False, "reason": reason, "similar": list(similar)}
 
 
@@ -79,30 +79,30 @@ def rule_fields(rule: Rule) -> Json:
     }
 
 
-def fetch_view(outcome: Outcome | None, now: datetime) -> Json | None:
+def fetch_view(result: FetchResult | None, now: datetime) -> Json | None:
     """Return when a query was last sent, how long it took, and the number of series or the error."""
-    if outcome is None:
+    if result is None:
         return None
     fetch: Json = {
-        "time": format_time(outcome.at),
-        "ageSeconds": _age(outcome.at, now),
-        "durationMilliseconds": _milliseconds(outcome.took),
+        "time": format_time(result.fetched_at),
+        "ageSeconds": _age(result.fetched_at, now),
+        "durationMilliseconds": _milliseconds(result.duration),
     }
-    if isinstance(outcome, Failed):
-        error = outcome.error
+    if isinstance(result, FetchFailure):
+        error = result.error
         return {**fetch, "error": error.message or str(error.failure), "detail": getattr(error, "detail", "")}
-    return {**fetch, "series": len(outcome.rows)}
+    return {**fetch, "series": len(result.series)}
 
 
-def _series(trace: Look, now: datetime) -> Json | None:
-    if trace.outcome is None or isinstance(trace.outcome, Failed) or trace.rule is None:
+def _series(trace: ReadTrace, now: datetime) -> Json | None:
+    if trace.result is None or isinstance(trace.result, FetchFailure) or trace.rule is None:
         return None
-    items = list(islice(_items(trace, trace.rule, trace.outcome.rows, now), MAX_SERIES))
-    total = len(trace.outcome.rows)
+    items = list(islice(_items(trace, trace.rule, trace.result.series, now), MAX_SERIES))
+    total = len(trace.result.series)
     return {"total": total, "matched": len(trace.matched), "omitted": total - len(items), "items": items}
 
 
-def _items(trace: Look, rule: Rule, rows: Sequence[RawSample], now: datetime) -> Iterator[Json]:
+def _items(trace: ReadTrace, rule: Rule, rows: Sequence[RawSample], now: datetime) -> Iterator[Json]:
     """Yield the matching series, then the others with the reason for the mismatch."""
     matched = {id(row) for row in trace.matched}
     for row in trace.matched:
@@ -121,8 +121,8 @@ def _item(row: RawSample, now: datetime) -> Json:
     }
 
 
-def _mismatch(trace: Look, rule: Rule, labels: Mapping[str, str]) -> str:
-    namespace, _, selector = trace.asked
+def _mismatch(trace: ReadTrace, rule: Rule, labels: Mapping[str, str]) -> str:
+    namespace, _, selector = trace.key
     label, required = rule.namespacing.label, rule.namespacing.fixed or namespace
     if label and labels.get(label) != required:
         return f"{label} is {labels.get(label)!r}, not {required!r}"
@@ -130,7 +130,7 @@ def _mismatch(trace: Look, rule: Rule, labels: Mapping[str, str]) -> str:
     return "" if failed is None else f"not {failed}: {failed.key} is {labels.get(failed.key)!r}"
 
 
-def _error(trace: Look) -> Json | None:
+def _error(trace: ReadTrace) -> Json | None:
     if trace.error is None:
         return None
     failure = trace.error.failure
@@ -141,28 +141,28 @@ def _error(trace: Look) -> Json | None:
     }
 
 
-def _history(record: Read | None) -> Json | None:
+def _history(record: ReadRecord | None) -> Json | None:
     if record is None:
         return None
     return {
         "reads": record.reads,
-        "lastRead": format_time(record.at),
+        "lastRead": format_time(record.last_read_time),
         "failures": record.failures,
         "firstFailureTime": format_time(record.first_failure_time),
         "failure": None if record.failure is None else record.failure.value,
         "message": record.message,
-        "lastValue": None if record.good_milli is None else format_quantity(record.good_milli),
-        "lastValueTime": format_time(record.good_at),
+        "lastValue": None if record.last_good_milli is None else format_quantity(record.last_good_milli),
+        "lastValueTime": format_time(record.last_good_time),
         "query": record.query,
-        "durationMilliseconds": _milliseconds(record.took),
-        "seriesTotal": record.seen,
-        "seriesMatched": record.chosen,
+        "durationMilliseconds": _milliseconds(record.fetch_duration),
+        "seriesTotal": record.series_found,
+        "seriesMatched": record.series_matched,
     }
 
 
-def _hpa(trace: Look) -> Json:
+def _hpa(trace: ReadTrace) -> Json:
     """Return the response that an HPA gets, and the condition message that it derives from an error."""
-    namespace, metric, selector = trace.asked
+    namespace, metric, selector = trace.key
     if trace.error is None:
         total = sum(sample.milli for sample in trace.samples)
         return {"code": 200, "items": len(trace.samples), "sum": format_quantity(total)}

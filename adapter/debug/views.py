@@ -1,4 +1,4 @@
-"""One immutable picture of everything, as the page, the command line and scripts see it. Pure."""
+"""The JSON views of autoscalers that the page and the command line show. Pure."""
 
 import heapq
 from collections import Counter
@@ -7,89 +7,85 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from adapter.debug.decision_log import Kept
-from adapter.debug.display_state import GRAVITY, Sign, State
-from adapter.debug.formatting import time
+from adapter.debug.decision_log import LoggedAutoscaler
+from adapter.debug.display_state import SEVERITY_RANK
+from adapter.debug.formatting import format_time
 from autoscaler.algorithm.explain import explain
-from autoscaler.types.limiting_factor import Bound, decisive_step
+from autoscaler.types.limiting_factor import LimitingFactor, decisive_step_index
 from autoscaler.types.record import Record
-from autoscaler.types.steps import TargetSeen
+from autoscaler.types.steps import TargetStep
 
 Json: TypeAlias = dict[str, Any]
 
-MOST_LISTED: Final = 200
-"""As many autoscalers are listed at once, those first that someone should look at; the others are found by name."""
+MAX_LISTED: Final = 200
+"""Limit of the overview; the most severe states come first, the others are found with a filter."""
 
 
-class Wish(Record):
-    """Which autoscalers to list."""
+class AutoscalerFilter(Record):
+    """Selects autoscalers for the overview."""
 
     text: str = ""
-    """A part of their namespace and name."""
+    """A part of ``namespace/name``."""
 
     state: str = ""
 
 
-def listed(kept: Iterable[tuple[str, Kept]], wish: Wish) -> Json:
-    """List autoscalers with their state at a glance, and count them all by state."""
-    everyone = list(kept)
-    counts = Counter([one.gravity for _, one in everyone])
-    is_all = wish == Wish()
-    wanted = everyone if is_all else [(key, one) for key, one in everyone if _is_wanted(key, one, wish)]
-    first = heapq.nsmallest(MOST_LISTED, wanted, key=lambda pair: (pair[1].gravity, pair[0]))
+def overview(entries: Iterable[tuple[str, LoggedAutoscaler]], wanted: AutoscalerFilter) -> Json:
+    """Return the selected autoscalers, most severe state first, and the number of all autoscalers in each state."""
+    everything = list(entries)
+    counts = Counter([entry.severity_rank for _, entry in everything])
+    selected = everything
+    if wanted != AutoscalerFilter():
+        selected = [(key, entry) for key, entry in everything if _is_selected(key, entry, wanted)]
+    listed = heapq.nsmallest(MAX_LISTED, selected, key=lambda pair: (pair[1].severity_rank, pair[0]))
     return {
-        "total": len(everyone),
-        "counts": {state.value: counts[GRAVITY[state]] for state in State if counts[GRAVITY[state]]},
-        "autoscalers": [glance(key, one) for key, one in first],
-        "leftOff": len(wanted) - len(first),
+        "total": len(everything),
+        "counts": {state.value: counts[rank] for state, rank in SEVERITY_RANK.items() if counts[rank]},
+        "autoscalers": [autoscaler_summary(key, entry) for key, entry in listed],
+        "omitted": len(selected) - len(listed),
     }
 
 
-def _is_wanted(key: str, one: Kept, wish: Wish) -> bool:
-    return wish.text in key and (not wish.state or one.signs[0].state.value == wish.state)
+def _is_selected(key: str, entry: LoggedAutoscaler, wanted: AutoscalerFilter) -> bool:
+    return wanted.text in key and (not wanted.state or entry.states[0].name.value == wanted.state)
 
 
-def glance(key: str, kept: Kept) -> Json:
-    """Say of one autoscaler what a list shows."""
+def autoscaler_summary(key: str, entry: LoggedAutoscaler) -> Json:
+    """Return the view of one autoscaler in a list."""
     namespace, _, name = key.partition("/")
-    decision, target = kept.decision, kept.autoscaler.spec.scale_target_ref
+    decision, target = entry.decision, entry.autoscaler.spec.scale_target_ref
     return {
         "namespace": namespace,
         "name": name,
         "target": f"{target.kind}/{target.name}",
         "current": decision.status.current_replicas,
         "replicas": decision.replicas,
-        "decidedAt": time(decision.at),
-        "state": kept.signs[0].state.value,
-        "since": time(kept.since),
-        "signs": [_sign(sign) for sign in kept.signs],
+        "decidedAt": format_time(decision.at),
+        "state": entry.states[0].name.value,
+        "since": format_time(entry.since),
+        "states": [
+            {"name": state.name.value, "detail": state.detail, "since": format_time(state.since)}
+            for state in entry.states
+        ],
     }
 
 
-def _verdict(bound: Bound) -> str:
-    """Say in a few words what decided."""
-    return "this is what the metrics ask for" if bound is Bound.NOTHING else f"decided by {bound.value}"
-
-
-def _sign(sign: Sign) -> Json:
-    return {"state": sign.state.value, "note": sign.note, "since": time(sign.since)}
-
-
-def portrait(key: str, kept: Kept) -> Json:
-    """Say everything of one autoscaler: how it fares, and the working of its last decision, step by step."""
-    decision = kept.decision
-    bounds = next((step for step in decision.working if isinstance(step, TargetSeen)), None)
+def autoscaler_view(key: str, entry: LoggedAutoscaler) -> Json:
+    """Return everything about one autoscaler: its states, and the steps of its last decision."""
+    decision = entry.decision
+    target = next((step for step in decision.steps if isinstance(step, TargetStep)), None)
+    factor = decision.limiting_factor
     return {
-        **glance(key, kept),
-        "minimum": None if bounds is None else bounds.minimum,
-        "maximum": None if bounds is None else bounds.maximum,
-        "lastScaleTime": time(decision.status.last_scale_time),
-        "verdict": _verdict(decision.bound),
+        **autoscaler_summary(key, entry),
+        "minReplicas": None if target is None else target.minimum,
+        "maxReplicas": None if target is None else target.maximum,
+        "lastScaleTime": format_time(decision.status.last_scale_time),
+        "limitingFactor": None if factor is LimitingFactor.NONE else factor.value,
         "explanation": {
             **msgspec.to_builtins(explain(decision)),
-            "mayChangeAt": time(decision.may_change_at),
+            "mayChangeAt": format_time(decision.may_change_at),
         },
-        "decisive": decisive_step(decision.working),
+        "decisiveStep": decisive_step_index(decision.steps),
         "conditions": [
             {"type": one.type, "status": one.status, "reason": one.reason, "message": one.message}
             for one in decision.status.conditions

@@ -1,1 +1,1 @@
-"""Everything on one machine, no cluster needed: an API server in memory, and what plays in it."""
+"""The demo: the real service with an in-memory Kubernetes API and a simulated order queue."""

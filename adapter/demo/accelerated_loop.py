@@ -1,8 +1,7 @@
-"""Time that runs fast: an event loop in which a second of waiting is over sooner, for everything that waits in it.
+"""An event loop whose clock runs faster than real time while it waits, and at normal speed while it works.
 
-Sleeps, deadlines and timestamps all come from the loop's own time, so nothing else need know. While somebody works,
-time passes as it does for everyone; only waiting is shortened. So a busy machine makes the day longer, and does not
-make a deadline pass that would not have passed.
+Sleeps, timeouts and timestamps all use the loop's clock, so no other code has to know about the speed. Because only
+waiting is accelerated, a slow machine makes the demo take longer but does not cause timeouts.
 """
 
 import asyncio
@@ -14,87 +13,81 @@ from datetime import UTC, datetime, timedelta
 from selectors import SelectorKey
 from typing import Final
 
-_LATE: Final = 1.0
-"""Seconds by which a wait may end late. More is the machine's fault, and no time has passed for anyone."""
+_MAX_OVERRUN: Final = 1.0
+"""How many seconds of loop time a wait may take longer than requested. A longer delay is caused by a busy machine."""
 
 
-class Pace:
-    """How far the loop's time has come."""
-
+class _AcceleratedTime:
     def __init__(self, speed: float) -> None:
         self.speed = speed
-        self._here = self._there = time.monotonic()
+        self._loop_time = self._real_time = time.monotonic()
 
-    def time(self) -> float:
-        """Tell the loop's time, in seconds; never behind the world's, as both began together."""
-        return self._here + time.monotonic() - self._there
+    def now(self) -> float:
+        """Return the loop time, in seconds; never behind real time."""
+        return self._loop_time + time.monotonic() - self._real_time
 
-    def began_waiting(self) -> None:
-        """Note that from now on nobody works."""
-        self._here = self.time()
-        self._there = time.monotonic()
+    def start_waiting(self) -> None:
+        self._loop_time = self.now()
+        self._real_time = time.monotonic()
 
-    def waited(self, at_most: float | None) -> None:
-        """Note that somebody works again; little more time has passed than was asked for, however late we are."""
-        now = time.monotonic()
-        passed = (now - self._there) * self.speed
-        self._here += passed if at_most is None else min(passed, max(at_most, 0.0) + _LATE)
-        self._there = now
+    def stop_waiting(self, requested: float | None) -> None:
+        real_time = time.monotonic()
+        passed = (real_time - self._real_time) * self.speed
+        self._loop_time += passed if requested is None else min(passed, max(requested, 0.0) + _MAX_OVERRUN)
+        self._real_time = real_time
 
 
 class _Selector(selectors.DefaultSelector):
-    """Waits for less than it is asked to."""
-
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, accelerated: _AcceleratedTime) -> None:
         super().__init__()
-        self._pace = pace
+        self._time = accelerated
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
-        self._pace.began_waiting()
-        ready = super().select(None if timeout is None else timeout / self._pace.speed)
-        self._pace.waited(timeout)
+        self._time.start_waiting()
+        ready = super().select(None if timeout is None else timeout / self._time.speed)
+        self._time.stop_waiting(timeout)
         return ready
 
 
-class PacedLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time runs `speed` times as fast as the world's, as long as it has nothing to do."""
+class AcceleratedLoop(asyncio.SelectorEventLoop):
+    """An event loop that waits ``speed`` times faster than real time."""
 
     def __init__(self, speed: float) -> None:
-        self._pace = Pace(speed)
-        super().__init__(_Selector(self._pace))
+        self._time = _AcceleratedTime(speed)
+        super().__init__(_Selector(self._time))
 
     def time(self) -> float:
-        """Tell the loop's time."""
-        return self._pace.time()
+        """Return the loop time."""
+        return self._time.now()
 
     @contextmanager
-    def unhurried(self) -> Iterator[None]:
-        """Let time run as it does for everyone, while a process of the world is waited for that knows no other."""
-        speed, self._pace.speed = self._pace.speed, 1.0
+    def real_time(self) -> Iterator[None]:
+        """Run at normal speed while the block runs, to wait for a process that runs in real time."""
+        speed, self._time.speed = self._time.speed, 1.0
         try:
             yield
         finally:
-            self._pace.speed = speed
+            self._time.speed = speed
 
 
 class DemoClock:
-    """Tells the time of day in the demonstration, by the loop it is made in."""
+    """The time of day in the demo; it starts when it is created."""
 
-    def __init__(self, beginning: datetime) -> None:
-        self.beginning: Final = beginning
+    def __init__(self, start: datetime) -> None:
+        self._start = start
         self._loop = asyncio.get_running_loop()
-        self._began = self._loop.time()
+        self._loop_start = self._loop.time()
 
     def __call__(self) -> datetime:
-        """Tell the time."""
-        return self.beginning + self.elapsed
+        """Return the current time."""
+        return self._start + self.elapsed
 
     @property
     def elapsed(self) -> timedelta:
-        """How much of the day is over."""
-        return timedelta(seconds=self._loop.time() - self._began)
+        """The time since the start."""
+        return timedelta(seconds=self._loop.time() - self._loop_start)
 
 
-def morning(today: datetime) -> datetime:
-    """Say when the day of the demonstration begins."""
+def start_of_day(today: datetime) -> datetime:
+    """Return the time at which the demo starts."""
     return today.astimezone(UTC).replace(hour=8, minute=0, second=0, microsecond=0)

@@ -1,4 +1,4 @@
-"""What is there before the day begins: objects in the cluster, a caller it knows, the service's configuration."""
+"""The environment of the demo: the objects in the cluster, its user, and the configuration of the service."""
 
 import asyncio
 import secrets
@@ -12,48 +12,48 @@ import yaml
 from adapter.fakecluster.cluster import Cluster
 from adapter.fakecluster.kinds import Json, Kinds
 from autoscaler.kube.client import KubeClient
-from autoscaler.kube.watch import Watched
+from autoscaler.kube.watch import ListWatch
 
-KEY: Final = "shop/checkout-consumer"
+AUTOSCALER: Final = "shop/checkout-consumer"
 METRIC: Final = "checkout_queue_messages"
-CONSUMERS: Final = Watched("/apis/apps/v1/namespaces/shop/deployments", "metadata.name=checkout-consumer")
-REGISTRATION: Final = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io"
+CONSUMERS: Final = ListWatch("/apis/apps/v1/namespaces/shop/deployments", "metadata.name=checkout-consumer")
+API_SERVICE: Final = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io"
 LOOPBACK: Final = "127.0.0.1"
-VISITOR: Final = "visitor"
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""In C where there is one: a second sooner."""
+_USER: Final = "demo-user"
+_YAML_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The C implementation, if available, loads the CRDs a second faster."""
 
-_CHECKOUT: Final = Path(__file__).parents[2] / "manifests" / "crds"
-
-
-async def furnish(kube: KubeClient, kinds: Kinds) -> None:
-    """Create everything that is in the cluster, as anyone would: by asking its API to."""
-    for thing in await asyncio.to_thread(_things):
-        await kube.create(_collection(thing, kinds), thing)
+_SOURCE_TREE_CRDS: Final = Path(__file__).parents[2] / "manifests" / "crds"
 
 
-def welcome(cluster: Cluster) -> str:
-    """Let the cluster know a visitor who may read everything here, and return the token that he comes with."""
+async def create_objects(kube: KubeClient, kinds: Kinds) -> None:
+    """Create the objects of the demo through the API."""
+    for content in await asyncio.to_thread(lambda: [*_crds(), *_load(resources.files(__package__) / "shop.yaml")]):
+        await kube.create(_collection(content, kinds), content)
+
+
+def create_user(cluster: Cluster) -> str:
+    """Create a user with all permissions and return a token."""
     token = secrets.token_urlsafe(24)
-    cluster.reviews.tokens[token] = {"username": VISITOR, "groups": ["system:authenticated"]}
-    cluster.reviews.allows = lambda asked: asked.get("user") == VISITOR
+    cluster.reviews.tokens[token] = {"username": _USER, "groups": ["system:authenticated"]}
+    cluster.reviews.authorize = lambda spec: spec.get("user") == _USER
     return token
 
 
-def configuration(*, port: int, backend: str, speed: float, is_own: bool) -> Json:
-    """Make the service's configuration; its patience with clients is stretched, as they live in the world's time."""
+def service_config(*, port: int, backend: str, speed: float, is_fake: bool) -> Json:
+    """Return the configuration of the service; timeouts of clients, which run in real time, are multiplied by speed."""
     prometheus: dict[str, Any] = {"url": backend}
-    if is_own:
-        prometheus["sampleTimes"] = False  # it knows metrics by name only
-    patient, idle = f"{10 * speed:.0f}s", f"{120 * speed:.0f}s"
+    if is_fake:
+        prometheus["sampleTimes"] = False  # the fake Prometheus does not support the timestamp() query
+    request_timeout, idle_timeout = f"{10 * speed:.0f}s", f"{120 * speed:.0f}s"
     return {
         "serving": {"address": LOOPBACK, "port": port, "tls": {"selfManaged": {"namespace": "steadyscale"}}},
         "limits": {
-            "requestTimeout": patient,
-            "headerTimeout": patient,
-            "idleTimeout": idle,
+            "requestTimeout": request_timeout,
+            "headerTimeout": request_timeout,
+            "idleTimeout": idle_timeout,
             "shutdownDelay": "0s",
-            "drain": "2s",
+            "drainTimeout": "2s",
         },
         "log": {"format": "text"},
         "backends": {"prometheus": {"prometheus": prometheus}},
@@ -63,32 +63,27 @@ def configuration(*, port: int, backend: str, speed: float, is_own: bool) -> Jso
                 "backend": "prometheus",
                 "query": METRIC,
                 "interval": "5s",
-                "deadline": f"{max(5.0, 2 * speed):.0f}s",  # two seconds of the world's: a busy machine is no outage
+                "deadline": f"{max(5.0, 2 * speed):.0f}s",  # two seconds of real time, for busy machines
             }
         ],
     }
 
 
-def _things() -> tuple[Json, ...]:
-    shop = (resources.files("adapter.demo") / "shop.yaml").read_text()
-    return (*_definitions(), *_documents(shop))
-
-
-def _definitions() -> Iterator[Json]:
-    """Give the definitions of our kinds: from the wheel, or from the checkout that this is."""
-    packed = resources.files("adapter.demo") / "crds"
-    folder = packed if packed.is_dir() else _CHECKOUT
+def _crds() -> Iterator[Json]:
+    """Yield the CRDs, from the wheel or from the source tree."""
+    packaged = resources.files(__package__) / "crds"
+    folder = packaged if packaged.is_dir() else _SOURCE_TREE_CRDS
     for name in ("podautoscalers.yaml", "externalmetrics.yaml"):
-        yield from _documents((folder / name).read_text())
+        yield from _load(folder / name)
 
 
-def _documents(text: str) -> Iterator[Json]:
-    yield from yaml.load_all(text, Loader=_LOADER)
+def _load(file: Any) -> Iterator[Json]:  # noqa: ANN401 - a Path or a Traversable
+    yield from yaml.load_all(file.read_text(), Loader=_YAML_LOADER)
 
 
-def _collection(thing: Json, kinds: Kinds) -> str:
-    """Say where an object is created."""
-    kind = next(one for one in kinds if (one.api_version, one.kind) == (thing["apiVersion"], thing["kind"]))
+def _collection(content: Json, kinds: Kinds) -> str:
+    """Return the path of the collection of an object."""
+    kind = next(one for one in kinds if (one.api_version, one.kind) == (content["apiVersion"], content["kind"]))
     root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
-    namespace = f"/namespaces/{thing['metadata']['namespace']}" if kind.namespaced else ""
+    namespace = f"/namespaces/{content['metadata']['namespace']}" if kind.namespaced else ""
     return f"{root}{namespace}/{kind.plural}"

@@ -1,84 +1,94 @@
-"""Says where to look while the demonstration runs, as commands that work when they are pasted."""
+"""The introduction of the demo, and the commands to try while it runs."""
 
 import shutil
 import sys
 from datetime import timedelta
 from pathlib import Path
 from shlex import quote
+from textwrap import fill
 from typing import NamedTuple
 
-from adapter.demo.environment import KEY, METRIC
+from adapter.demo.environment import AUTOSCALER, METRIC
+from adapter.demo.narrator import WIDTH
 from adapter.fakecluster.kubeconfig import METRICS
 
 _COLUMNS = "NAME:.metadata.name,KIND:.kind,REPLICAS:.spec.replicas,DESIRED:.status.desiredReplicas"
 
 
-class Places(NamedTuple):
-    """Where everything is."""
+class DemoPaths(NamedTuple):
+    """The addresses and files of the demo."""
 
     service: str
     folder: Path
     page: str
-    """Empty: there is none."""
+    """Empty if the page is not served."""
 
     @property
     def kubeconfig(self) -> Path:
-        """For kubectl."""
+        """The kubeconfig for kubectl."""
         return self.folder / "kubeconfig"
 
     @property
-    def authority(self) -> Path:
-        """Who signed the service's certificate."""
+    def ca(self) -> Path:
+        """The CA of the service's certificate."""
         return self.folder / "ca.crt"
 
     @property
     def token(self) -> Path:
-        """What the visitor shows."""
+        """The token of the demo's user."""
         return self.folder / "token"
 
     @property
     def log(self) -> Path:
-        """What the service writes."""
+        """The log of the service."""
         return self.folder / "steadyscale.log"
 
 
-def opening(speed: float, lasts: timedelta) -> str:
-    """Say what this is, and how fast time runs."""
-    minutes, yours = lasts.total_seconds() / 60, lasts.total_seconds() / speed
-    return (
-        "A shop's queue, its consumers, and the autoscaler between them. The cluster is in this process' memory,\n"
-        "the rest is the real thing. Made up is only how many orders come and when the metrics backend fails: every\n"
-        f"replica count is the autoscaler's own. Time runs at most {speed:g} times as fast as yours, so that a day\n"
-        f"of {minutes:g} minutes takes {yours:.0f} seconds or a little more. Times are the shop's. Ctrl-C ends it.\n\n"
+def introduction(speed: float, length: timedelta) -> str:
+    """Return the text that explains the demo."""
+    text = (
+        "This demo runs the Steadyscale service against an in-memory Kubernetes API. A PodAutoscaler scales the "
+        "consumers of an order queue. Only the orders and an outage of the metrics backend are scripted; every "
+        f"replica count is a decision of the autoscaler. Time runs up to {speed:g} times faster than real time: "
+        f"{length.total_seconds() / 60:g} minutes take about {length.total_seconds() / speed:.0f} seconds."
     )
+    return f"{fill(text, WIDTH)}\n\nPress Ctrl-C to stop.\n\n"
 
 
-def where_to_look(places: Places) -> str:
-    """List the commands."""
-    metric = f"{places.service}/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/{METRIC}"
-    bearer = f'-H "Authorization: Bearer $(cat {places.token})"'
-    kubectl = f"kubectl --kubeconfig {quote(str(places.kubeconfig))}"
-    shown = f"--server {places.service} --ca-file {places.authority} --token-file {places.token}"
-    asks = [
-        ("the page", places.page or "(left out: --no-page)"),
-        ("the metric, as an HPA asks for it", f"curl --cacert {places.authority} {bearer} {metric}"),
-        ("the same with kubectl", f"{kubectl} --context {METRICS} get --raw {_path(metric)}"),
-        ("the cluster", f"{kubectl} get deployments,podautoscalers -o custom-columns={_COLUMNS}"),
-        ("what the autoscaler says of itself", f"{kubectl} get podautoscalers checkout-consumer -o yaml"),
-        ("why it decided so", f"{_command()} explain {KEY} {shown}"),
-        ("where the number comes from", f"{_command()} metric shop/{METRIC} {shown}"),
-        ("the service's log", f"tail -f {places.log}"),
-    ]
-    return "".join(f"  {title}:\n    {command}\n" for title, command in asks)
+def commands_to_try(paths: DemoPaths) -> str:
+    """Return the addresses and commands for looking at the running demo."""
+    metric = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/{METRIC}"
+    ca, token, kubeconfig, log = (quote(str(file)) for file in (paths.ca, paths.token, paths.kubeconfig, paths.log))
+    kubectl = f"kubectl --kubeconfig {kubeconfig}"
+    connection = (f"--server {paths.service}", f"--ca-file {ca}", f"--token-file {token}")
+    curl = (f"curl --cacert {ca}", f'-H "Authorization: Bearer $(cat {token})"', f"{paths.service}{metric}")
+    commands = {
+        "debugging page": (paths.page or "(disabled by --no-page)",),
+        "explain the last decision": (f"{_program()} explain {AUTOSCALER}", *connection),
+        "read the metric, with each step": (f"{_program()} metric shop/{METRIC}", *connection),
+        "read the metric as an HPA does": curl,
+        "the same with kubectl": (kubectl, f"--context {METRICS}", "get --raw", metric),
+        "list the objects": (kubectl, "get deployments,podautoscalers", f"-o custom-columns={_COLUMNS}"),
+        "status of the autoscaler": (kubectl, "get podautoscalers checkout-consumer", "-o yaml"),
+        "log of the service": (f"tail -f {log}",),
+    }
+    return "".join(f"  {title}:\n{_wrapped(command)}" for title, command in commands.items())
 
 
-def _path(url: str) -> str:
-    return "/" + url.split("/", 3)[3]
+def _wrapped(parts: tuple[str, ...]) -> str:
+    """Join the parts of a command to lines of 80 columns, with backslashes, so that it can be pasted."""
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if len(lines[-1]) + len(part) > WIDTH - 7:
+            lines.append(f"  {part}")
+        else:
+            lines[-1] += f" {part}"
+    return "    " + " \\\n    ".join(lines) + "\n"
 
 
-def _command() -> str:
-    """Find what to call us by here: a virtual environment's programs are not on everyone's path."""
-    beside = Path(sys.executable).parent / "steadyscale"
+def _program() -> str:
+    """Return how to run this program: a virtual environment's programs may not be in PATH."""
+    program = Path(sys.executable).parent / "steadyscale"
     if shutil.which("steadyscale"):
         return "steadyscale"
-    return quote(str(beside)) if beside.exists() else f"{quote(sys.executable)} -m adapter"
+    return quote(str(program)) if program.exists() else f"{quote(sys.executable)} -m adapter"

@@ -1,158 +1,155 @@
-"""Tells the demonstration in plain words: what the world does, and what the autoscaler makes of it.
+"""The text output of the demo: phases, queue lengths, and the decisions of the autoscaler with their reasons.
 
-`happenings` compares a decision with the one before it, and is pure; the narrator prints, and remembers for the end.
+`changes` compares a decision with the previous one, and is pure; the narrator prints the changes and collects them for
+the summary table. Lines have at most 80 columns.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from textwrap import wrap
+from typing import Final, TypeAlias
 
-from adapter.demo.order_queue import Queue
-from autoscaler.algorithm.explain import sentence
-from autoscaler.algorithm.formatting import clock, count, number
+from adapter.demo.order_queue import QueueState
+from autoscaler.algorithm.formatting import count, decimal, time_of_day
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
-from autoscaler.types.limiting_factor import Bound
+from autoscaler.types.limiting_factor import LimitingFactor
 from autoscaler.types.record import Record
-from autoscaler.types.steps import MetricAnswered, MetricFailed, MetricFellBack
+from autoscaler.types.steps import MetricFallbackStep, MetricProposalStep, MetricUnavailableStep
 
-_Metric: TypeAlias = MetricAnswered | MetricFailed | MetricFellBack
-_MARGIN = " " * 10
-
-
-class What(StrEnum):
-    """What can happen to an autoscaler, in a word or two."""
-
-    GREW = "grew"
-    SHRANK = "shrank"
-    TO_ZERO = "went to zero"
-    WOKE = "woke up"
-    FAILING = "cannot see"
-    FELL_BACK = "fell back"
-    RECOVERED = "sees again"
-    WORLD = ""
-    """Not the autoscaler's doing."""
+_MetricStep: TypeAlias = MetricProposalStep | MetricUnavailableStep | MetricFallbackStep
+WIDTH: Final = 80
 
 
-class Happening(Record):
-    """One line of the story."""
+class ChangeKind(StrEnum):
+    """The kinds of changes that are printed."""
 
-    at: datetime
-    what: What
-    says: str
-    was: int = 0
-    replicas: int = 0
+    SCALED_UP = "scaled up"
+    SCALED_DOWN = "scaled down"
+    SCALED_TO_ZERO = "scaled to zero"
+    SCALED_FROM_ZERO = "scaled from zero"
+    METRIC_FAILING = "metric failing"
+    FALLBACK = "fallback"
+    METRIC_RECOVERED = "metric recovered"
+
+
+class Change(Record):
+    """A difference between two consecutive decisions."""
+
+    time: datetime
+    kind: ChangeKind
+    reason: str
+    current: int
+    replicas: int
 
     @property
-    def is_rescale(self) -> bool:
-        """Tell whether the number of replicas changed."""
-        return self.was != self.replicas
+    def scaling(self) -> str:
+        """The replicas before and after."""
+        return f"{self.current} → {self.replicas}" if self.current != self.replicas else str(self.current)
 
 
-def happenings(before: Decision | None, now: Decision) -> Iterator[Happening]:
-    """Say what is new in a decision."""
-    step, known = _metric(now), None if before is None else _metric(before)
-    current = now.status.current_replicas
+def changes(previous: Decision | None, decision: Decision) -> Iterator[Change]:
+    """Yield the changes since the previous decision."""
+    step, previous_step = _metric_step(decision), None if previous is None else _metric_step(previous)
+    was_failing = isinstance(previous_step, MetricUnavailableStep | MetricFallbackStep)
+    time, current = decision.at, decision.status.current_replicas
     match step:
-        case MetricFailed() if not isinstance(known, MetricFailed | MetricFellBack):
-            yield Happening(now.at, What.FAILING, _failing(step, current), current, current)
-        case MetricFellBack() if not isinstance(known, MetricFellBack):
-            yield Happening(now.at, What.FELL_BACK, _fell_back(step, now.at), current, current)
-        case MetricAnswered() if isinstance(known, MetricFailed | MetricFellBack):
-            says = f"{step.metric} can be read again; the fallback is over."
-            yield Happening(now.at, What.RECOVERED, says, current, current)
+        case MetricUnavailableStep() if not was_failing:
+            yield Change(time, ChangeKind.METRIC_FAILING, _failing_reason(step), current, current)
+        case MetricFallbackStep() if not isinstance(previous_step, MetricFallbackStep):
+            duration = int((time - step.failing_since).total_seconds())
+            reason = f"{step.metric} is unavailable for {duration} s"
+            yield Change(time, ChangeKind.FALLBACK, reason, current, current)
+        case MetricProposalStep() if was_failing:
+            reason = f"{step.metric} is available again"
+            yield Change(time, ChangeKind.METRIC_RECOVERED, reason, current, current)
         case _:
             pass
-    if now.scale_to is not None:
-        yield Happening(now.at, _direction(current, now.scale_to), _why(step, now.bound), current, now.scale_to)
+    if decision.scale_to is not None:
+        reason = _scaling_reason(step, decision.limiting_factor)
+        yield Change(time, _direction(current, decision.scale_to), reason, current, decision.scale_to)
 
 
-def table(day: Sequence[Happening]) -> str:
-    """Write what happened when, how many replicas there were then, and why."""
-    rows = [f"  {'when':<10}{'replicas':<12}{'what':<14}why"]
-    for each in day:
-        size = f"{each.was} → {each.replicas}" if each.is_rescale else str(each.replicas)
-        if each.what is not What.WORLD:
-            rows.append(f"  {clock(each.at):<10}{size:<12}{each.what:<14}{each.says}")
+def table(day: Sequence[Change]) -> str:
+    """Return a table of all changes."""
+    rows = [f"{'time':<10}{'replicas':<10}{'change':<18}reason"]
+    indent = " " * 38
+    for change in day:
+        row = f"{time_of_day(change.time):<10}{change.scaling:<10}{change.kind:<18}{change.reason}"
+        rows += wrap(row, WIDTH, subsequent_indent=indent, drop_whitespace=True, break_on_hyphens=False)
     return "\n".join(rows)
 
 
 class Narrator:
-    """Hears of every decision (`autoscaler.ports.DecisionListener`), and of what the world does."""
+    """Prints phases, queue lengths and decisions; a `autoscaler.ports.DecisionListener`."""
 
     def __init__(self, write: Callable[[str], object], now: Callable[[], datetime]) -> None:
-        self.day: list[Happening] = []
+        self.day: list[Change] = []
         self._write = write
         self._now = now
-        self._before: dict[str, Decision] = {}
+        self._previous: dict[str, Decision] = {}
 
-    def decided(self, key: str, autoscaler: Autoscaler, decision: Decision) -> None:  # noqa: ARG002 - the port's words
-        """Tell what is new."""
-        for each in happenings(self._before.get(key), decision):
-            self.day.append(each)
-            size = f"{each.was} → {each.replicas}" if each.is_rescale else f"stays at {each.replicas}"
-            self._line(each.at, f"  {key} {each.what}: {size}", each.says)
-        self._before[key] = decision
+    def on_decision(self, key: str, autoscaler: Autoscaler, decision: Decision) -> None:  # noqa: ARG002 - protocol
+        """Print the changes since the previous decision."""
+        for change in changes(self._previous.get(key), decision):
+            self.day.append(change)
+            scaling = change.scaling if change.current != change.replicas else f"stays at {change.current}"
+            self._print(change.time, f"  autoscaler: {change.kind}, {scaling} ({change.reason})")
+        self._previous[key] = decision
 
-    def gone(self, key: str) -> None:
+    def on_deleted(self, key: str) -> None:
         """Forget an autoscaler."""
-        self._before.pop(key, None)
+        self._previous.pop(key, None)
 
-    def dismissed(self) -> None:
-        """Nothing to tell: there is one process."""
+    def on_leadership_lost(self) -> None:
+        """Do nothing: the demo has a single process."""
 
-    def announce(self, says: str) -> None:
-        """Tell what the world does."""
+    def announce(self, text: str) -> None:
+        """Print a phase of the story."""
         self._write("\n")
-        self._line(self._now(), says)
+        self._print(self._now(), text)
 
-    def pulse(self, queue: Queue, consumers: int, *, is_seen: bool) -> None:
-        """Tell how things are, from where the queue stands."""
-        unseen = "" if is_seen else " (which nobody can see)"
-        told = f"{count(queue.messages, 'order')} in the queue{unseen}, {count(consumers, 'consumer')}"
-        self._line(self._now(), f"  · {told}")
+    def report_queue(self, queue: QueueState, consumers: int, *, is_measured: bool) -> None:
+        """Print the length of the queue."""
+        unknown = "" if is_measured else " (unknown to the autoscaler)"
+        self._print(self._now(), f"  queue: {count(queue.messages, 'order')}{unknown}, {count(consumers, 'consumer')}")
 
-    def _line(self, at: datetime, *lines: str) -> None:
-        first, *others = lines
-        self._write(f"{clock(at):<10}{first}\n")
-        self._write("".join(f"{_MARGIN}    {line}\n" for line in others))
+    def _print(self, time: datetime, text: str) -> None:
+        lines = wrap(f"{time_of_day(time):<10}{text}", WIDTH, subsequent_indent=" " * 14, break_on_hyphens=False)
+        self._write("".join(f"{line}\n" for line in lines))
 
 
-def _metric(decision: Decision) -> _Metric | None:
-    return next((step for step in decision.working if isinstance(step, _Metric)), None)
+def _metric_step(decision: Decision) -> _MetricStep | None:
+    return next((step for step in decision.steps if isinstance(step, _MetricStep)), None)
 
 
-def _direction(was: int, becomes: int) -> What:
-    if becomes == 0:
-        return What.TO_ZERO
-    if was == 0:
-        return What.WOKE
-    return What.GREW if becomes > was else What.SHRANK
+def _direction(current: int, replicas: int) -> ChangeKind:
+    if replicas == 0:
+        return ChangeKind.SCALED_TO_ZERO
+    if current == 0:
+        return ChangeKind.SCALED_FROM_ZERO
+    return ChangeKind.SCALED_UP if replicas > current else ChangeKind.SCALED_DOWN
 
 
-def _failing(step: MetricFailed, current: int) -> str:
-    told = f"{step.metric} cannot be read, so it does not move from {current}"
+def _failing_reason(step: MetricUnavailableStep) -> str:
+    reason = f"{step.metric} is unavailable"
     if step.fallback_at is None:
-        return f"{told}."
+        return reason
     fallback = count(step.fallback_replicas or 0, "replica")
-    return f"{told}; if that lasts until {clock(step.fallback_at)}, its fallback of {fallback} takes over."
+    return f"{reason}; fallback to {fallback} at {time_of_day(step.fallback_at)}"
 
 
-def _fell_back(step: MetricFellBack, now: datetime) -> str:
-    blind = now - step.failing_since
-    return f"unreadable for {number(int(blind.total_seconds() * 1000))} s: its fallback asks for {step.replicas}."
-
-
-def _why(step: _Metric | None, bound: Bound) -> str:
-    told = _asked(step) if step is not None else "no metric was asked"
-    return f"{told}." if bound in {Bound.NOTHING, Bound.FALLBACK} else f"{told}; held back by {bound.value}."
-
-
-def _asked(step: _Metric) -> str:
-    if not isinstance(step, MetricAnswered):
-        return sentence(step)
-    wanted = f"{number(step.calculation.target)} orders for each consumer are wanted"
-    if step.current == 0:
-        return f"asks for {step.replicas}: {wanted}, and there are orders but no consumer"
-    return f"asks for {step.replicas}: {wanted}, there are {number(step.calculation.usage)}"
+def _scaling_reason(step: _MetricStep | None, factor: LimitingFactor) -> str:
+    match step:
+        case MetricProposalStep(current=0):
+            reason = "there are orders but no consumers"
+        case MetricProposalStep(calculation=calculation):
+            reason = f"{decimal(calculation.usage)} orders per consumer, target {decimal(calculation.target)}"
+        case MetricFallbackStep():
+            reason = f"fallback of {count(step.replicas, 'replica')}"
+        case _:
+            reason = "replicas outside of minReplicas and maxReplicas"
+    if factor in {LimitingFactor.NONE, LimitingFactor.FALLBACK}:
+        return reason
+    return f"{reason}; limiting factor: {factor.value}"

@@ -1,8 +1,8 @@
-"""A queue of orders and the consumers that work through it, as fast as there are of them.
+"""A simulated queue of orders. Its consumers are the ready replicas of a Deployment.
 
-`step` is the whole model, and pure: chance is an argument. Each consumer has ten orders in hand at once and an order
-takes ten seconds, so a consumer finishes one a second. What a consumer had in hand when it went away is waiting again,
-as with any queue that wants to be told when a message is done.
+`simulate` is the whole model, and pure except for the random number generator that is passed in. A consumer works on
+ten orders at a time, each of which takes ten seconds on average, so that it finishes one order per second. When a
+consumer is removed, its unfinished orders return to the queue.
 """
 
 import asyncio
@@ -16,109 +16,121 @@ from typing import Final
 from aiohttp import web
 
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.watch import Change, Listing, Watched, follow
+from autoscaler.kube.watch import ListWatch, ObjectList, WatchEvent, list_and_watch
 
-AT_ONCE: Final = 10
-"""How many orders a consumer has in hand."""
+ORDERS_PER_CONSUMER: Final = 10
+"""How many orders a consumer works on at a time."""
 
-SECONDS_EACH: Final = 10.0
-"""How long it takes over one, on average."""
+SECONDS_PER_ORDER: Final = 10.0
+"""How long an order takes, on average."""
 
 _TICK: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
-    """What lies in the queue: orders that wait, and orders in a consumer's hands that are not done yet."""
+class QueueState:
+    """The orders that are not finished."""
 
     waiting: int = 0
-    in_hand: int = 0
-    arrived: int = 0
-    """How many ever came."""
+    in_progress: int = 0
+    received: int = 0
+    """All orders that ever arrived."""
 
     @property
     def messages(self) -> int:
-        """All that are not done: what a broker counts, and what is scaled by."""
-        return self.waiting + self.in_hand
+        """The queue length as a message broker reports it, which is the metric of the autoscaler."""
+        return self.waiting + self.in_progress
 
 
-def step(queue: Queue, *, consumers: int, rate: float, seconds: float, chance: Random) -> Queue:
-    """Let some time pass: orders arrive, consumers take some and finish some."""
-    arrived = _arrivals(rate * seconds, chance)
-    is_done = 1 - math.exp(-seconds / SECONDS_EACH)
-    held = min(queue.in_hand, consumers * AT_ONCE)
-    unfinished = sum(chance.random() >= is_done for _ in range(held))
-    waiting = queue.waiting + arrived + queue.in_hand - held
-    taken = min(waiting, consumers * AT_ONCE - unfinished)
-    return replace(queue, waiting=waiting - taken, in_hand=unfinished + taken, arrived=queue.arrived + arrived)
+def simulate(state: QueueState, *, consumers: int, rate: float, seconds: float, random: Random) -> QueueState:
+    """Return the state after some time: orders arrive, consumers take some and finish some."""
+    arrived = _poisson(rate * seconds, random)
+    finish_probability = 1 - math.exp(-seconds / SECONDS_PER_ORDER)
+    held = min(state.in_progress, consumers * ORDERS_PER_CONSUMER)
+    unfinished = sum(random.random() >= finish_probability for _ in range(held))
+    waiting = state.waiting + arrived + state.in_progress - held
+    taken = min(waiting, consumers * ORDERS_PER_CONSUMER - unfinished)
+    return replace(state, waiting=waiting - taken, in_progress=unfinished + taken, received=state.received + arrived)
 
 
-def _arrivals(expected: float, chance: Random) -> int:
-    """Draw how many come when so many are expected: they do not know of each other, so it is Poisson's number."""
+def _poisson(expected: float, random: Random) -> int:
+    """Draw a Poisson-distributed number (Knuth's algorithm)."""
     if expected <= 0:
         return 0
-    count, left, none = 0, chance.random(), math.exp(-expected)
-    while left > none:
-        left *= chance.random()
+    count, product, limit = 0, random.random(), math.exp(-expected)
+    while product > limit:
+        product *= random.random()
         count += 1
     return count
 
 
-def exposition(queue: Queue, labels: str) -> str:
-    """Write what an exporter shows of the queue."""
+def exposition(state: QueueState, labels: str) -> str:
+    """Return the metrics of the queue in Prometheus' text format."""
     return (
-        "# HELP checkout_queue_messages Orders that are not done yet, waiting or in hand.\n"
+        "# HELP checkout_queue_messages Orders that are waiting or in progress.\n"
         "# TYPE checkout_queue_messages gauge\n"
-        f"checkout_queue_messages{{{labels}}} {queue.messages}\n"
-        "# HELP checkout_orders_total Orders that ever came.\n"
+        f"checkout_queue_messages{{{labels}}} {state.messages}\n"
+        "# HELP checkout_orders_total Orders received.\n"
         "# TYPE checkout_orders_total counter\n"
-        f"checkout_orders_total{{{labels}}} {queue.arrived}\n"
+        f"checkout_orders_total{{{labels}}} {state.received}\n"
     )
 
 
-class Shop:
-    """The queue while the demonstration runs; how many consumers there are it hears from the cluster."""
+class OrderQueue:
+    """The running queue. It watches the Deployment to learn the number of consumers."""
 
-    def __init__(self, kube: KubeClient, consumers: Watched, rate: Callable[[], float], chance: Random) -> None:
-        self.queue = Queue()
+    def __init__(self, kube: KubeClient, consumers: ListWatch, rate: Callable[[], float], random: Random) -> None:
+        self.state = QueueState()
         self.consumers = 0
         self._kube = kube
-        self._watched = consumers
+        self._source = consumers
         self._rate = rate
-        self._chance = chance
+        self._random = random
 
     @asynccontextmanager
-    async def working(self) -> AsyncIterator[None]:
-        """Work for the length of the block."""
-        async with asyncio.TaskGroup() as tasks:
-            parts = [tasks.create_task(part, name="shop") for part in (self._count_consumers(), self._work())]
+    async def running(self) -> AsyncIterator[None]:
+        """Run the queue while the block runs."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(part, name="order queue") for part in (self._watch_consumers(), self._run())]
             try:
                 yield
             finally:
-                for part in parts:
-                    part.cancel()
+                for task in tasks:
+                    task.cancel()
 
-    async def metrics(self, _: web.Request) -> web.Response:
-        """Answer a scrape."""
-        text = exposition(self.queue, 'namespace="shop",queue="checkout"')
+    @asynccontextmanager
+    async def exporter(self, address: str) -> AsyncIterator[str]:
+        """Serve the metrics of the queue while the block runs; yield the URL."""
+        application = web.Application()
+        application.router.add_get("/metrics", self._metrics)
+        runner = web.AppRunner(application, shutdown_timeout=0.1)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, address, 0).start()
+            yield f"http://{address}:{runner.addresses[0][1]}/metrics"
+        finally:
+            await runner.cleanup()
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        text = exposition(self.state, 'namespace="shop",queue="checkout"')
         return web.Response(text=text, content_type="text/plain")
 
-    async def _work(self) -> None:
+    async def _run(self) -> None:
         while True:
             await asyncio.sleep(_TICK)
-            self.queue = step(
-                self.queue, consumers=self.consumers, rate=self._rate(), seconds=_TICK, chance=self._chance
+            self.state = simulate(
+                self.state, consumers=self.consumers, rate=self._rate(), seconds=_TICK, random=self._random
             )
 
-    async def _count_consumers(self) -> None:
-        async with aclosing(follow(self._kube, self._watched)) as all_news:
-            async for news in all_news:
-                match news:
-                    case Listing(objects):
-                        self.consumers = sum(map(_ready, objects))
-                    case Change(_, changed):
-                        self.consumers = _ready(changed)
+    async def _watch_consumers(self) -> None:
+        async with aclosing(list_and_watch(self._kube, self._source)) as items:
+            async for item in items:
+                match item:
+                    case ObjectList(objects):
+                        self.consumers = sum(map(_ready_replicas, objects))
+                    case WatchEvent(_, deployment):
+                        self.consumers = _ready_replicas(deployment)
 
 
-def _ready(deployment: Json) -> int:
+def _ready_replicas(deployment: Json) -> int:
     return int((deployment.get("status") or {}).get("readyReplicas") or 0)

@@ -1,4 +1,4 @@
-"""Plays the day: sets how many orders come, lets the metrics backend fail and return, and has it all told."""
+"""Playback of the story: sets the order rate, stops and starts the metrics backend, and prints each phase."""
 
 import asyncio
 from contextlib import suppress
@@ -9,69 +9,65 @@ from typing import Final, Protocol
 
 from adapter.demo.accelerated_loop import DemoClock
 from adapter.demo.narrator import Narrator
-from adapter.demo.order_queue import Shop
-from adapter.demo.story import DAY, ENDS, Scene, scene_after
+from adapter.demo.order_queue import OrderQueue
+from adapter.demo.story import END, STORY, phase
 
-_PULSE: Final = timedelta(minutes=1)
+_QUEUE_REPORT_INTERVAL: Final = timedelta(minutes=1)
 
 
-class Backend(Protocol):
-    """A metrics backend that can fail."""
+class MetricsBackend(Protocol):
+    """A metrics backend that can be stopped and started."""
 
     @property
     def url(self) -> str:
-        """Where it answers, when it does."""
+        """Its URL."""
 
-    async def come_up(self) -> None:
-        """Answer."""
+    async def start(self) -> None:
+        """Start it, and return when it serves queries."""
 
-    async def go_down(self) -> None:
-        """Answer no more."""
+    async def stop(self) -> None:
+        """Stop it without a graceful shutdown."""
 
 
-class Director:
-    """Lets the world do what the story says."""
+class Playback:
+    """Plays the phases of the story."""
 
-    def __init__(self, clock: DemoClock, narrator: Narrator, chance: Random) -> None:
-        self.rate = 0.0
-        """Orders a second, now."""
-
+    def __init__(self, clock: DemoClock, narrator: Narrator, random: Random) -> None:
+        self.orders_per_second = 0.0
         self._clock = clock
         self._narrator = narrator
-        self._chance = chance
-        self._is_up = True
+        self._random = random
+        self._backend_is_up = True
 
-    async def direct(self, shop: Shop, backend: Backend, stop: asyncio.Event, *, once: bool) -> None:
-        """Play the day, and then ordinary days, until told to stop; only the day if it is to be played once."""
-        telling = asyncio.create_task(self._tell(shop), name="pulse")
+    async def run(self, queue: OrderQueue, backend: MetricsBackend, stop: asyncio.Event, *, once: bool) -> None:
+        """Play the story, then random phases until ``stop`` is set; with ``once``, return at the end of the story."""
+        reports = asyncio.create_task(self._report_queue(queue), name="queue reports")
         try:
-            for number in count():
-                if number == len(DAY) and once:
-                    await self._waited(ENDS, stop)
+            for index in count():
+                if index == len(STORY) and once:
+                    await self._sleep_until(END, stop)
                     return
-                scene = scene_after(number, self._chance)
-                if await self._waited(scene.at, stop):
+                current = phase(index, self._random)
+                if await self._sleep_until(current.start, stop):
                     return
-                await self._set(scene, backend)
+                self.orders_per_second = current.orders_per_second
+                self._narrator.announce(current.text)
+                if current.backend_is_up != self._backend_is_up:
+                    self._backend_is_up = current.backend_is_up
+                    await (backend.start() if current.backend_is_up else backend.stop())
         finally:
-            telling.cancel()
+            reports.cancel()
 
-    async def _waited(self, until: timedelta, stop: asyncio.Event) -> bool:
-        """Wait for a time of the day; tell whether we were told to stop before it came."""
+    async def _sleep_until(self, time: timedelta, stop: asyncio.Event) -> bool:
+        """Sleep until a time of the story; return whether ``stop`` was set."""
         with suppress(TimeoutError):
-            async with asyncio.timeout((until - self._clock.elapsed).total_seconds()):
+            async with asyncio.timeout((time - self._clock.elapsed).total_seconds()):
                 await stop.wait()
         return stop.is_set()
 
-    async def _set(self, scene: Scene, backend: Backend) -> None:
-        self.rate = scene.rate
-        self._narrator.announce(scene.says)
-        if scene.backend_is_up != self._is_up:
-            self._is_up = scene.backend_is_up
-            await (backend.come_up() if scene.backend_is_up else backend.go_down())
-
-    async def _tell(self, shop: Shop) -> None:
-        await asyncio.sleep(_PULSE.total_seconds() / 2)  # between the scenes, which come on the minute
-        while self._clock.elapsed < ENDS:
-            self._narrator.pulse(shop.queue, shop.consumers, is_seen=self._is_up)
-            await asyncio.sleep(_PULSE.total_seconds())
+    async def _report_queue(self, queue: OrderQueue) -> None:
+        interval = _QUEUE_REPORT_INTERVAL.total_seconds()
+        await asyncio.sleep(interval / 2)  # not at the same time as the phases, which start on the minute
+        while self._clock.elapsed < END:
+            self._narrator.report_queue(queue.state, queue.consumers, is_measured=self._backend_is_up)
+            await asyncio.sleep(interval)

@@ -1,4 +1,4 @@
-"""A real Prometheus for the demonstration, where one is installed: it scrapes the queue, and can be killed."""
+"""A real Prometheus process for the demo, if one is installed."""
 
 import asyncio
 import json
@@ -11,20 +11,20 @@ from typing import Final
 
 import aiohttp
 
-from adapter.demo.accelerated_loop import PacedLoop
+from adapter.demo.accelerated_loop import AcceleratedLoop
 from adapter.demo.environment import METRIC
 
 _LOOPBACK: Final = "127.0.0.1"
-_PROGRAM: Final = "prometheus"
-_PATIENCE: Final = 20.0
+_START_TIMEOUT: Final = 20.0
+_POLL_INTERVAL: Final = 0.05
 
 
-class NoPrometheus(Exception):
-    """There is no Prometheus here, or it does not start."""
+class PrometheusUnavailable(Exception):
+    """Prometheus is not installed, or did not start."""
 
 
 class RealPrometheus:
-    """A process of its own; it lives in the world's time, so it scrapes several times a second."""
+    """The process. It runs in real time, so it scrapes several times a second."""
 
     def __init__(self, target: str, folder: Path) -> None:
         self._folder = folder
@@ -35,7 +35,7 @@ class RealPrometheus:
             "job_name": "shop",
             "scrape_interval": "200ms",
             "scrape_timeout": "200ms",
-            "honor_labels": True,  # the queue says itself which namespace it belongs to
+            "honor_labels": True,  # keep the namespace label of the queue
             "metrics_path": f"/{path}",
             "static_configs": [{"targets": [host]}],
         }
@@ -43,53 +43,54 @@ class RealPrometheus:
 
     @property
     def url(self) -> str:
-        """Where it answers, when it does."""
+        """Its URL."""
         return f"http://{_LOOPBACK}:{self._port}"
 
-    async def come_up(self) -> None:
-        """Start it, and wait until it has seen the queue, which takes it some seconds of its own."""
-        program = shutil.which(_PROGRAM)
+    async def start(self) -> None:
+        """Start the process, and wait until it has scraped the queue."""
+        program = shutil.which("prometheus")
         if program is None:
-            raise NoPrometheus("--prometheus: no program of that name is installed here; leave the option out")
+            raise PrometheusUnavailable("--prometheus: no program `prometheus` in PATH; install it or omit the option")
         with (self._folder / "prometheus.log").open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 program,
                 f"--config.file={self._folder / 'prometheus.yml'}",
-                # It loses its past with each failure: its clock is the world's, so to it old numbers would seem new.
+                # A new database after each outage: Prometheus uses real time, in which old samples are still recent.
                 f"--storage.tsdb.path={mkdtemp(prefix='data-', dir=self._folder)}",
                 f"--web.listen-address={_LOOPBACK}:{self._port}",
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is for us to hear; we end it in our own time
+                start_new_session=True,  # Ctrl-C must not reach it; the demo stops it
             )
         loop = asyncio.get_running_loop()
-        with loop.unhurried() if isinstance(loop, PacedLoop) else nullcontext():
-            await self._answers()
+        with loop.real_time() if isinstance(loop, AcceleratedLoop) else nullcontext():
+            await self._wait_for_samples()
 
-    async def go_down(self) -> None:
-        """Kill it, as an outage would: without a goodbye."""
+    async def stop(self) -> None:
+        """Kill the process."""
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             process.kill()
             await process.wait()
 
-    async def _answers(self) -> None:
+    async def _wait_for_samples(self) -> None:
         async with aiohttp.ClientSession() as session:
-            for _ in range(round(_PATIENCE / 0.05)):
+            for _ in range(round(_START_TIMEOUT / _POLL_INTERVAL)):
                 try:
-                    async with session.get(f"{self.url}/api/v1/query", params={"query": METRIC}) as answer:
-                        if answer.status == 200 and (await answer.json())["data"]["result"]:
+                    async with session.get(f"{self.url}/api/v1/query", params={"query": METRIC}) as response:
+                        if response.status == 200 and (await response.json())["data"]["result"]:
                             return
                 except aiohttp.ClientError:
                     pass
-                await asyncio.sleep(0.05)
-        raise NoPrometheus("--prometheus: it does not come up; see prometheus.log with --keep")
+                await asyncio.sleep(_POLL_INTERVAL)
+        message = f"--prometheus: Prometheus has no samples after {_START_TIMEOUT:g} s; see prometheus.log with --keep"
+        raise PrometheusUnavailable(message)
 
 
-def free_port(wanted: int = 0) -> int:
-    """Find a port of loopback that nobody listens on; OSError if `wanted` is taken."""
+def free_port(requested: int = 0) -> int:
+    """Return a free port on loopback; raise OSError if the requested one is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((_LOOPBACK, wanted))
+        probe.bind((_LOOPBACK, requested))
         port: int = probe.getsockname()[1]
         return port

@@ -1,6 +1,6 @@
-"""The demonstration, put together: opens the cluster, the queue, the metrics backend and the service, plays the day.
+"""The composition of the demo: cluster, order queue, metrics backend, service, and playback of the story.
 
-All parts speak HTTP with each other, and the service is the one that `steadyscale serve` runs.
+All parts communicate over HTTP on loopback.
 """
 
 import asyncio
@@ -14,25 +14,23 @@ from random import Random
 from tempfile import mkdtemp
 from typing import TextIO
 
-from aiohttp import web
-
 from adapter import app, log
-from adapter.demo.accelerated_loop import DemoClock, PacedLoop, morning
-from adapter.demo.environment import CONSUMERS, LOOPBACK, configuration, furnish, welcome
-from adapter.demo.fake_prometheus import MetricsBackend
-from adapter.demo.instructions import opening, where_to_look
+from adapter.demo.accelerated_loop import AcceleratedLoop, DemoClock, start_of_day
+from adapter.demo.environment import CONSUMERS, LOOPBACK, create_objects, create_user, service_config
+from adapter.demo.fake_prometheus import FakePrometheus
+from adapter.demo.instructions import commands_to_try, introduction
 from adapter.demo.narrator import Narrator, table
-from adapter.demo.order_queue import Shop
-from adapter.demo.playback import Backend, Director
+from adapter.demo.order_queue import OrderQueue
+from adapter.demo.playback import MetricsBackend, Playback
 from adapter.demo.real_prometheus import RealPrometheus
-from adapter.demo.service import Service, Visit
-from adapter.demo.story import ENDS
+from adapter.demo.service import DemoService
+from adapter.demo.story import END
 from adapter.fakecluster.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What whoever runs the demonstration asked for."""
+class DemoOptions:
+    """The command-line options of the demo."""
 
     port: int
     speed: float
@@ -42,80 +40,56 @@ class Wishes:
     keep: bool = False
 
 
-def play(wishes: Wishes, out: TextIO) -> None:
-    """Play the day."""
-    with _folder(keep=wishes.keep) as folder, _logging_to(folder / "steadyscale.log"):
-        with asyncio.Runner(loop_factory=lambda: PacedLoop(wishes.speed)) as runner:
-            runner.run(_Stage(wishes, folder, out).play())
-        if wishes.keep:
-            out.write(f"Everything that was written is still in {folder}\n")
+def play(options: DemoOptions, out: TextIO) -> None:
+    """Run the demo."""
+    with _temporary_folder(keep=options.keep) as folder, _logging_to(folder / "steadyscale.log"):
+        with asyncio.Runner(loop_factory=lambda: AcceleratedLoop(options.speed)) as runner:
+            runner.run(_play(options, folder, out))
+        if options.keep:
+            out.write(f"Log, kubeconfig and configuration are in {folder}\n")
 
 
-@dataclass(frozen=True, slots=True)
-class _Stage:
-    """Where the day is played."""
+async def _play(options: DemoOptions, folder: Path, out: TextIO) -> None:
+    def write(text: str) -> None:
+        out.write(text)
+        out.flush()  # for a reader behind a pipe
 
-    wishes: Wishes
-    folder: Path
-    out: TextIO
-
-    async def play(self) -> None:
-        """Open everything, play, close everything."""
-        stop, clock = app.told_to_stop(), DemoClock(morning(app.clock()))
-        self._say(opening(self.wishes.speed, ENDS))
-        narrator = Narrator(self._say, clock)
-        director = Director(clock, narrator, Random())  # noqa: S311 - orders, not secrets
-        async with Cluster.serving(clock) as cluster, cluster.client() as kube:
-            await furnish(kube, cluster.kinds)
-            shop = Shop(kube, CONSUMERS, lambda: director.rate, Random())  # noqa: S311 - likewise
-            async with _exporter(shop) as target, self._backend(target) as backend:
-                service = self._service(cluster, backend)
-                async with shop.working(), service.running(clock, narrator), service.visited(kube) as places:
-                    self._say(where_to_look(places))
-                    await director.direct(shop, backend, stop, once=self.wishes.once)
-        self._say(f"\nWhat happened, and why:\n{table(narrator.day)}\n")
-
-    def _service(self, cluster: Cluster, backend: Backend) -> Service:
-        wishes = self.wishes
-        config = configuration(port=wishes.port, backend=backend.url, speed=wishes.speed, is_own=not wishes.prometheus)
-        visit = Visit(cluster.connection.server, welcome(cluster), with_page=wishes.page)
-        return Service(self.folder, config, visit)
-
-    @asynccontextmanager
-    async def _backend(self, target: str) -> AsyncIterator[Backend]:
-        """Run the metrics backend that was asked for, for the length of the block."""
-        if self.wishes.prometheus:
-            backend: Backend = RealPrometheus(target, self.folder)
-        else:
-            backend = MetricsBackend(target)
-        try:
-            await backend.come_up()
-            yield backend
-        finally:
-            await backend.go_down()
-
-    def _say(self, text: str) -> None:
-        self.out.write(text)
-        self.out.flush()  # who reads it through a pipe is watching, too
+    stop, clock, random = app.stop_event(), DemoClock(start_of_day(app.clock())), Random()  # noqa: S311 - simulation
+    write(introduction(options.speed, END))
+    narrator = Narrator(write, clock)
+    playback = Playback(clock, narrator, random)
+    async with Cluster.serving(clock) as cluster, cluster.client() as kube:
+        await create_objects(kube, cluster.kinds)
+        queue = OrderQueue(kube, CONSUMERS, lambda: playback.orders_per_second, random)
+        async with queue.exporter(LOOPBACK) as target, _metrics_backend(options, target, folder) as backend:
+            config = service_config(
+                port=options.port, backend=backend.url, speed=options.speed, is_fake=not options.prometheus
+            )
+            service = DemoService(folder, config, cluster=cluster.connection.server, token=create_user(cluster))
+            async with (
+                queue.running(),
+                service.running(clock, narrator),
+                service.ready(kube, with_page=options.page) as paths,
+            ):
+                write(f"Commands to try in another terminal:\n{commands_to_try(paths)}")
+                await playback.run(queue, backend, stop, once=options.once)
+    write(f"\nSummary:\n\n{table(narrator.day)}\n")
 
 
 @asynccontextmanager
-async def _exporter(shop: Shop) -> AsyncIterator[str]:
-    """Let the queue be scraped for the length of the block; yield where."""
-    application = web.Application()
-    application.router.add_get("/metrics", shop.metrics)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
+async def _metrics_backend(options: DemoOptions, target: str, folder: Path) -> AsyncIterator[MetricsBackend]:
+    """Run the fake or the real Prometheus while the block runs."""
+    backend: MetricsBackend = RealPrometheus(target, folder) if options.prometheus else FakePrometheus(target)
     try:
-        await web.TCPSite(runner, LOOPBACK, 0).start()
-        yield f"http://{LOOPBACK}:{runner.addresses[0][1]}/metrics"
+        await backend.start()
+        yield backend
     finally:
-        await runner.cleanup()
+        await backend.stop()
 
 
 @contextmanager
-def _folder(*, keep: bool) -> Iterator[Path]:
-    """Give a folder that only this user can read, for the length of the block."""
+def _temporary_folder(*, keep: bool) -> Iterator[Path]:
+    """Create a folder that only this user can read, for the length of the block."""
     folder = Path(mkdtemp(prefix="steadyscale-demo-"))
     try:
         yield folder
@@ -126,10 +100,10 @@ def _folder(*, keep: bool) -> Iterator[Path]:
 
 @contextmanager
 def _logging_to(path: Path) -> Iterator[None]:
-    """Let the service's log go to a file: standard output is for the story."""
+    """Redirect the log to a file while the block runs: standard output is for the narration."""
     with path.open("w", encoding="utf-8", buffering=1) as file, redirect_stderr(file):
         log.configure("text", "info")
-        logging.getLogger("aiohttp.access").setLevel(logging.WARNING)  # the service has its own, the others need none
+        logging.getLogger("aiohttp.access").setLevel(logging.WARNING)  # only the service's own access log
         try:
             yield
         finally:

@@ -1,6 +1,6 @@
-"""The day that the demonstration plays: how many orders come, and whether the metrics backend is up.
+"""The story of the demo: the order rate and the availability of the metrics backend over time.
 
-Nothing else is written down here; every replica count is the autoscaler's own.
+Nothing else is scripted; every replica count is a decision of the autoscaler.
 """
 
 from datetime import timedelta
@@ -8,16 +8,14 @@ from random import Random
 from typing import Final, NamedTuple
 
 
-class Scene(NamedTuple):
-    """What the world does from a time on."""
+class Phase(NamedTuple):
+    """A part of the story."""
 
-    at: timedelta
-    """Since the beginning of the day."""
+    start: timedelta
+    """Time since the start of the demo."""
 
-    says: str
-    rate: float
-    """Orders a second."""
-
+    text: str
+    orders_per_second: float
     backend_is_up: bool = True
 
 
@@ -25,26 +23,26 @@ def _minute(number: float) -> timedelta:
     return timedelta(minutes=number)
 
 
-DAY: Final = (
-    Scene(_minute(0), "A quiet morning: an order every three seconds or so.", 0.3),
-    Scene(_minute(2), "The rush begins: six orders a second.", 6),
-    Scene(_minute(7), "The metrics backend goes down. Nobody can see the queue any more.", 6, backend_is_up=False),
-    Scene(_minute(8), "And now, unseen, the rush grows: eleven orders a second.", 11, backend_is_up=False),
-    Scene(_minute(13), "The metrics backend is back.", 11),
-    Scene(_minute(16), "The rush is over.", 0.3),
-    Scene(_minute(21), "The shop closes: no more orders.", 0),
-    Scene(_minute(26), "Next morning, the first order.", 0.3),
+STORY: Final = (
+    Phase(_minute(0), "Quiet morning: 0.3 orders per second.", 0.3),
+    Phase(_minute(2), "Rush: 6 orders per second.", 6),
+    Phase(_minute(7), "The metrics backend goes down: the queue length is unknown.", 6, backend_is_up=False),
+    Phase(_minute(8), "During the outage, orders increase to 11 per second.", 11, backend_is_up=False),
+    Phase(_minute(13), "The metrics backend is up again.", 11),
+    Phase(_minute(16), "The rush is over: 0.3 orders per second.", 0.3),
+    Phase(_minute(21), "The shop closes: no orders.", 0),
+    Phase(_minute(26), "The shop opens: 0.3 orders per second.", 0.3),
 )
-ENDS: Final = _minute(29)
+END: Final = _minute(29)
 
-_LATER: Final = _minute(5)
-_RATES: Final = (0.0, 0.3, 1.0, 3.0, 6.0)
+_RANDOM_PHASE_LENGTH: Final = _minute(5)
+_RANDOM_RATES: Final = (0.0, 0.3, 1.0, 3.0, 6.0)
 
 
-def scene_after(number: int, chance: Random) -> Scene:
-    """Give the scene of this number: the day's, and then an ordinary day without end."""
-    if number < len(DAY):
-        return DAY[number]
-    rate = chance.choice(_RATES)
-    told = f"about {rate:g} orders a second" if rate else "no orders at all"
-    return Scene(ENDS + _LATER * (number - len(DAY)), f"An ordinary day: {told}.", rate)
+def phase(index: int, random: Random) -> Phase:
+    """Return a phase of the story; after the last one, phases with random order rates."""
+    if index < len(STORY):
+        return STORY[index]
+    rate = random.choice(_RANDOM_RATES)
+    start = END + _RANDOM_PHASE_LENGTH * (index - len(STORY))
+    return Phase(start, f"Random load: {rate:g} orders per second.", rate)

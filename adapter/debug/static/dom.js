@@ -1,4 +1,4 @@
-// Makes and updates elements. Everything that comes from outside becomes text here, never markup.
+// Creation and update of elements. All external data is inserted as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -23,31 +23,31 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
-// Writing only what has changed keeps the selection, the focus and the screen reader where they are.
-export function text(node, value) {
+// Write only changed text, so that selection, focus and screen reader position are kept.
+export function setText(node, value) {
   if (node.textContent !== String(value)) node.textContent = value;
 }
 
-export function mark(node, name, value) {
+export function setAttribute(node, name, value) {
   if (value === null || value === false) node.removeAttribute(name);
   else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
 }
 
-// Brings a parent's children in line with items: known ones are updated where they are, so that focus stays.
+// Make the children of a parent match the items; existing children are updated in place, so that they keep the focus.
 export function keyed(parent, items, keyOf, make, update) {
-  const known = new Map([...parent.children].map((child) => [child.dataset.key, child]));
-  let place = parent.firstElementChild;
+  const unused = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  let next = parent.firstElementChild;
   for (const item of items) {
     const key = keyOf(item);
-    let node = known.get(key);
-    known.delete(key);
+    let node = unused.get(key);
+    unused.delete(key);
     if (!node) {
       node = make(item);
       node.dataset.key = key;
     }
     update(node, item);
-    if (node === place) place = place.nextElementSibling;
-    else parent.insertBefore(node, place);
+    if (node === next) next = next.nextElementSibling;
+    else parent.insertBefore(node, next);
   }
-  for (const node of known.values()) node.remove();
+  for (const node of unused.values()) node.remove();
 }

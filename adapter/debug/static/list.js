@@ -1,89 +1,88 @@
-// The list of autoscalers: state at a glance, one filter by text and one by state, all by keyboard.
+// The list of autoscalers, with a text filter and a state filter, usable by keyboard.
 
-import { byId, h, keyed, mark, text } from "./dom.js";
+import { byId, h, keyed, setAttribute, setText } from "./dom.js";
 
-const LASTING = new Set(["failing", "fallback", "no say", "target lost", "write failed", "paused", "two owners"]);
+const TONES = {
+  "write failed": "critical", "target unavailable": "critical", "invalid spec": "critical", conflict: "critical",
+  "invalid selector": "critical", fallback: "warning", "metric failing": "warning", "metric unavailable": "warning",
+  paused: "muted", "dry run": "muted", "scaling disabled": "muted", limited: "info", "scaled to zero": "muted",
+};
+const STATES_WITH_DURATION = new Set([
+  "metric failing", "fallback", "metric unavailable", "target unavailable", "write failed", "paused", "conflict",
+]);
 
-export const toneOf = (state) =>
-  ({
-    "write failed": "grave", "target lost": "grave", "spec wrong": "grave", "two owners": "grave",
-    "pods unknown": "grave", fallback: "warn", failing: "warn", "no say": "warn", paused: "hush",
-    "dry run": "hush", "switched off": "hush", limited: "note", "at zero": "hush",
-  })[state] ?? "fine";
+const toneOf = (state) => TONES[state] ?? "ok";
+export const keyOf = (autoscaler) => `${autoscaler.namespace}/${autoscaler.name}`;
 
-export const hrefOf = (one) =>
-  `#/autoscalers/${encodeURIComponent(one.namespace)}/${encodeURIComponent(one.name)}`;
-
-// Says a state, and for those that should not last, since when.
-export function chip(state, since) {
-  const node = h("span", { class: "chip" }, h("span", { class: "word" }), h("span", { class: "for" }));
-  paint(node, state, since);
+export function stateChip(state, since) {
+  const node = h("span", { class: "chip" }, h("span", { class: "label" }), h("span", { class: "duration" }));
+  updateChip(node, state, since);
   return node;
 }
 
-export function paint(node, state, since) {
-  mark(node, "data-tone", toneOf(state));
-  text(node.firstChild, state);
-  const lasting = since && LASTING.has(state);
-  mark(node.lastChild, "data-since", lasting ? since : null);
-  if (!lasting) text(node.lastChild, "");
+export function updateChip(node, state, since) {
+  setAttribute(node, "data-tone", toneOf(state));
+  setText(node.firstChild, state);
+  const hasDuration = since && STATES_WITH_DURATION.has(state);
+  setAttribute(node.lastChild, "data-since", hasDuration ? since : null);
+  if (!hasDuration) setText(node.lastChild, "");
 }
 
-export function showList(picture, chosen) {
-  keyed(byId("list"), picture.autoscalers, (one) => `${one.namespace}/${one.name}`, makeRow, (row, one) =>
-    updateRow(row, one, chosen));
+export function showList(overview, selected) {
+  keyed(byId("list"), overview.autoscalers, keyOf, makeRow, (row, autoscaler) => updateRow(row, autoscaler, selected));
   const links = [...byId("list").querySelectorAll("a")];
-  const stop = links.find((link) => link === document.activeElement) ??
+  const tabStop = links.find((link) => link === document.activeElement) ??
     links.find((link) => link.hasAttribute("aria-current")) ?? links[0];
-  for (const link of links) mark(link, "tabindex", link === stop ? 0 : -1);
-  const rest = byId("left-off");
-  rest.hidden = picture.leftOff === 0;
-  text(rest, `and ${picture.leftOff} more: find them by name`);
+  for (const link of links) setAttribute(link, "tabindex", link === tabStop ? 0 : -1);
+  const omitted = byId("omitted");
+  omitted.hidden = overview.omitted === 0;
+  setText(omitted, `${overview.omitted} more: use the filter to find them`);
 }
 
-function makeRow(one) {
+function makeRow(autoscaler) {
+  const path = [autoscaler.namespace, autoscaler.name].map(encodeURIComponent).join("/");
   return h("li", {},
-    h("a", { href: hrefOf(one) },
-      h("span", { class: "who" }, h("strong"), h("small")),
-      h("span", { class: "size" }),
-      chip(one.state, one.since)));
+    h("a", { href: `#/autoscalers/${path}` },
+      h("span", { class: "identity" }, h("strong"), h("small")),
+      h("span", { class: "count" }),
+      stateChip(autoscaler.state, autoscaler.since)));
 }
 
-function updateRow(row, one, chosen) {
+function updateRow(row, autoscaler, selected) {
   const link = row.firstChild;
-  const [who, size, state] = link.children;
-  text(who.firstChild, one.name);
-  text(who.lastChild, one.namespace);
-  text(size, one.current === one.replicas ? one.replicas : `${one.current} → ${one.replicas}`);
-  paint(state, one.state, one.since);
-  mark(link, "aria-current", `${one.namespace}/${one.name}` === chosen ? "true" : null);
-  mark(link, "aria-label",
-    `${one.namespace}/${one.name}, ${one.state}, ${one.current} replicas` +
-      (one.current === one.replicas ? "" : `, going to ${one.replicas}`));
+  const { current, replicas, state } = autoscaler;
+  const [identity, size, chip] = link.children;
+  setText(identity.firstChild, autoscaler.name);
+  setText(identity.lastChild, autoscaler.namespace);
+  setText(size, current === replicas ? replicas : `${current} → ${replicas}`);
+  updateChip(chip, state, autoscaler.since);
+  setAttribute(link, "aria-current", keyOf(autoscaler) === selected ? "true" : null);
+  setAttribute(link, "aria-label",
+    `${keyOf(autoscaler)}, ${state}, ${current} replicas` + (current === replicas ? "" : `, scaling to ${replicas}`));
 }
 
-export function showStates(picture, wished, choose) {
-  const all = [["all", picture.total], ...Object.entries(picture.counts)];
-  keyed(byId("states"), all, ([state]) => state, ([state]) => {
+export function showStates(overview, filter, setFilter) {
+  const counts = [["all", overview.total], ...Object.entries(overview.counts)];
+  keyed(byId("states"), counts, ([state]) => state, ([state]) => {
     const button = h("button", { type: "button" }, h("span"), h("b"));
-    button.addEventListener("click", () => choose(state === "all" ? "" : state));
+    button.addEventListener("click", () => setFilter(state === "all" ? "" : state));
     return button;
   }, (button, [state, count]) => {
-    text(button.firstChild, state);
-    text(button.lastChild, count);
-    mark(button, "data-tone", state === "all" ? "plain" : toneOf(state));
-    mark(button, "aria-pressed", (state === "all" ? "" : state) === wished);
+    setText(button.firstChild, state);
+    setText(button.lastChild, count);
+    setAttribute(button, "data-tone", state === "all" ? "plain" : toneOf(state));
+    setAttribute(button, "aria-pressed", (state === "all" ? "" : state) === filter);
   });
 }
 
-// Arrow keys walk the list; only one entry is a stop of the tab key.
-export function walk(event) {
+// Move the focus with the arrow keys; the list has a single tab stop.
+export function moveFocus(event) {
   const links = [...byId("list").querySelectorAll("a")];
-  const here = links.indexOf(document.activeElement);
-  const there = { ArrowDown: here + 1, ArrowUp: here - 1, Home: 0, End: links.length - 1 }[event.key];
-  if (here < 0 || there === undefined) return;
+  const current = links.indexOf(document.activeElement);
+  const target = { ArrowDown: current + 1, ArrowUp: current - 1, Home: 0, End: links.length - 1 }[event.key];
+  if (current < 0 || target === undefined) return;
   event.preventDefault();
-  const next = links[Math.min(Math.max(there, 0), links.length - 1)];
-  for (const link of links) mark(link, "tabindex", link === next ? 0 : -1);
+  const next = links[Math.min(Math.max(target, 0), links.length - 1)];
+  for (const link of links) setAttribute(link, "tabindex", link === next ? 0 : -1);
   next.focus();
 }

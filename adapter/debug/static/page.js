@@ -1,147 +1,148 @@
-// Follows the service: one request is always waiting for news, and what it brings is shown where it belongs.
+// Long polling: one request is always pending; its response updates the page.
 
-import { note, span, tick } from "./clock.js";
+import { formatDuration, recordServerTime, updateTimers } from "./clock.js";
 import { focusTitle, showDetail } from "./detail.js";
-import { byId, mark, text } from "./dom.js";
-import { showList, showStates, walk } from "./list.js";
+import { byId, setAttribute, setText } from "./dom.js";
+import { keyOf, moveFocus, showList, showStates } from "./list.js";
+import { prefill, readMetric } from "./read.js";
 import { showRules } from "./rules.js";
-import { prefill, read } from "./try.js";
 
-const BREATH = 400; // milliseconds between two requests, so that a large fleet does not keep the browser busy
-const VIEWS = ["autoscalers", "rules", "try"];
+const PAUSE = 400; // milliseconds between requests, to limit the browser's load with a large fleet
+const VIEWS = ["autoscalers", "rules", "read"];
 
 let route = { view: "autoscalers", rest: [] };
-let state = "";
-let tag = null;
-let lost = null;
-let asking = new AbortController();
+let stateFilter = "";
+let etag = null;
+let connectionError = null;
+let pending = new AbortController();
 let announced = "";
+let focusOnLoad = false; // the user has just opened an autoscaler: move the focus to its title
 
-// --- where we are ------------------------------------------------------------------------------------------------
+// --- Routing -----------------------------------------------------------------------------------------------------
 
 function readRoute() {
   let parts = [];
   try {
     parts = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   } catch {
-    parts = []; // a hash that nobody made here
+    parts = []; // malformed percent-encoding
   }
   const view = VIEWS.includes(parts[0]) ? parts[0] : "autoscalers";
   return { view, rest: parts.slice(1) };
 }
 
-const chosen = () => (route.view === "autoscalers" && route.rest.length === 2 ? route.rest.join("/") : "");
+const selected = () => (route.view === "autoscalers" && route.rest.length === 2 ? route.rest.join("/") : "");
 
-function go() {
-  if (location.hash === "#content") return; // the link that skips
-  const before = chosen();
+function navigate() {
+  if (location.hash === "#content") return; // the skip link
+  const previous = selected();
   route = readRoute();
   for (const view of VIEWS) byId(view).hidden = view !== route.view;
-  for (const link of document.querySelectorAll("nav a")) mark(link, "aria-current", link.dataset.view === route.view ? "page" : null);
-  mark(document.body, "data-chosen", chosen() || null);
-  if (route.view === "try") prefill(...route.rest);
-  again();
-  if (chosen() && chosen() !== before) arrive = true;
+  for (const link of document.querySelectorAll("nav a")) setAttribute(link, "aria-current", link.dataset.view === route.view ? "page" : null);
+  setAttribute(document.body, "data-selected", selected() || null);
+  if (route.view === "read") prefill(...route.rest);
+  restart();
+  if (selected() && selected() !== previous) focusOnLoad = true;
 }
 
-let arrive = false; // someone has just opened an autoscaler: take them to it
+// --- Polling -----------------------------------------------------------------------------------------------------
 
-// --- the picture -------------------------------------------------------------------------------------------------
-
-function wish() {
-  const wanted = new URLSearchParams();
-  if (byId("filter").value.trim()) wanted.set("text", byId("filter").value.trim());
-  if (state) wanted.set("state", state);
-  if (chosen()) wanted.set("selected", chosen());
-  if (route.view === "rules") wanted.set("rules", "1");
-  return wanted.toString();
+function queryString() {
+  const query = new URLSearchParams();
+  if (byId("filter").value.trim()) query.set("text", byId("filter").value.trim());
+  if (stateFilter) query.set("state", stateFilter);
+  if (selected()) query.set("selected", selected());
+  if (route.view === "rules") query.set("rules", "1");
+  return query.toString();
 }
 
-function again() {
-  tag = null;
-  asking.abort();
+function restart() {
+  etag = null;
+  pending.abort();
 }
 
-async function ask() {
-  asking = new AbortController();
-  const { signal } = asking;
-  const response = await fetch(`/debug/picture?${wish()}`, {
-    cache: "no-store", signal, headers: tag ? { "If-None-Match": tag } : {},
+async function fetchOverview() {
+  pending = new AbortController();
+  const { signal } = pending;
+  const response = await fetch(`/debug/overview?${queryString()}`, {
+    cache: "no-store", signal, headers: etag ? { "If-None-Match": etag } : {},
   });
   if (response.status !== 200 && response.status !== 304) {
-    const why = await response.json().catch(() => ({}));
-    throw new Error(why.message ?? `the service answers ${response.status}`);
+    const body = await response.json().catch(() => ({}));
+    throw new Error(body.message ?? `HTTP ${response.status}`);
   }
-  note(response.headers.get("X-Now"));
+  recordServerTime(response.headers.get("X-Now"));
   if (response.status === 304) return;
-  const picture = await response.json();
+  const overview = await response.json();
   if (signal.aborted) return;
-  tag = response.headers.get("ETag");
-  show(picture);
+  etag = response.headers.get("ETag");
+  show(overview);
 }
 
-function show(picture) {
-  showStates(picture, state, choose);
-  showList(picture, chosen());
-  showDetail(picture, chosen());
-  showRules(picture.rules);
+function show(overview) {
+  showStates(overview, stateFilter, setStateFilter);
+  showList(overview, selected());
+  showDetail(overview, selected());
+  showRules(overview.rules);
   const badge = byId("rules-failing");
-  badge.hidden = picture.rulesFailing.length === 0;
-  text(badge, picture.rulesFailing.length);
-  mark(badge, "aria-label", `${picture.rulesFailing.length} failing`);
-  announce(picture.selected);
-  tick();
-  if (arrive && picture.selected) {
-    arrive = false;
+  badge.hidden = overview.rulesFailing.length === 0;
+  setText(badge, overview.rulesFailing.length);
+  setAttribute(badge, "aria-label", `${overview.rulesFailing.length} failing`);
+  announce(overview.selected);
+  updateTimers();
+  if (focusOnLoad && overview.selected) {
+    focusOnLoad = false;
     focusTitle();
   }
 }
 
-function announce(one) {
-  const told = one ? `${one.namespace}/${one.name}: ${one.state}, ${one.replicas} replicas` : "";
-  if (told !== announced) text(byId("announcements"), told);
-  announced = told;
-  document.title = one ? `${one.namespace}/${one.name}: ${one.state}` : "Steadyscale";
+function announce(autoscaler) {
+  const title = autoscaler ? `${keyOf(autoscaler)}: ${autoscaler.state}` : "";
+  const message = title && `${title}, ${autoscaler.replicas} replicas`;
+  if (message !== announced) setText(byId("announcements"), message);
+  announced = message;
+  document.title = title || "Steadyscale";
 }
 
-async function follow() {
+async function poll() {
   for (;;) {
     try {
-      await ask();
-      lost = null;
+      await fetchOverview();
+      connectionError = null;
     } catch (error) {
       if (error.name === "AbortError") continue;
-      lost ??= { since: performance.now(), why: error instanceof TypeError ? "no answer" : error.message };
-      contact();
+      connectionError ??= { since: performance.now(), message: error instanceof TypeError ? "no response" : error.message };
+      showConnection();
       await new Promise((resolve) => setTimeout(resolve, 1000));
     }
-    contact();
-    await new Promise((resolve) => setTimeout(resolve, BREATH));
+    showConnection();
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
   }
 }
 
-function contact() {
-  mark(byId("contact"), "data-lost", lost ? "" : null);
-  text(byId("contact-text"), lost ? `Lost contact (${lost.why})` : "Live");
-  mark(byId("contact"), "title", lost ? `since ${span(performance.now() - lost.since)}` : null);
+function showConnection() {
+  const error = connectionError;
+  setAttribute(byId("connection"), "data-lost", error ? "" : null);
+  setText(byId("connection-text"), error ? `Disconnected: ${error.message}` : "Connected");
+  setAttribute(byId("connection"), "title", error ? `for ${formatDuration(performance.now() - error.since)}` : null);
 }
 
-// --- hands -------------------------------------------------------------------------------------------------------
+// --- Events ------------------------------------------------------------------------------------------------------
 
-function choose(wanted) {
-  state = wanted;
-  again();
+function setStateFilter(state) {
+  stateFilter = state;
+  restart();
 }
 
-byId("filter").addEventListener("input", again);
+byId("filter").addEventListener("input", restart);
 byId("filter").addEventListener("keydown", (event) => {
   if (event.key !== "ArrowDown") return;
   event.preventDefault();
   byId("list").querySelector("a")?.focus();
 });
-byId("list").addEventListener("keydown", walk);
-byId("try-form").addEventListener("submit", read);
-window.addEventListener("hashchange", go);
-setInterval(tick, 250);
-go();
-follow();
+byId("list").addEventListener("keydown", moveFocus);
+byId("read-form").addEventListener("submit", readMetric);
+window.addEventListener("hashchange", navigate);
+setInterval(updateTimers, 250);
+navigate();
+poll();
