@@ -1,72 +1,76 @@
-"""How log lines look: a constant sentence and facts, as JSON for machines or as text for people."""
+"""The format of log lines: a constant message and fields, as JSON or as text."""
 
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
 
-Style = Literal["json", "text"]
-Write = Callable[[datetime, str, Iterable[Mapping[str, object]]], None]
-"""Writes lines: when, a sentence, the facts of each."""
+from autoscaler.values.timestamps import format_rfc3339
 
-_PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+Format = Literal["json", "text"]
+WriteLine = Callable[[datetime, str, Mapping[str, object]], None]
+"""Writes one line: time, message, fields."""
+
+_RECORD_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
-class Lines(logging.Formatter):
-    """Our style for what is logged the usual way."""
+class FieldFormatter(logging.Formatter):
+    """Formats a record with its ``extra`` fields."""
 
-    def __init__(self, style: Style) -> None:
+    def __init__(self, style: Format) -> None:
         super().__init__()
-        self._line = _STYLES[style]
+        self._format_line = _FORMATS[style]
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write time, level, sentence and facts, and the traceback if there is one."""
-        facts = {key: value for key, value in vars(record).items() if key not in _PLAIN}
+        """Return time, level, message and fields, with the traceback if there is one."""
+        fields = {key: value for key, value in vars(record).items() if key not in _RECORD_ATTRIBUTES}
         if record.exc_info:
-            facts["traceback"] = self.formatException(record.exc_info)
-        time = _time(datetime.fromtimestamp(record.created, UTC))
-        return self._line(time, record.levelname.lower(), record.getMessage(), facts)
+            fields["traceback"] = self.formatException(record.exc_info)
+        time = _timestamp(datetime.fromtimestamp(record.created, UTC))
+        return self._format_line(time, record.levelname.lower(), record.getMessage(), fields)
 
 
-def configure(style: Style, level: str) -> None:
-    """Write everything to standard error in this style."""
+def configure(style: Format, level: str) -> None:
+    """Write all logs to standard error in this format."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Lines(style))
+    handler.setFormatter(FieldFormatter(style))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
-def writer(style: Style) -> Write:
-    """Make a writer that costs little, for the line that every request writes; those of one moment go out as one."""
-    line, out = _STYLES[style], sys.stderr
+def line_writer(style: Format) -> WriteLine:
+    """Return a function that writes lines of level info without the logging module, for the access log.
 
-    def write(at: datetime, sentence: str, lines: Iterable[Mapping[str, object]]) -> None:
-        time = _time(at)
-        out.write("".join([line(time, "info", sentence, facts) + "\n" for facts in lines]))
+    A record of the logging module costs about a tenth of the CPU time of a request; this costs a fifth of that.
+    """
+    format_line, stream = _FORMATS[style], sys.stderr
+
+    def write(time: datetime, message: str, fields: Mapping[str, object]) -> None:
+        stream.write(format_line(_timestamp(time), "info", message, fields) + "\n")
 
     return write
 
 
-def _json(time: str, level: str, sentence: str, facts: Mapping[str, object]) -> str:
-    line = {"time": time, "level": level, "msg": sentence, **facts}
+def _json(time: str, level: str, message: str, fields: Mapping[str, object]) -> str:
+    line = {"time": time, "level": level, "msg": message, **fields}
     try:
         return _encode(line).decode()
     except UnicodeEncodeError:
-        return json.dumps(line, default=str)  # a caller may send bytes that are no text; this escapes them
+        return json.dumps(line, default=str)  # escapes surrogates: headers may contain bytes that are not UTF-8
 
 
-def _text(time: str, level: str, sentence: str, facts: Mapping[str, object]) -> str:
-    told = "".join(f" {key}={value!r}" for key, value in facts.items() if key != "traceback")
-    trace = f"\n{facts['traceback']}" if "traceback" in facts else ""
-    return f"{time} {level:<7} {sentence}{told}{trace}"
+def _text(time: str, level: str, message: str, fields: Mapping[str, object]) -> str:
+    pairs = "".join(f" {key}={value!r}" for key, value in fields.items() if key != "traceback")
+    traceback = f"\n{fields['traceback']}" if "traceback" in fields else ""
+    return f"{time} {level:<7} {message}{pairs}{traceback}"
 
 
-def _time(at: datetime) -> str:
-    return f"{at.isoformat(timespec='milliseconds')[:23]}Z"
+def _timestamp(time: datetime) -> str:
+    return format_rfc3339(time, "milliseconds")
 
 
-_STYLES = {"json": _json, "text": _text}
+_FORMATS = {"json": _json, "text": _text}

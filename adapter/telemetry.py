@@ -1,132 +1,81 @@
-"""Our own figures: their names and what they mean. One object in a process, handed to who counts.
+"""The adapter's own metrics, served at ``/metrics``."""
 
-What is counted on every request is counted in plain dictionaries and made into figures when someone looks: the
-library's own counters would cost more than the rest of an answer's accounting.
-"""
+from collections.abc import Awaitable, Callable
+from typing import Final, ParamSpec, TypeVar
 
-from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterator
-from typing import ParamSpec, TypeVar
-
-from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-
-
-class Tally(Collector):
-    """Counts by label."""
-
-    def __init__(self, name: str, says: str, labels: tuple[str, ...], registry: CollectorRegistry) -> None:
-        self._name, self._says, self._labels = name, says, labels
-        self._counts: Counter[tuple[str, ...]] = Counter()
-        registry.register(self)
-
-    def add(self, *labels: str) -> None:
-        """Count one more."""
-        self._counts[labels] += 1
-
-    def collect(self) -> Iterator[Metric]:
-        """Make figures of the counts."""
-        family = CounterMetricFamily(self._name, self._says, labels=self._labels)
-        for labels, count in self._counts.items():
-            family.add_metric(labels, count)
-        yield family
-
-
-class Durations(Collector):
-    """Counts durations by label and size."""
-
-    def __init__(self, name: str, says: str, label: str, registry: CollectorRegistry) -> None:
-        self._name, self._says, self._label = name, says, label
-        self._counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(_BUCKETS) + 1))
-        self._sums: defaultdict[str, float] = defaultdict(float)
-        registry.register(self)
-
-    def add(self, label: str, seconds: float) -> None:
-        """Count one more."""
-        self._counts[label][bisect_left(_BUCKETS, seconds)] += 1
-        self._sums[label] += seconds
-
-    def collect(self) -> Iterator[Metric]:
-        """Make a histogram of the counts."""
-        family = HistogramMetricFamily(self._name, self._says, labels=[self._label])
-        for label, counts in self._counts.items():
-            edges = [*map(str, _BUCKETS), "+Inf"]
-            upto = [(edge, float(sum(counts[: number + 1]))) for number, edge in enumerate(edges)]
-            family.add_metric([label], upto, self._sums[label])
-        yield family
+_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Telemetry:
-    """Every figure of the adapter."""
+    """All metrics of the adapter, in one registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = self._tally("requests", "Requests answered.", "endpoint", "code")
-        self.latency = Durations(
-            "steadyscale_request_duration_seconds",
-            "Time from a request's arrival to its answer.",
-            "endpoint",
-            self.registry,
+        self.requests = self._counter("requests", "Number of requests served.", "endpoint", "code")
+        self.request_duration = self._histogram("request_duration_seconds", "Duration of requests.", "endpoint")
+        self.in_flight = Gauge(
+            "steadyscale_requests_in_flight",
+            "Number of requests in flight that count against maxConcurrentRequests.",
+            registry=self.registry,
         )
-        self.in_flight = Gauge("steadyscale_requests_in_flight", "Requests being answered.", registry=self.registry)
-        self.dropped = self._tally("connections_dropped", "Connections closed by us.", "why")
-        self.fetches = self._tally(
-            "backend_queries", "Queries sent to metric systems, by what came.", "backend", "result"
+        self.connections_dropped = self._counter(
+            "connections_dropped", "Number of connections closed by the server.", "reason"
         )
-        self.fetching = Durations(
-            "steadyscale_backend_query_duration_seconds",
-            "Time that a metric system took over a query.",
-            "backend",
-            self.registry,
+        self.backend_queries = self._counter(
+            "backend_queries", "Number of queries sent to backends, by result.", "backend", "result"
         )
-        self.reads = self._tally(
-            "cache_reads",
-            "Metrics read from a cache, by whether they were there or had to be waited for.",
-            "cache",
-            "result",
+        self.backend_query_duration = self._histogram(
+            "backend_query_duration_seconds", "Duration of backend queries.", "backend"
         )
-        self.comparisons = self._tally(
-            "comparisons", "Answers laid beside another server's, by what came of it.", "verdict"
+        self.cache_reads = self._counter(
+            "cache_reads", "Number of reads of snapshots and cached queries, by hit or miss.", "cache", "result"
         )
-        self.failures = self._tally("metric_failures", "Metrics that could not be read.", "failure")
-        self.authentications = self._tally("authentications", "Callers told apart, by result.", "result")
-        self.authorizations = self._tally("authorizations", "Leave asked for, by result.", "result")
-        self.reviews = self._tally(
-            "reviews", "Reviews sent to the API server, by kind; every other caller was remembered.", "kind"
+        self.comparisons = self._counter(
+            "comparisons", "Number of comparisons with another external metrics server, by result.", "result"
+        )
+        self.metric_failures = self._counter("metric_failures", "Number of failed metric reads, by reason.", "reason")
+        self.authentications = self._counter(
+            "authentications", "Number of authentication attempts, by result.", "result"
+        )
+        self.authorizations = self._counter("authorizations", "Number of authorization decisions, by result.", "result")
+        self.reviews = self._counter(
+            "reviews", "Number of TokenReviews and SubjectAccessReviews sent to the API server.", "kind"
         )
 
-    def counting(self, kind: str, review: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-        """Count each time that this kind of review is really sent; a remembered one is not."""
+    def count_reviews(self, kind: str, review: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+        """Wrap ``review`` to count its calls."""
 
         async def counted(*args: P.args, **kwargs: P.kwargs) -> R:
-            self.reviews.add(kind)
+            self.reviews.labels(kind).inc()
             return await review(*args, **kwargs)
 
         return counted
 
-    def fetched(self, backend: str, result: str, seconds: float) -> None:
-        """Count a query that was sent to a metric system."""
-        self.fetches.add(backend, result)
-        self.fetching.add(backend, seconds)
+    def record_query(self, backend: str, result: str, seconds: float) -> None:
+        """Record a query that was sent to a backend."""
+        self.backend_queries.labels(backend, result).inc()
+        self.backend_query_duration.labels(backend).observe(seconds)
 
-    def reading(self, cache: str) -> Callable[[bool], None]:
-        """Count the reads from one cache."""
-        return lambda is_known: self.reads.add(cache, "hit" if is_known else "miss")
+    def cache_read_counter(self, cache: str) -> Callable[[bool], None]:
+        """Return a function that counts a read of this cache as hit or miss."""
+        hits, misses = self.cache_reads.labels(cache, "hit"), self.cache_reads.labels(cache, "miss")
+        return lambda is_hit: (hits if is_hit else misses).inc()
 
-    def compared(self, verdict: str) -> None:
-        """Count a comparison with another server's answer."""
-        self.comparisons.add(str(verdict))
+    def record_comparison(self, result: str) -> None:
+        """Record a comparison with another external metrics server."""
+        self.comparisons.labels(result).inc()
 
     def render(self) -> tuple[bytes, str]:
-        """Write all figures in the text format; return them with their content type."""
+        """Return all metrics in the Prometheus text format, and its content type."""
         return generate_latest(self.registry), CONTENT_TYPE_PLAIN_0_0_4
 
-    def _tally(self, name: str, says: str, *labels: str) -> Tally:
-        return Tally(f"steadyscale_{name}", says, labels, self.registry)
+    def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
+        return Counter(f"steadyscale_{name}", documentation, labels, registry=self.registry)
+
+    def _histogram(self, name: str, documentation: str, label: str) -> Histogram:
+        return Histogram(f"steadyscale_{name}", documentation, [label], buckets=_BUCKETS, registry=self.registry)

@@ -1,7 +1,7 @@
-"""Our own server on loopback, in a thread of its own: real TLS, real certificates, reviews answered from a table.
+"""The server on loopback, in its own thread, with real TLS and certificates but without a cluster.
 
-What it does not have is a cluster: the trust that is otherwise read from a configmap is given, and the two kinds of
-review are answered here. Everything between the socket and those two answers is the real thing.
+The trusted CAs are given instead of read from the ConfigMap, and TokenReviews and SubjectAccessReviews are answered
+from a table. Everything else is the production code.
 """
 
 import asyncio
@@ -16,33 +16,33 @@ from pathlib import Path
 from typing import Any
 
 from adapter import log
-from adapter.app import clock
-from adapter.auth.authentication import Authentication
-from adapter.auth.authorizer import Access
-from adapter.auth.certificates import Authorities
-from adapter.auth.client_certificates import ClientCertificates
-from adapter.auth.front_proxy import FrontProxy
-from adapter.auth.peer_certificate import Peers
-from adapter.auth.tokens import Tokens
-from adapter.auth.trust_store import Trust, Trusted
+from adapter.process import clock
+from adapter.auth.authentication import UnionAuthenticator
+from adapter.auth.authorizer import SubjectAccessAuthorizer
+from adapter.auth.certificates import CABundle
+from adapter.auth.client_certificates import ClientCertificateAuthenticator
+from adapter.auth.front_proxy import FrontProxyAuthenticator
+from adapter.auth.peer_certificate import PeerCertificates
+from adapter.auth.tokens import TokenAuthenticator
+from adapter.auth.trust_store import TrustedAuthorities, TrustStore
 from adapter.backends.static import StaticBackend
-from adapter.config.model import Limits, decode
-from adapter.debug.decision_log import Shelf
+from adapter.config.loading import decode
+from adapter.config.model import Limits
+from adapter.debug.decision_log import DecisionLog
 from adapter.errors import BackendRejected
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import RuleReader, Sources
+from adapter.metrics.reader import MetricReader, Sources
 from adapter.rules.query_builder import Query
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample
-from adapter.server.access_log import AccessLog
-from adapter.server.accounting import Journal
-from adapter.server.debug_endpoints import Debug
-from adapter.server.debug_page import Exhibits, Page
+from adapter.server.accounting import RequestAccounting
+from adapter.server.debug_endpoints import DebugEndpoints
+from adapter.server.debug_page import DebugPage, DebugSources
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
-from adapter.tls.context import Pair, ServingContext
-from autoscaler.kube.reviews import Subject, Verdict
+from adapter.tls.context import KeyPair, ServingContext
+from autoscaler.kube.reviews import AccessDecision, Subject
 from tests.control_plane.certificates import Authority
 
 RULES = [
@@ -61,53 +61,50 @@ RULES = [
     {"name": "slow", "static": [{"value": 1, "labels": {"does": "stall"}}]},
     {"name": "broken", "static": [{"value": 1, "labels": {"does": "break"}}]},
 ]
-_OPEN_TO_ALL = ("/api", "/openapi", "/version")
+_PUBLIC_PATHS = ("/api", "/openapi", "/version")
 
 
-class Rehearsal(StaticBackend):
-    """Fixed numbers, but for three metrics that fail as a metric system can."""
+class FailingBackend(StaticBackend):
+    """Static values, except for three metrics that fail in different ways."""
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
-        does = {series.labels.get("does") for series in query.numbers}
-        if "refuse" in does:
+        behaviours = {series.labels.get("does") for series in query.static_series}
+        if "refuse" in behaviours:
             raise BackendRejected("it said no")
-        if "stall" in does:
+        if "stall" in behaviours:
             await asyncio.sleep(60)
-        if "break" in does:
-            raise ZeroDivisionError("a secret of ours")
+        if "break" in behaviours:
+            raise ZeroDivisionError("an internal detail")
         return await super().fetch(query, deadline)
 
 
 @dataclass
 class Reviews:
-    """The API server's opinion: alice and bob may list our metrics in ``default``; the token ``good`` is bob's.
-
-    Bob is an operator and may also look into the service.
-    """
+    """Review results: alice and bob may list metrics in ``default``, and bob, whose token is ``good``, may debug."""
 
     tokens: list[str] = field(default_factory=list)
-    wishes: list[tuple[Subject, dict[str, Any]]] = field(default_factory=list)
+    access_reviews: list[tuple[Subject, dict[str, Any]]] = field(default_factory=list)
 
     async def token(self, token: str) -> Subject | None:
         self.tokens.append(token)
         return Subject("bob", "uid-of-bob", (), {}) if token == "good" else None  # noqa: S105
 
-    async def access(self, subject: Subject, wanted: dict[str, Any]) -> Verdict:
-        self.wishes.append((subject, wanted))
-        resource, path = wanted.get("resourceAttributes"), wanted.get("nonResourceAttributes")
+    async def access(self, subject: Subject, attributes: dict[str, Any]) -> AccessDecision:
+        self.access_reviews.append((subject, attributes))
+        resource, path = attributes.get("resourceAttributes"), attributes.get("nonResourceAttributes")
         if path is not None:
-            may_look = subject.name == "bob" and path["path"].startswith("/debug/")
-            allowed = may_look or ("system:authenticated" in subject.groups and path["path"].startswith(_OPEN_TO_ALL))
+            may_debug = subject.name == "bob" and path["path"].startswith("/debug/")
+            allowed = may_debug or ("system:authenticated" in subject.groups and path["path"].startswith(_PUBLIC_PATHS))
         else:
             allowed = (
                 subject.name in {"alice", "bob"} and resource["verb"] == "list" and resource["namespace"] == "default"
             )
-        return Verdict(allowed, "")
+        return AccessDecision(allowed, "")
 
 
 @dataclass
 class Loopback:
-    """A server that is running."""
+    """A running server."""
 
     port: int
     folder: Path
@@ -123,12 +120,12 @@ class Loopback:
         return self.folder / "serving-ca.crt"
 
     def credentials(self, name: str) -> tuple[Path, Path]:
-        """Where a client's certificate and key are: fp, fpbad, alice, admin, x."""
+        """Return the paths of a client's certificate and key: fp, fpbad, alice, admin, x."""
         return self.folder / f"{name}.crt", self.folder / f"{name}.key"
 
 
 class _Thread(threading.Thread):
-    """Runs the server in a loop of its own until told to stop."""
+    """Runs the server in its own event loop until it is stopped."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         super().__init__(name="loopback")
@@ -139,24 +136,24 @@ class _Thread(threading.Thread):
     def run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as error:  # told to the test, in its own thread
+        except BaseException as error:  # raised in the thread of the test, by started.result()
             if self.started.done():
                 raise
             self.started.set_exception(error)
 
     async def _serve(self) -> None:
-        told, loop = asyncio.Event(), asyncio.get_running_loop()
-        self.stop = partial(loop.call_soon_threadsafe, told.set)
+        stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+        self.stop = partial(loop.call_soon_threadsafe, stopped.set)
         server, tls, reviews = assemble(self._folder, self._limits)
         async with server.serving("127.0.0.1", 0, tls.listener) as port:
             self.started.set_result(Loopback(port, self._folder, reviews, server))
-            await told.wait()
+            await stopped.wait()
 
 
 @contextmanager
 def loopback(folder: Path, limits: Limits | None = None) -> Iterator[Loopback]:
-    """Run the server while the block runs."""
-    thread = _Thread(folder, limits or Limits(drain=timedelta(seconds=2)))
+    """Run the server for the length of the block."""
+    thread = _Thread(folder, limits or Limits(drain_timeout=timedelta(seconds=2)))
     thread.start()
     try:
         yield thread.started.result(30)
@@ -166,21 +163,21 @@ def loopback(folder: Path, limits: Limits | None = None) -> Iterator[Loopback]:
 
 
 def assemble(folder: Path, limits: Limits) -> tuple[Server, ServingContext, Reviews]:
-    """Put a server together, with certificates for callers of every kind in the folder."""
-    clients, proxies, strangers, serving = (Authority.new(name) for name in ("client", "proxy", "stranger", "serving"))
+    """Create a server, and client certificates of every kind in the folder."""
+    clients, proxies, unknown, serving = (Authority.new(name) for name in ("client", "proxy", "unknown", "serving"))
     clients.client("alice", ["dev"]).save(folder, "alice")
     clients.client("root", ["system:masters"]).save(folder, "admin")
     proxies.client("front-proxy-client").save(folder, "fp")
     proxies.client("someone-else").save(folder, "fpbad")
-    strangers.client("alice").save(folder, "x")
+    unknown.client("alice").save(folder, "x")
     (folder / "serving-ca.crt").write_text(serving.pem)
 
-    trusted, tls, reviews = Trusted(), ServingContext(), Reviews()
-    trusted.tell(lambda trust: tls.ask_for(trust.front_proxies.pem + trust.clients.pem))
-    trusted.replace(
-        Trust(
-            clients=Authorities(clients.pem),
-            front_proxies=Authorities(proxies.pem),
+    tls, reviews = ServingContext(), Reviews()
+    trust_store = TrustStore(lambda trusted: tls.use_client_cas(trusted.pem))
+    trust_store.replace(
+        TrustedAuthorities(
+            clients=CABundle(clients.pem),
+            front_proxies=CABundle(proxies.pem),
             allowed_names=frozenset({"front-proxy-client"}),
             user_headers=("X-Remote-User",),
             uid_headers=("X-Remote-Uid",),
@@ -188,18 +185,23 @@ def assemble(folder: Path, limits: Limits) -> tuple[Server, ServingContext, Revi
             extra_prefixes=("X-Remote-Extra-",),
         )
     )
-    own = serving.server("127.0.0.1", "localhost")
-    tls.serve_with(Pair(own.certificate_pem, own.key_pem))
-    peers = Peers(trusted, clock)
-    reader = RuleReader(
-        RuleRegistry(decode({"rules": RULES}).rules), Sources.of(Fetcher({"static": Rehearsal(clock)}, clock)), clock
+    certificate = serving.server("127.0.0.1", "localhost")
+    tls.use_key_pair(KeyPair(certificate.certificate_pem, certificate.key_pem))
+    peer_certificates = PeerCertificates(trust_store, clock)
+    authenticators = (
+        FrontProxyAuthenticator(trust_store, peer_certificates),
+        ClientCertificateAuthenticator(peer_certificates),
+        TokenAuthenticator(reviews.token),
     )
+    sources = Sources(Fetcher({"static": FailingBackend(clock)}, clock))
+    reader = MetricReader(RuleRegistry(decode({"rules": RULES}).rules), sources, clock)
+    page = DebugPage(DebugSources(DecisionLog(), reader, dict, clock), limits.request_timeout * 0.8)
     server = Server(
         metrics=ExternalMetrics(reader, clock),
-        authenticator=Authentication((FrontProxy(trusted, peers), ClientCertificates(peers), Tokens(reviews.token))),
-        authorizer=Access(reviews.access),
+        authenticator=UnionAuthenticator(authenticators),
+        authorizer=SubjectAccessAuthorizer(reviews.access),
         limits=limits,
-        journal=Journal(Telemetry(), AccessLog(log.writer("json"), clock)),
-        debug=Debug(reader, dict, Page(Exhibits(Shelf(), reader, dict, clock), limits.request_timeout * 0.8)),
+        accounting=RequestAccounting(Telemetry(), log.line_writer("json"), clock),
+        debug=DebugEndpoints(reader, dict, page),
     )
     return server, tls, reviews

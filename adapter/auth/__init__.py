@@ -1,1 +1,1 @@
-"""Who is calling, and may they."""
+"""Delegated authentication and authorization, as in Kubernetes' extension API servers."""

@@ -1,7 +1,7 @@
-"""What a request asks leave for, in the words of a SubjectAccessReview.
+"""The attributes of a request, as in the spec of a SubjectAccessReview.
 
-Read from the decoded path exactly as Kubernetes reads it, and only here: the handler takes namespace and metric from
-what was authorized, so that the two can never disagree.
+They are parsed from the decoded path exactly as Kubernetes does, and only here: the handler takes namespace and metric
+from the authorized attributes, so that it cannot serve anything else.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _NAME_FIELDS = ("metadata.name==", "metadata.name=")
 
 
 class ResourceAttributes(Record, frozen=True, cache_hash=True):
-    """A verb on a resource; on the wire, ``spec.resourceAttributes``."""
+    """A request for a resource: ``spec.resourceAttributes``."""
 
     verb: str
     group: str
@@ -27,7 +27,7 @@ class ResourceAttributes(Record, frozen=True, cache_hash=True):
 
 
 class NonResourceAttributes(Record, frozen=True, cache_hash=True):
-    """A verb on a plain path; on the wire, ``spec.nonResourceAttributes``."""
+    """A request for another path: ``spec.nonResourceAttributes``."""
 
     verb: str
     path: str
@@ -37,29 +37,25 @@ Attributes: TypeAlias = ResourceAttributes | NonResourceAttributes
 
 
 def attributes_of(method: str, path: str, query: Mapping[str, str]) -> Attributes:
-    """Read a request the way the API server's own authorizer does."""
-    return _attributes(method, path, query.get("watch"), query.get("fieldSelector", ""))
-
-
-def _attributes(method: str, path: str, watch: str | None, field: str) -> Attributes:
+    """Return a request's attributes as the API server's own request parser determines them."""
     parts = path.strip("/").split("/")
     if parts[0] != "apis" or len(parts) < 4:
         return NonResourceAttributes(verb=method.lower(), path=path)
     _, group, version, *rest = parts
     namespace, (resource, name, subresource) = _resource(rest)
     return ResourceAttributes(
-        verb=_verb(method, watch, named=bool(name)),
+        verb=_verb(method, query.get("watch"), named=bool(name)),
         group=group,
         version=version,
         namespace=namespace,
         resource=resource,
-        name=name or _name_in(field),
+        name=name or _name_of_field_selector(query.get("fieldSelector", "")),
         subresource=subresource,
     )
 
 
 def _resource(rest: list[str]) -> tuple[str, tuple[str, str, str]]:
-    """Split what follows the version into a namespace and resource, name, subresource."""
+    """Split the path after the version into namespace and (resource, name, subresource)."""
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]
@@ -81,9 +77,9 @@ def _verb(method: str, watch: str | None, *, named: bool) -> str:
 
 
 def is_true(value: str | None) -> bool:
-    """Say whether a query parameter is set, as Kubernetes reads a boolean: only absence, ``false`` and ``0`` are no."""
+    """Parse a boolean query parameter as Kubernetes does: only absence, ``false`` and ``0`` are false."""
     return value is not None and value.lower() not in {"false", "0"}
 
 
-def _name_in(field: str) -> str:
-    return next((field.removeprefix(prefix) for prefix in _NAME_FIELDS if field.startswith(prefix)), "")
+def _name_of_field_selector(text: str) -> str:
+    return next((text.removeprefix(prefix) for prefix in _NAME_FIELDS if text.startswith(prefix)), "")

@@ -1,6 +1,7 @@
-"""Who is calling: every way of saying so, in Kubernetes' order, and the first that succeeds wins.
+"""The authenticators of a request, tried in Kubernetes' order; the first that succeeds determines the caller.
 
-A bad credential does no harm beside a good one; alone it is refused, never taken for anonymous.
+An invalid credential beside a valid one is ignored. A request with only invalid credentials is rejected and never
+treated as anonymous.
 """
 
 from collections.abc import Iterable
@@ -12,40 +13,40 @@ from adapter.auth.caller import ANONYMOUS, Caller
 from adapter.errors import Unauthenticated
 
 AUTHENTICATED: Final = "system:authenticated"
-_SETTLED: Final = frozenset({AUTHENTICATED, "system:unauthenticated"})
+_AUTHENTICATION_GROUPS: Final = frozenset({AUTHENTICATED, "system:unauthenticated"})
 
 
-class Way(Protocol):
-    """One way of saying who one is."""
+class RequestAuthenticator(Protocol):
+    """Authenticates requests by one kind of credential."""
 
     async def authenticate(self, request: web.BaseRequest) -> Caller | None:
-        """Name the caller; None if nothing was said in this way; raise Unauthenticated if what was said is no good."""
+        """Return the caller; None without such a credential; raise ``Unauthenticated`` if it is invalid."""
 
 
-class Authentication:
-    """Tries the ways in order."""
+class UnionAuthenticator:
+    """Tries several authenticators in order."""
 
-    def __init__(self, ways: Iterable[Way]) -> None:
-        self._ways = tuple(ways)
+    def __init__(self, authenticators: Iterable[RequestAuthenticator]) -> None:
+        self._authenticators = tuple(authenticators)
 
     async def authenticate(self, request: web.BaseRequest) -> Caller:
-        """Name the caller, anonymous if nothing was said at all; raise Unauthenticated if nothing said was any good."""
-        objections: list[str] = []
-        for way in self._ways:
+        """Return the caller, anonymous without credentials; raise ``Unauthenticated`` if no credential is valid."""
+        errors: list[str] = []
+        for authenticator in self._authenticators:
             try:
-                caller = await way.authenticate(request)
-            except Unauthenticated as refused:
-                objections.append(refused.why)
+                caller = await authenticator.authenticate(request)
+            except Unauthenticated as error:
+                errors.append(error.cause)
             else:
                 if caller is not None:
-                    return _authenticated(caller)
-        if objections:
-            raise Unauthenticated("; ".join(objections))
+                    return _with_authenticated_group(caller)
+        if errors:
+            raise Unauthenticated("; ".join(errors))
         return ANONYMOUS
 
 
-def _authenticated(caller: Caller) -> Caller:
-    """Add the group of all who are known: the API server leaves it out when it asks in its own name."""
-    if caller.name == ANONYMOUS.name or _SETTLED.intersection(caller.groups):
+def _with_authenticated_group(caller: Caller) -> Caller:
+    """Add ``system:authenticated``, which the API server omits in requests of its own."""
+    if caller.name == ANONYMOUS.name or _AUTHENTICATION_GROUPS.intersection(caller.groups):
         return caller
     return Caller(name=caller.name, uid=caller.uid, groups=(*caller.groups, AUTHENTICATED), extra=caller.extra)

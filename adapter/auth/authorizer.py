@@ -1,7 +1,7 @@
-"""May this caller do this: the cluster's own authorizer decides, and we remember its answer briefly.
+"""Authorization by SubjectAccessReview, with cached results.
 
-Whoever is in system:masters may do anything, without asking; Kubernetes' own servers do the same, and it keeps the API
-server's probes alive when reviews are not. In every other case no answer means no.
+Members of system:masters are authorized without a review, as in Kubernetes' own servers: the API server's availability
+checks then pass even when reviews fail. For every other caller a failed review denies the request.
 """
 
 import hashlib
@@ -13,89 +13,94 @@ import msgspec
 
 from adapter.auth.attributes import Attributes, NonResourceAttributes, ResourceAttributes
 from adapter.auth.caller import Caller
-from adapter.auth.ttl_cache import Memory
 from adapter.errors import Forbidden, ReviewUnavailable
+from adapter.ttl_cache import TTLCache
 from autoscaler.kube.errors import KubeError
-from autoscaler.kube.reviews import Subject, Verdict
+from autoscaler.kube.reviews import AccessDecision, Subject
 
 MASTERS: Final = "system:masters"
 
-ALLOWED_FOR: Final = timedelta(seconds=30)
-"""How long a permission outlives its revocation. An HPA asks every 15 seconds; the usual 10 would never be of use."""
+AUTHORIZED_TTL: Final = timedelta(seconds=30)
+"""A revoked permission takes effect after at most this time. An HPA reads every 15 seconds, so that the 10 seconds of
+Kubernetes' own servers would never produce a cache hit."""
 
-DENIED_FOR: Final = timedelta(seconds=10)
-"""How long a new permission may take to be noticed."""
+UNAUTHORIZED_TTL: Final = timedelta(seconds=10)
+"""A new permission takes effect after at most this time."""
 
-_REMEMBERED: Final = 8192
-_LONG: Final = 1000
-"""Of a longer question only a digest is kept: whoever sends such names must not fill the memory with them."""
+_MAX_ENTRIES: Final = 8192
+_MAX_KEY_BYTES: Final = 1000
+"""A longer key is replaced by its digest, so that long made-up names cannot fill the memory."""
 
-Review = Callable[[Subject, dict[str, Any]], Awaitable[Verdict]]
-_Question: TypeAlias = tuple[Caller, Attributes] | bytes
+Review = Callable[[Subject, dict[str, Any]], Awaitable[AccessDecision]]
+_Key: TypeAlias = tuple[Caller, Attributes] | bytes
 
 
-class Access:
-    """Asks, remembers, refuses."""
+class SubjectAccessAuthorizer:
+    """Authorizes callers through the API server."""
 
     def __init__(
-        self, review: Review, *, allowed_for: timedelta = ALLOWED_FOR, denied_for: timedelta = DENIED_FOR
+        self,
+        review: Review,
+        *,
+        authorized_ttl: timedelta = AUTHORIZED_TTL,
+        unauthorized_ttl: timedelta = UNAUTHORIZED_TTL,
     ) -> None:
         self._review = review
-        self._memory: Memory[_Question, Verdict] = Memory(
-            _REMEMBERED, lambda verdict: allowed_for if verdict.allowed else denied_for
-        )
+        self._authorized_ttl, self._unauthorized_ttl = authorized_ttl, unauthorized_ttl
+        self._cache: TTLCache[_Key, AccessDecision] = TTLCache(_MAX_ENTRIES)
 
     async def authorize(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if `caller` may; raise Forbidden if not, ReviewUnavailable if nobody could say."""
+        """Return if the caller is authorized; raise ``Forbidden`` if not, ``ReviewUnavailable`` if reviews fail."""
         if MASTERS in caller.groups:
             return
+        review = self._cache.get((caller, attributes))
+        if review is None:
+            review = await self._cached_review(caller, attributes)
+        if not review.allowed:
+            raise forbidden(caller, attributes)
+
+    async def _cached_review(self, caller: Caller, attributes: Attributes) -> AccessDecision:
+        subject = Subject(caller.name, caller.uid, caller.groups, dict(caller.extra))
         try:
-            verdict = await self._verdict(caller, attributes)
+            return await self._cache.get_or_load(
+                _key(caller, attributes), lambda: self._review(subject, _spec(attributes)), self._ttl
+            )
         except KubeError as error:
-            raise ReviewUnavailable(f"access could not be reviewed: {error}") from error
-        if not verdict.allowed:
-            raise refused(caller, attributes)
+            raise ReviewUnavailable(f"SubjectAccessReview failed: {error}") from error
 
-    async def _verdict(self, caller: Caller, attributes: Attributes) -> Verdict:
-        known = self._memory.known((caller, attributes))
-        if known is not None:
-            return known
-
-        async def ask() -> Verdict:
-            subject = Subject(caller.name, caller.uid, caller.groups, dict(caller.extra))
-            return await self._review(subject, _wanted(attributes))
-
-        return await self._memory.recall(_key(caller, attributes), ask)
+    def _ttl(self, review: AccessDecision) -> timedelta:
+        return self._authorized_ttl if review.allowed else self._unauthorized_ttl
 
 
-def _key(caller: Caller, attributes: Attributes) -> _Question:
+def _key(caller: Caller, attributes: Attributes) -> _Key:
     try:
         text = msgspec.json.encode((caller, attributes))
     except UnicodeEncodeError:
         raise Forbidden(
-            "forbidden: the caller's name, groups or extra are not UTF-8, so nobody can review them"
+            "forbidden: the caller's name, groups or extra fields are not UTF-8 and cannot be sent in a review"
         ) from None
-    return hashlib.sha256(text).digest() if len(text) > _LONG else (caller, attributes)
+    return hashlib.sha256(text).digest() if len(text) > _MAX_KEY_BYTES else (caller, attributes)
 
 
-def refused(caller: Caller, attributes: Attributes) -> Forbidden:
-    """Say no in Kubernetes' own words, which people search for."""
-    who = f'User "{caller.name}" cannot {attributes.verb}'
+def forbidden(caller: Caller, attributes: Attributes) -> Forbidden:
+    """Return the error with exactly the message of Kubernetes' own servers."""
+    subject = f'User "{caller.name}" cannot {attributes.verb}'
     match attributes:
         case NonResourceAttributes(path=path):
-            return Forbidden(_escaped(f'forbidden: {who} path "{path}"'))
+            return Forbidden(_escape_html(f'forbidden: {subject} path "{path}"'))
         case ResourceAttributes(group=group, resource=resource, subresource=subresource, namespace=namespace):
-            whole = f"{resource}/{subresource}" if subresource else resource
-            named = f' "{attributes.name}"' if attributes.name else ""
-            where = f' in the namespace "{namespace}"' if namespace else " at the cluster scope"
-            message = f'{whole}.{group}{named} is forbidden: {who} resource "{whole}" in API group "{group}"{where}'
-            return Forbidden(_escaped(message), group=group, resource=resource)
+            full = f"{resource}/{subresource}" if subresource else resource
+            name = f' "{attributes.name}"' if attributes.name else ""
+            scope = f' in the namespace "{namespace}"' if namespace else " at the cluster scope"
+            message = f'{full}.{group}{name} is forbidden: {subject} resource "{full}" in API group "{group}"{scope}'
+            return Forbidden(_escape_html(message), group=group, resource=resource)
 
 
-def _wanted(attributes: Attributes) -> dict[str, Any]:
-    kind = "nonResourceAttributes" if isinstance(attributes, NonResourceAttributes) else "resourceAttributes"
-    return {kind: msgspec.to_builtins(attributes)}
+def _spec(attributes: Attributes) -> dict[str, Any]:
+    """Return the attributes as fields of a SubjectAccessReview's spec."""
+    field = "nonResourceAttributes" if isinstance(attributes, NonResourceAttributes) else "resourceAttributes"
+    return {field: msgspec.to_builtins(attributes)}
 
 
-def _escaped(message: str) -> str:
+def _escape_html(message: str) -> str:
     return message.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

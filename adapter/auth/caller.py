@@ -1,17 +1,17 @@
-"""Who is asking. Made by authentication, carried to authorization and to the access log; the rest knows no header."""
+"""The authenticated identity of a request."""
 
 from autoscaler.types.record import Record
 
 
 class Caller(Record, frozen=True, cache_hash=True):
-    """One authenticated (or anonymous) identity, in the words of a review; what is remembered of it has it as key."""
+    """A user as in the status of a TokenReview; part of the key of cached authorizations."""
 
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """More about it, as pairs of a name and its values, in the names' order."""
+    """Extra fields as pairs of name and values, sorted by name."""
 
 
 ANONYMOUS = Caller(name="system:anonymous", groups=("system:unauthenticated",))
-"""Whoever shows no credentials at all. Whoever shows bad ones is refused instead."""
+"""The caller of a request without credentials."""

@@ -1,8 +1,8 @@
-"""Which authority stands behind a peer's certificate.
+"""Verification of a peer's certificate against one CA bundle.
 
-The TLS handshake verifies against all authorities together: those of ordinary users and those of the API server's front
-proxy. That a certificate was let in says nothing about which of the two signed it, and to mistake one for the other is
-to let any user speak for anyone. So the chain is verified here once more, against one set of authorities alone.
+The TLS handshake verifies against the CAs of users and of the front proxy together. Its success does not show which CA
+signed the certificate, and a user mistaken for the front proxy could impersonate anybody. So the chain is verified here
+again, against one bundle at a time.
 """
 
 from collections.abc import Iterable
@@ -16,63 +16,61 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import Criticality, ExtensionPolicy, PolicyBuilder, Store, VerificationError
 
-_CLIENT_USES = frozenset({ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE})
+_CLIENT_USAGES = frozenset({ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE})
+_CA_POLICY: Final = ExtensionPolicy.permit_all().require_present(x509.BasicConstraints, Criticality.AGNOSTIC, None)
 
-_AUTHORITY: Final = ExtensionPolicy.permit_all().require_present(x509.BasicConstraints, Criticality.AGNOSTIC, None)
 
-
-class NotOurs(Exception):
-    """The certificate is not one that these authorities vouch for as a client's; the text says why."""
+class CertificateUntrusted(Exception):
+    """The certificate is not a client certificate signed by a CA of the bundle; the text says why."""
 
 
 @dataclass(frozen=True)
-class Authorities:
-    """A set of certificate authorities that are trusted for one purpose."""
+class CABundle:
+    """Certificate authorities that are trusted for one purpose."""
 
     pem: str
-    """All of them, one after the other; empty if there are none."""
+    """The concatenated certificates; empty if there are none."""
 
     @cached_property
     def certificates(self) -> tuple[x509.Certificate, ...]:
-        """Read the PEM; ValueError if it is not that."""
+        """The parsed certificates; raises ``ValueError`` if the PEM is invalid."""
         return tuple(x509.load_pem_x509_certificates(self.pem.encode())) if self.pem.strip() else ()
 
-    def verify(self, leaf: x509.Certificate, between: Iterable[x509.Certificate], now: datetime) -> None:
-        """Return if these authorities vouch for `leaf` as a client now; raise NotOurs if not."""
+    def verify(self, leaf: x509.Certificate, intermediates: Iterable[x509.Certificate], now: datetime) -> None:
+        """Return if ``leaf`` is a valid client certificate of this bundle; raise ``CertificateUntrusted`` if not."""
         if not self.certificates:
-            raise NotOurs("no authority is known")
+            raise CertificateUntrusted("the CA bundle is empty")
         verifier = (
             PolicyBuilder()
             .store(Store(list(self.certificates)))
             .time(now.astimezone(UTC))
-            # The ready-made policy is a browser's: it wants a subjectAltName, which Kubernetes' clients do not have.
-            .extension_policies(ca_policy=_AUTHORITY, ee_policy=ExtensionPolicy.permit_all())
+            # The default policy requires a subjectAltName, which Kubernetes' client certificates do not have.
+            .extension_policies(ca_policy=_CA_POLICY, ee_policy=ExtensionPolicy.permit_all())
             .build_client_verifier()
         )
         try:
-            verifier.verify(leaf, list(between))
-            is_for_clients = _is_for_clients(leaf)
+            verifier.verify(leaf, list(intermediates))
+            is_client_certificate = _allows_client_auth(leaf)
         except (VerificationError, ValueError) as error:
-            raise NotOurs(str(error)) from error
-        if not is_for_clients:
-            raise NotOurs("the certificate is not for clients")
+            raise CertificateUntrusted(str(error)) from error
+        if not is_client_certificate:
+            raise CertificateUntrusted("the extended key usage does not include client authentication")
 
-    def shares_with(self, other: "Authorities") -> bool:
-        """Say whether some authority is in both sets."""
-        return bool(_fingerprints(self) & _fingerprints(other))
-
-
-NOBODY: Final = Authorities("")
-"""No authority at all: it vouches for no certificate."""
+    def overlaps(self, other: "CABundle") -> bool:
+        """Return whether a CA is in both bundles."""
+        return bool(_der_certificates(self) & _der_certificates(other))
 
 
-def _is_for_clients(leaf: x509.Certificate) -> bool:
+EMPTY_BUNDLE: Final = CABundle("")
+
+
+def _allows_client_auth(leaf: x509.Certificate) -> bool:
     try:
-        uses = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        usages = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
-        return True  # no restriction at all; the handshake reads it the same way
-    return any(use in _CLIENT_USES for use in uses)
+        return True  # unrestricted, as in the TLS handshake
+    return any(usage in _CLIENT_USAGES for usage in usages)
 
 
-def _fingerprints(authorities: Authorities) -> frozenset[bytes]:
-    return frozenset(one.public_bytes(serialization.Encoding.DER) for one in authorities.certificates)
+def _der_certificates(bundle: CABundle) -> frozenset[bytes]:
+    return frozenset(certificate.public_bytes(serialization.Encoding.DER) for certificate in bundle.certificates)

@@ -1,32 +1,32 @@
-"""Ordinary users who show a certificate: the common name is the user, every organization a group."""
+"""Authentication by client certificate: the common name is the user, each organization a group."""
 
 from aiohttp import web
 from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import NameOID
 
 from adapter.auth.caller import Caller
-from adapter.auth.peer_certificate import Peers, names
+from adapter.auth.peer_certificate import PeerCertificates, subject_names
 from adapter.errors import Unauthenticated
 
 
-class ClientCertificates:
-    """Believes certificates that an authority of the cluster's users signed."""
+class ClientCertificateAuthenticator:
+    """Accepts certificates signed by the cluster's client CA."""
 
-    def __init__(self, peers: Peers) -> None:
-        self._peers = peers
+    def __init__(self, peer_certificates: PeerCertificates) -> None:
+        self._peer_certificates = peer_certificates
 
     async def authenticate(self, request: web.BaseRequest) -> Caller | None:
-        """Name the certificate's user; None if there is no certificate, or no name in it."""
-        peer = self._peers.of(request)
+        """Return the certificate's user; None without a certificate or a common name."""
+        peer = self._peer_certificates.get(request)
         if peer is None:
             return None
-        if peer.not_a_user is not None:
-            raise Unauthenticated(f"not a user's certificate: {peer.not_a_user}")
+        if peer.client_error is not None:
+            raise Unauthenticated(f"client certificate not trusted: {peer.client_error}")
         if not peer.common_name:
             return None
         fingerprint = peer.certificate.fingerprint(hashes.SHA256()).hex()
         return Caller(
             name=peer.common_name,
-            groups=names(peer.certificate, NameOID.ORGANIZATION_NAME),
+            groups=subject_names(peer.certificate, NameOID.ORGANIZATION_NAME),
             extra=(("authentication.kubernetes.io/credential-id", (f"X509SHA256={fingerprint}",)),),
         )

@@ -1,65 +1,76 @@
-"""The cluster's guard at our door, put together: who is calling, may they, and whom to believe.
+"""Delegated authentication and authorization, put together from their parts.
 
-`run` follows the cluster's trust for as long as the server lives; until it has read it once nobody is known by
-certificate or header, and `trusted.is_known` says so to `/readyz`.
+``run`` follows the ConfigMap with the trusted CAs for the life of the server. Until it was read, callers cannot
+authenticate by certificate or front proxy; ``trust_store.is_loaded`` reports that to ``/readyz``.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Self
 
-from adapter.auth.authentication import Authentication
-from adapter.auth.authorizer import ALLOWED_FOR, DENIED_FOR, Access
-from adapter.auth.client_certificates import ClientCertificates
-from adapter.auth.front_proxy import FrontProxy
-from adapter.auth.peer_certificate import Peers
-from adapter.auth.tokens import KNOWN_FOR, Tokens
-from adapter.auth.trust_store import Trusted, follow_trust
+from adapter.auth.authentication import UnionAuthenticator
+from adapter.auth.authorizer import AUTHORIZED_TTL, UNAUTHORIZED_TTL, SubjectAccessAuthorizer
+from adapter.auth.client_certificates import ClientCertificateAuthenticator
+from adapter.auth.front_proxy import FrontProxyAuthenticator
+from adapter.auth.peer_certificate import PeerCertificates
+from adapter.auth.tokens import VALID_TOKEN_TTL, TokenAuthenticator
+from adapter.auth.trust_store import OnTrustChange, TrustStore, follow_trust
 from adapter.telemetry import Telemetry
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.reviews import review_access, review_token
 
 
 @dataclass(frozen=True, slots=True)
-class Memories:
-    """How long reviews are believed."""
+class AuthCacheTTLs:
+    """How long review results are cached."""
 
-    token: timedelta = KNOWN_FOR
-    allowed: timedelta = ALLOWED_FOR
-    denied: timedelta = DENIED_FOR
+    token: timedelta = VALID_TOKEN_TTL
+    authorized: timedelta = AUTHORIZED_TTL
+    unauthorized: timedelta = UNAUTHORIZED_TTL
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
-    """All that the server needs to know of authentication and authorization."""
+class DelegatedAuth:
+    """The authenticator and the authorizer of the server."""
 
-    authenticator: Authentication
-    authorizer: Access
-    trusted: Trusted
+    authenticator: UnionAuthenticator
+    authorizer: SubjectAccessAuthorizer
+    trust_store: TrustStore
     client: KubeClient
 
+    @classmethod
+    def create(
+        cls,
+        client: KubeClient,
+        clock: Callable[[], datetime],
+        *,
+        telemetry: Telemetry,
+        on_trust_change: OnTrustChange,
+        ttls: AuthCacheTTLs | None = None,
+    ) -> Self:
+        """Put the authenticators together, in Kubernetes' order."""
+        ttls = ttls or AuthCacheTTLs()
+        trust_store = TrustStore(on_trust_change)
+        peer_certificates = PeerCertificates(trust_store, clock)
+        tokens = TokenAuthenticator(
+            telemetry.count_reviews("token", partial(review_token, client)),
+            valid_ttl=ttls.token,
+            invalid_ttl=ttls.token / 2,
+        )
+        authenticators = (
+            FrontProxyAuthenticator(trust_store, peer_certificates),
+            ClientCertificateAuthenticator(peer_certificates),
+            tokens,
+        )
+        authorizer = SubjectAccessAuthorizer(
+            telemetry.count_reviews("access", partial(review_access, client)),
+            authorized_ttl=ttls.authorized,
+            unauthorized_ttl=ttls.unauthorized,
+        )
+        return cls(UnionAuthenticator(authenticators), authorizer, trust_store, client)
+
     async def run(self) -> None:
-        """Follow the cluster's trust, for ever."""
-        await follow_trust(self.client, self.trusted)
-
-
-def guard(
-    client: KubeClient,
-    clock: Callable[[], datetime],
-    memories: Memories | None = None,
-    telemetry: Telemetry | None = None,
-) -> Guard:
-    """Put the guard together: Kubernetes' ways of saying who one is, in Kubernetes' order."""
-    telemetry = telemetry or Telemetry()
-    kept = memories or Memories()
-    trusted = Trusted()
-    peers = Peers(trusted, clock)
-    tokens = Tokens(
-        telemetry.counting("token", partial(review_token, client)), known_for=kept.token, unknown_for=kept.token / 2
-    )
-    ways = (FrontProxy(trusted, peers), ClientCertificates(peers), tokens)
-    access = Access(
-        telemetry.counting("access", partial(review_access, client)), allowed_for=kept.allowed, denied_for=kept.denied
-    )
-    return Guard(Authentication(ways), access, trusted, client)
+        """Follow the ConfigMap with the trusted CAs until cancelled."""
+        await follow_trust(self.client, self.trust_store)

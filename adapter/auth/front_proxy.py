@@ -1,80 +1,78 @@
-"""The API server's word for who is calling: X-Remote-* headers, believed from its own certificate and nobody else's."""
+"""Authentication by the front proxy's X-Remote-* headers, accepted only with the front proxy's client certificate."""
 
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import unquote
 
 from aiohttp import web
+from cachetools import LRUCache
 from multidict import CIMultiDictProxy
 
 from adapter.auth.caller import Caller
-from adapter.auth.peer_certificate import Peers
-from adapter.auth.trust_store import Trust, Trusted
+from adapter.auth.peer_certificate import PeerCertificates
+from adapter.auth.trust_store import TrustedAuthorities, TrustStore
 from adapter.errors import Unauthenticated
 
-_Said: TypeAlias = tuple[tuple[bytes, bytes], ...]
-_REMEMBERED, _LONGEST_REMEMBERED = 1024, 4096
+_RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
+_MAX_ENTRIES: Final = 1024
+_MAX_HEADER_BYTES: Final = 4096
+"""Longer headers are not cached."""
 
 
-class FrontProxy:
-    """Believes headers that a verified front proxy sends."""
+class FrontProxyAuthenticator:
+    """Accepts the headers of a verified front proxy."""
 
-    def __init__(self, trusted: Trusted, peers: Peers) -> None:
-        self._trusted = trusted
-        self._peers = peers
-        self._spoken_for = _SpokenFor(trusted.current)
+    def __init__(self, trust_store: TrustStore, peer_certificates: PeerCertificates) -> None:
+        self._trust_store = trust_store
+        self._peer_certificates = peer_certificates
+        self._headers = _HeaderParser(trust_store.current)
 
     async def authenticate(self, request: web.BaseRequest) -> Caller | None:
-        """Name the user that the front proxy speaks for; None if it names nobody, or there is no certificate."""
-        peer, trust = self._peers.of(request), self._trusted.current
+        """Return the user named by the front proxy; None without a certificate or a user header."""
+        peer, trusted = self._peer_certificates.get(request), self._trust_store.current
         if peer is None:
             return None
-        if peer.not_a_proxy is not None:
-            raise Unauthenticated(f"not a front proxy: {peer.not_a_proxy}")
-        if trust.allowed_names and peer.common_name not in trust.allowed_names:
-            raise Unauthenticated(f"not a front proxy: the name {peer.common_name!r} is not allowed")
-        if trust is not self._spoken_for.trust:
-            self._spoken_for = _SpokenFor(trust)
-        return self._spoken_for.named(request)
+        if peer.front_proxy_error is not None:
+            raise Unauthenticated(f"front proxy certificate not trusted: {peer.front_proxy_error}")
+        if trusted.allowed_names and peer.common_name not in trusted.allowed_names:
+            raise Unauthenticated(f"front proxy certificate not trusted: {peer.common_name!r} is not an allowed name")
+        if trusted is not self._headers.trusted:
+            self._headers = _HeaderParser(trusted)
+        return self._headers.caller(request)
 
 
-class _SpokenFor:
-    """Whom the headers named so far: the same words name the same caller, for as long as the trust is the same."""
+class _HeaderParser:
+    """Reads the caller from headers, and caches it: equal headers name the same caller."""
 
-    def __init__(self, trust: Trust) -> None:
-        self.trust = trust
-        headers = (*trust.user_headers, *trust.uid_headers, *trust.group_headers, *trust.extra_prefixes)
-        self._beginnings = tuple(name.lower().encode() for name in headers)
-        self._callers: dict[_Said, Caller | None] = {}
+    def __init__(self, trusted: TrustedAuthorities) -> None:
+        self.trusted = trusted
+        names = (*trusted.user_headers, *trusted.uid_headers, *trusted.group_headers, *trusted.extra_prefixes)
+        self._prefixes = tuple(name.lower().encode() for name in names)
+        self._callers: LRUCache[_RawHeaders, Caller | None] = LRUCache(_MAX_ENTRIES)
 
-    def named(self, request: web.BaseRequest) -> Caller | None:
-        """Name the caller; None if nobody is named."""
-        said = tuple([each for each in request.raw_headers if each[0].lower().startswith(self._beginnings)])
-        if said not in self._callers:
-            caller = _caller(self.trust, request.headers)
-            if sum(len(name) + len(value) for name, value in said) > _LONGEST_REMEMBERED:
-                return caller
-            if len(self._callers) >= _REMEMBERED:
-                self._callers.clear()
-            self._callers[said] = caller
-        return self._callers[said]
+    def caller(self, request: web.BaseRequest) -> Caller | None:
+        """Return the caller; None if no user is named."""
+        headers = tuple([header for header in request.raw_headers if header[0].lower().startswith(self._prefixes)])
+        try:
+            return self._callers[headers]
+        except KeyError:
+            caller = _caller(self.trusted, request.headers)
+        if sum(len(name) + len(value) for name, value in headers) <= _MAX_HEADER_BYTES:
+            self._callers[headers] = caller
+        return caller
 
 
-def _caller(trust: Trust, headers: CIMultiDictProxy[str]) -> Caller | None:
-    user = _first(trust.user_headers, headers)
+def _caller(trusted: TrustedAuthorities, headers: CIMultiDictProxy[str]) -> Caller | None:
+    user = _first(trusted.user_headers, headers)
     if not user:
         return None
-    groups = [group for header in trust.group_headers for group in headers.getall(header, ()) if group]
-    return Caller(user, _first(trust.uid_headers, headers), tuple(groups), _extra(trust, headers))
+    groups = [group for header in trusted.group_headers for group in headers.getall(header, ()) if group]
+    return Caller(user, _first(trusted.uid_headers, headers), tuple(groups), _extra(trusted, headers))
 
 
-def _first(listed: tuple[str, ...], headers: CIMultiDictProxy[str]) -> str:
-    """Give the first value of the first listed header that has one; a header's later values are never looked at."""
-    for name in listed:
-        value = headers.get(name)
-        if value:
-            return value
-    return ""
+def _first(names: tuple[str, ...], headers: CIMultiDictProxy[str]) -> str:
+    """Return the value of the first header that has one; only the first value of each header counts."""
+    return next((value for name in names if (value := headers.get(name))), "")
 
 
 @lru_cache(maxsize=16)
@@ -82,8 +80,8 @@ def _lowered(prefixes: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(prefix.lower() for prefix in prefixes)
 
 
-def _extra(trust: Trust, headers: CIMultiDictProxy[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    prefixes = _lowered(trust.extra_prefixes)
+def _extra(trusted: TrustedAuthorities, headers: CIMultiDictProxy[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    prefixes = _lowered(trusted.extra_prefixes)
     extra: dict[str, tuple[str, ...]] = {}
     for name in headers:
         lowered = name.lower()

@@ -1,7 +1,7 @@
-"""The certificate that the other end of a connection showed, and who vouches for it.
+"""The client certificates of connections, and which CAs trust them.
 
-Verifying costs more than all the rest of a request, and a connection's certificate never changes. So what was found out
-is kept with the connection, and found out anew when the cluster's trust changes or the certificate's time has come.
+Verification is slower than the rest of a request, and the certificate of a connection never changes. So the result is
+cached for each connection, until the trusted CAs change or the certificate expires.
 """
 
 import ssl
@@ -14,88 +14,88 @@ from aiohttp import web
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from adapter.auth.certificates import Authorities, NotOurs
-from adapter.auth.trust_store import Trusted
+from adapter.auth.certificates import CABundle, CertificateUntrusted
+from adapter.auth.trust_store import TrustStore
 from adapter.errors import Unauthenticated
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
-    """A certificate that was shown, and what the two kinds of authority say to it."""
+class PeerCertificate:
+    """A client certificate and the results of its verification."""
 
     certificate: x509.Certificate
-    not_a_user: str | None
-    """Why no authority of users vouches for it; None if one does."""
+    client_error: str | None
+    """Why the client CAs do not trust it; None if they do."""
 
-    not_a_proxy: str | None
-    """Why it is not a front proxy's; None if it is."""
+    front_proxy_error: str | None
+    """Why the front proxy's CAs do not trust it; None if they do."""
 
     common_name: str
-    """The first common name, empty if there is none."""
+    """The first common name; empty if there is none."""
 
-    until: datetime
-    """When its time is over; asked of the certificate it is worked out anew each time."""
-
-
-def names(certificate: x509.Certificate, kind: x509.ObjectIdentifier) -> tuple[str, ...]:
-    """All names of one kind in a certificate's subject, in order."""
-    return tuple(str(name.value) for name in certificate.subject.get_attributes_for_oid(kind))
+    expires_at: datetime
+    """Stored, because ``certificate`` parses its bytes on each access."""
 
 
-class Peers:
-    """Finds out who is at the other end, once per connection."""
+def subject_names(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> tuple[str, ...]:
+    """Return all values of an attribute of the certificate's subject, in order."""
+    return tuple(str(name.value) for name in certificate.subject.get_attributes_for_oid(oid))
 
-    def __init__(self, trusted: Trusted, clock: Callable[[], datetime]) -> None:
-        self._trusted = trusted
+
+class PeerCertificates:
+    """The verified certificates of open connections."""
+
+    def __init__(self, trust_store: TrustStore, clock: Callable[[], datetime]) -> None:
+        self._trust_store = trust_store
         self._clock = clock
-        self._seen: WeakKeyDictionary[object, tuple[int, Peer]] = WeakKeyDictionary()
+        self._cache: WeakKeyDictionary[ssl.SSLObject, tuple[int, PeerCertificate]] = WeakKeyDictionary()
 
-    def of(self, request: web.BaseRequest) -> Peer | None:
-        """Say who is at the other end; None if no certificate was shown."""
-        connection = request.transport
-        tls = connection.get_extra_info("ssl_object") if connection else None
-        if connection is None or tls is None:
+    def get(self, request: web.BaseRequest) -> PeerCertificate | None:
+        """Return the certificate of the request's connection; None if the client sent none."""
+        transport = request.transport
+        tls = transport.get_extra_info("ssl_object") if transport else None
+        if tls is None:
             return None
-        seen = self._seen.get(connection)
-        if seen and seen[0] == self._trusted.generation and self._clock() < seen[1].until:
-            return seen[1]
-        peer = self._verified(tls)
+        generation = self._trust_store.generation
+        cached = self._cache.get(tls)
+        if cached and cached[0] == generation and self._clock() < cached[1].expires_at:
+            return cached[1]
+        peer = self._verify(tls)
         if peer is not None:
-            self._seen[connection] = (self._trusted.generation, peer)
+            self._cache[tls] = generation, peer
         return peer
 
-    def _verified(self, tls: ssl.SSLObject) -> Peer | None:
-        shown = tls.getpeercert(binary_form=True)
-        if shown is None:
+    def _verify(self, tls: ssl.SSLObject) -> PeerCertificate | None:
+        der = tls.getpeercert(binary_form=True)
+        if der is None:
             return None
         try:
-            leaf, between = x509.load_der_x509_certificate(shown), _between(tls)
+            leaf, intermediates = x509.load_der_x509_certificate(der), _intermediates(tls)
         except ValueError as error:
-            raise Unauthenticated("a certificate that cannot be read") from error
-        now = self._clock()
-        trust = self._trusted.current
-        return Peer(
+            raise Unauthenticated("the client certificate cannot be parsed") from error
+        now, trusted = self._clock(), self._trust_store.current
+        return PeerCertificate(
             certificate=leaf,
-            common_name=next(iter(names(leaf, NameOID.COMMON_NAME)), ""),
-            until=leaf.not_valid_after_utc,
-            not_a_user=_objection(trust.clients, leaf, between, now),
-            not_a_proxy="front proxies cannot be told from users"
-            if trust.is_ambiguous
-            else _objection(trust.front_proxies, leaf, between, now),
+            common_name=next(iter(subject_names(leaf, NameOID.COMMON_NAME)), ""),
+            expires_at=leaf.not_valid_after_utc,
+            client_error=_verification_error(trusted.clients, leaf, intermediates, now),
+            front_proxy_error="the front proxy and users share a CA and no allowed names are configured"
+            if trusted.is_ambiguous
+            else _verification_error(trusted.front_proxies, leaf, intermediates, now),
         )
 
 
-def _objection(
-    authorities: Authorities, leaf: x509.Certificate, between: tuple[x509.Certificate, ...], now: datetime
+def _verification_error(
+    bundle: CABundle, leaf: x509.Certificate, intermediates: tuple[x509.Certificate, ...], now: datetime
 ) -> str | None:
     try:
-        authorities.verify(leaf, between, now)
-    except NotOurs as no:
-        return str(no)
+        bundle.verify(leaf, intermediates, now)
+    except CertificateUntrusted as error:
+        return str(error)
     return None
 
 
-def _between(tls: ssl.SSLObject) -> tuple[x509.Certificate, ...]:
-    """Give the certificates between leaf and authority, where this Python can tell; else they must be in the bundle."""
-    chain = getattr(tls, "get_verified_chain", None)  # from 3.13 on
+def _intermediates(tls: ssl.SSLObject) -> tuple[x509.Certificate, ...]:
+    """Return the chain above the leaf; empty before Python 3.13, where intermediates must be in the CA bundle."""
+    chain = getattr(tls, "get_verified_chain", None)
     return tuple(x509.load_der_x509_certificate(der) for der in chain()[1:]) if chain else ()

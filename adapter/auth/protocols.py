@@ -1,7 +1,7 @@
-"""What the server needs at its door: someone to say who is calling, and someone to say whether they may.
+"""The authenticator and the authorizer that the server requires.
 
-The server calls them in this order on every request but the three health roots. Either refuses by raising; neither
-returns a refusal, so a forgotten check cannot let anyone in.
+The server calls both for every request except the three health endpoints. Each rejects a request by raising an error
+and never by a return value, so that an ignored result cannot grant access.
 """
 
 from typing import Protocol
@@ -13,14 +13,14 @@ from adapter.auth.caller import Caller
 
 
 class Authenticator(Protocol):
-    """Says who is calling."""
+    """Determines the caller of a request."""
 
     async def authenticate(self, request: web.BaseRequest) -> Caller:
-        """Return the caller, anonymous if no credentials were shown; raise ``Unauthenticated`` if bad ones were."""
+        """Return the caller, anonymous without credentials; raise ``Unauthenticated`` if they are invalid."""
 
 
 class Authorizer(Protocol):
-    """Says whether the caller may."""
+    """Decides whether a caller may make a request."""
 
     async def authorize(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller may; raise ``Forbidden`` if not, ``ReviewUnavailable`` if it could not be found out."""
+        """Return if the caller is authorized; raise ``Forbidden`` if not, ``ReviewUnavailable`` if reviews fail."""

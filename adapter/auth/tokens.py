@@ -1,4 +1,4 @@
-"""Bearer tokens: the API server says whose they are, and we remember it briefly, without remembering the token."""
+"""Authentication by bearer token through TokenReviews, with cached results."""
 
 import hashlib
 import hmac
@@ -10,55 +10,52 @@ from typing import Final
 from aiohttp import web
 
 from adapter.auth.caller import Caller
-from adapter.auth.ttl_cache import Memory
 from adapter.errors import Unauthenticated
+from adapter.ttl_cache import TTLCache
 from autoscaler.kube.errors import KubeError
 from autoscaler.kube.reviews import Subject
 
-KNOWN_FOR: Final = timedelta(seconds=10)
-"""How long a token goes on working after it was revoked. Kubernetes' own servers use the same."""
+VALID_TOKEN_TTL: Final = timedelta(seconds=10)
+"""A revoked token is rejected after at most this time; the default of Kubernetes' own servers."""
 
-UNKNOWN_FOR: Final = timedelta(seconds=5)
-"""How long a bad token is refused without asking: enough to keep a loop of them off the API server."""
+INVALID_TOKEN_TTL: Final = timedelta(seconds=5)
+"""Limits the TokenReviews that a client with an invalid token causes."""
 
-_REMEMBERED: Final = 8192
+_MAX_ENTRIES: Final = 8192
 
 
-class Tokens:
-    """Believes tokens that the API server knows."""
+class TokenAuthenticator:
+    """Accepts tokens that the API server authenticates."""
 
     def __init__(
         self,
         review: Callable[[str], Awaitable[Subject | None]],
         *,
-        known_for: timedelta = KNOWN_FOR,
-        unknown_for: timedelta = UNKNOWN_FOR,
+        valid_ttl: timedelta = VALID_TOKEN_TTL,
+        invalid_ttl: timedelta = INVALID_TOKEN_TTL,
     ) -> None:
         self._review = review
-        self._key = secrets.token_bytes(32)
-        self._memory: Memory[bytes, Subject | None] = Memory(
-            _REMEMBERED, lambda subject: unknown_for if subject is None else known_for
-        )
+        self._hmac_key = secrets.token_bytes(32)
+        self._cache: TTLCache[bytes, Subject | None] = TTLCache(_MAX_ENTRIES)
+        self._ttl: Callable[[Subject | None], timedelta] = lambda user: invalid_ttl if user is None else valid_ttl
 
     async def authenticate(self, request: web.BaseRequest) -> Caller | None:
-        """Name the token's owner; None if there is no token."""
+        """Return the token's user; None without a token."""
         token = bearer_token(request.headers.get("Authorization", ""))
         if not token:
             return None
-        # Keyed, so that neither memory nor its dump holds anything that is or could be turned back into a token.
-        key = hmac.digest(self._key, token.encode(errors="surrogateescape"), hashlib.sha256)
+        # A keyed digest: the cache, or a dump of the memory, reveals no token.
+        key = hmac.digest(self._hmac_key, token.encode(errors="surrogateescape"), hashlib.sha256)
         try:
-            subject = await self._memory.recall(key, lambda: self._review(token))
+            user = await self._cache.get_or_load(key, lambda: self._review(token), self._ttl)
         except KubeError as error:
-            raise Unauthenticated(f"the token could not be reviewed: {error}") from error
-        if subject is None or not subject.name:
-            raise Unauthenticated("the token is not known")
-        return Caller(
-            name=subject.name, uid=subject.uid, groups=subject.groups, extra=tuple(sorted(subject.extra.items()))
-        )
+            raise Unauthenticated(f"TokenReview failed: {error}") from error
+        if user is None or not user.name:
+            raise Unauthenticated("the bearer token is invalid")
+        return Caller(name=user.name, uid=user.uid, groups=user.groups, extra=tuple(sorted(user.extra.items())))
 
 
 def bearer_token(header: str) -> str:
-    """Take the token out of an Authorization header, as Kubernetes does; empty if there is none."""
+    """Return the token of an Authorization header, parsed as Kubernetes does; empty if there is none."""
     scheme, _, rest = header.strip().partition(" ")
     return rest.split(" ")[0] if scheme.lower() == "bearer" else ""

@@ -1,42 +1,41 @@
-"""Whom the cluster tells us to believe: the configmap extension-apiserver-authentication of kube-system, followed.
+"""The trusted CAs and front proxy headers, read from the ConfigMap kube-system/extension-apiserver-authentication.
 
-The API servers write their certificate authorities and header names into it; during a rotation it holds old and new. We
-read what is there and keep the last good value through everything that may happen to it: a deletion, a vanished key,
-JSON that does not parse. Until it was read once nobody is believed.
+The API servers write it; during a CA rotation it holds the old and the new CA. The last valid value is kept when the
+ConfigMap or a key is deleted or cannot be parsed. Until the ConfigMap was read, no certificate is trusted.
 """
 
 import json
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
-from adapter.auth.certificates import NOBODY, Authorities
+from adapter.auth.certificates import EMPTY_BUNDLE, CABundle
 from autoscaler.kube.client import KubeClient
-from autoscaler.kube.watch import Change, Happened, Listing, News, Watched, follow
+from autoscaler.kube.watch import ListWatch, ObjectList, WatchEvent, WatchEventType, WatchItem, list_and_watch
 
 log = logging.getLogger(__name__)
 
-CONFIGMAP: Final = Watched(
+CONFIGMAP: Final = ListWatch(
     "/api/v1/namespaces/kube-system/configmaps",
-    # The role that Kubernetes ships for this allows this name only; to list the whole namespace is forbidden.
+    # The role extension-apiserver-authentication-reader permits only this name, not a list of the namespace.
     field_selector="metadata.name=extension-apiserver-authentication",
 )
 
 
 @dataclass(frozen=True)
-class Trust:
-    """What the configmap says."""
+class TrustedAuthorities:
+    """The content of the ConfigMap."""
 
-    clients: Authorities = NOBODY
-    """Vouch for ordinary users' certificates."""
+    clients: CABundle = EMPTY_BUNDLE
+    """CAs of users' client certificates."""
 
-    front_proxies: Authorities = NOBODY
-    """Vouch for the API servers, when they pass on somebody's request."""
+    front_proxies: CABundle = EMPTY_BUNDLE
+    """CAs of the front proxy's client certificates."""
 
     allowed_names: frozenset[str] = frozenset()
-    """The front proxies' common names; empty means any that their authorities vouch for."""
+    """Allowed common names of front proxies; empty allows any."""
 
     user_headers: tuple[str, ...] = ()
     uid_headers: tuple[str, ...] = ()
@@ -44,101 +43,103 @@ class Trust:
     extra_prefixes: tuple[str, ...] = ()
 
     @property
-    def authorities(self) -> str:
-        """Every authority whose certificates the handshake should let through, as PEM."""
+    def pem(self) -> str:
+        """All CAs, for the TLS handshake."""
         return "\n".join(filter(None, (self.clients.pem, self.front_proxies.pem)))
 
     @property
     def is_ambiguous(self) -> bool:
-        """Say whether any user could pass for a front proxy: one authority for both, and no names tell them apart."""
-        return not self.allowed_names and self.front_proxies.shares_with(self.clients)
+        """Whether a user's certificate would pass as the front proxy's: a shared CA without allowed names."""
+        return not self.allowed_names and self.front_proxies.overlaps(self.clients)
 
 
-@dataclass
-class Trusted:
-    """The trust that holds now, and who wants to know when it changes."""
+OnTrustChange: TypeAlias = Callable[[TrustedAuthorities], None]
 
-    current: Trust = field(default_factory=Trust)
-    generation: int = 0
-    """Counts the changes; 0 until the configmap was read for the first time."""
 
-    _listeners: list[Callable[[Trust], None]] = field(default_factory=list)
+class TrustStore:
+    """The current trusted CAs; calls ``on_change`` after each change."""
+
+    def __init__(self, on_change: OnTrustChange) -> None:
+        self.current = TrustedAuthorities()
+        self.generation = 0
+        """The number of changes; 0 until the ConfigMap was read."""
+
+        self._on_change = on_change
 
     @property
-    def is_known(self) -> bool:
-        """Say whether the configmap was read at all; until then the server is not ready."""
+    def is_loaded(self) -> bool:
+        """Whether the ConfigMap was read; until then the server is not ready."""
         return self.generation > 0
 
-    def tell(self, listener: Callable[[Trust], None]) -> None:
-        """Call `listener` on every change from now on."""
-        self._listeners.append(listener)
-
-    def replace(self, trust: Trust) -> None:
-        """Believe this from now on."""
-        if self.is_known and trust == self.current:
+    def replace(self, trusted: TrustedAuthorities) -> None:
+        """Use these CAs from now on."""
+        if self.is_loaded and trusted == self.current:
             return
-        self.current = trust
+        self.current = trusted
         self.generation += 1
-        if trust.is_ambiguous:
+        if trusted.is_ambiguous:
             log.error(
-                "front proxies and users have the same authority and no names tell them apart: headers are ignored"
+                "front proxy authentication disabled: client-ca-file and requestheader-client-ca-file share a CA "
+                "and requestheader-allowed-names is empty"
             )
-        for listener in self._listeners:
-            listener(trust)
+        self._on_change(trusted)
 
 
-def decode(data: Mapping[str, str], before: Trust) -> Trust:
-    """Read the configmap's data; a key that is gone keeps its value from `before`. ValueError if it cannot be read."""
-    trust = Trust(
-        clients=_authorities(data, "client-ca-file", before.clients),
-        front_proxies=_authorities(data, "requestheader-client-ca-file", before.front_proxies),
-        allowed_names=frozenset(_names(data, "requestheader-allowed-names", tuple(before.allowed_names))),
-        user_headers=_names(data, "requestheader-username-headers", before.user_headers),
-        # This one alone may be absent in earnest: then a uid header is nobody's word.
+def decode(data: Mapping[str, str], previous: TrustedAuthorities) -> TrustedAuthorities:
+    """Parse the ConfigMap's data; a missing key keeps its previous value. Raise ``ValueError`` if it is invalid."""
+    trusted = TrustedAuthorities(
+        clients=_bundle(data, "client-ca-file", previous.clients),
+        front_proxies=_bundle(data, "requestheader-client-ca-file", previous.front_proxies),
+        allowed_names=frozenset(_names(data, "requestheader-allowed-names", tuple(previous.allowed_names))),
+        user_headers=_names(data, "requestheader-username-headers", previous.user_headers),
+        # Written only by API servers with --requestheader-uid-headers; without it no UID header is trusted.
         uid_headers=_names(data, "requestheader-uid-headers", ()),
-        group_headers=_names(data, "requestheader-group-headers", before.group_headers),
-        extra_prefixes=_names(data, "requestheader-extra-headers-prefix", before.extra_prefixes),
+        group_headers=_names(data, "requestheader-group-headers", previous.group_headers),
+        extra_prefixes=_names(data, "requestheader-extra-headers-prefix", previous.extra_prefixes),
     )
-    _ = (trust.clients.certificates, trust.front_proxies.certificates)  # read now, so that bad PEM is noticed now
-    return trust
+    _ = (trusted.clients.certificates, trusted.front_proxies.certificates)  # parse now, to detect invalid PEM here
+    return trusted
 
 
-async def follow_trust(client: KubeClient, trusted: Trusted) -> None:
-    """Keep `trusted` in step with the cluster, for ever."""
-    async with aclosing(follow(client, CONFIGMAP)) as all_news:
-        async for news in all_news:
-            for configmap in _present(news):
-                _take(configmap, trusted)
+async def follow_trust(client: KubeClient, trust_store: TrustStore) -> None:
+    """Update the trust store from the ConfigMap until cancelled."""
+    async with aclosing(list_and_watch(client, CONFIGMAP)) as items:
+        async for item in items:
+            for configmap in _configmaps(item):
+                _update(configmap, trust_store)
 
 
-def _take(configmap: Mapping[str, Any], trusted: Trusted) -> None:
+def _update(configmap: Mapping[str, Any], trust_store: TrustStore) -> None:
     try:
-        trusted.replace(decode(configmap.get("data") or {}, trusted.current))
+        trust_store.replace(decode(configmap.get("data") or {}, trust_store.current))
     except ValueError as error:
-        log.error("the cluster's trust cannot be read; the last good one stays", extra={"error": str(error)})  # noqa: TRY400
+        log.error(  # noqa: TRY400
+            "ConfigMap extension-apiserver-authentication is invalid; using its last valid content",
+            extra={"error": str(error)},
+        )
 
 
-def _present(news: News) -> tuple[Mapping[str, Any], ...]:
-    match news:
-        case Listing(objects):
+def _configmaps(item: WatchItem) -> tuple[Mapping[str, Any], ...]:
+    match item:
+        case ObjectList(objects):
             if not objects:
-                log.error("the configmap extension-apiserver-authentication is missing; what was read before stays")
+                log.error("ConfigMap extension-apiserver-authentication not found; using its last valid content")
             return objects
-        case Change(Happened.DELETED, _):
-            log.error("the configmap extension-apiserver-authentication was deleted; what was read before stays")
+        case WatchEvent(WatchEventType.DELETED, _):
+            log.error("ConfigMap extension-apiserver-authentication was deleted; using its last valid content")
             return ()
-        case Change(_, changed):
+        case WatchEvent(_, changed):
             return (changed,)
 
 
-def _authorities(data: Mapping[str, str], key: str, before: Authorities) -> Authorities:
-    return Authorities(data[key]) if data.get(key) else before
+def _bundle(data: Mapping[str, str], key: str, previous: CABundle) -> CABundle:
+    return CABundle(data[key]) if data.get(key) else previous
 
 
-def _names(data: Mapping[str, str], key: str, before: tuple[str, ...]) -> tuple[str, ...]:
+def _names(data: Mapping[str, str], key: str, previous: tuple[str, ...]) -> tuple[str, ...]:
     if key not in data:
-        return before
+        return previous
     names = json.loads(data[key]) if data[key] else []
     if not isinstance(names, list | None) or not all(isinstance(name, str) for name in names or ()):
-        raise ValueError(f"{key} is not a list of names")
+        raise ValueError(f"{key} is not a JSON list of strings")
     return tuple(names or ())

@@ -1,66 +1,72 @@
-"""Account of what was answered: figures, and a line for each request.
+"""Metrics and the access log line of each response. A line never contains a header or a token."""
 
-It is kept a moment after the answers, for several together. To count and to write are small things that touch much
-code: done for each answer by itself they would cost as much as finding the answer. Only few together, though, because
-whoever is answered next waits meanwhile.
-"""
-
-import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
 from typing import Final
 
 from adapter import errors
+from adapter.auth.attributes import ResourceAttributes
 from adapter.auth.caller import ANONYMOUS
-from adapter.server.access_log import AccessLog, Answered
+from adapter.log import WriteLine
+from adapter.server.request_context import RequestContext
 from adapter.telemetry import Telemetry
 
-_REFUSALS: Final[dict[type[object], str]] = {errors.Forbidden: "refused", errors.ReviewUnavailable: "failed"}
-_TOGETHER: Final = 16
-_LINGER: Final = 0.02
-"""Seconds for which an answer waits for others to be written with it."""
+_MAX_FIELD_LENGTH: Final = 256
+_AUTHORIZATION_RESULTS: Final[dict[type[object], str]] = {
+    errors.Forbidden: "denied",
+    errors.ReviewUnavailable: "error",
+}
 
 
-class Journal:
-    """Where the server keeps account of itself."""
+class RequestAccounting:
+    """Counts responses and writes the access log."""
 
-    def __init__(self, telemetry: Telemetry, log: AccessLog) -> None:
+    def __init__(self, telemetry: Telemetry, write_line: WriteLine, clock: Callable[[], datetime]) -> None:
         self.telemetry = telemetry
-        self._access_log = log
-        self._answered: list[Answered] = []
-        self._is_awaited = False
+        self._write_line = write_line
+        self._clock = clock
+        # labels() locks and converts its arguments on each call; the number of label values is small.
+        self._requests = cache(telemetry.requests.labels)
+        self._duration = cache(telemetry.request_duration.labels)
+        self._authentications = cache(telemetry.authentications.labels)
+        self._authorizations = cache(telemetry.authorizations.labels)
 
-    def add(self, answered: Answered, loop: asyncio.AbstractEventLoop) -> None:
-        """Take account of one more answer."""
-        self._answered.append(answered)
-        if len(self._answered) >= _TOGETHER:
-            self.write()
-        elif not self._is_awaited:
-            self._is_awaited = True
-            loop.call_later(_LINGER, self._write_later)
-
-    def figures(self) -> tuple[bytes, str]:
-        """Write all figures in the text format; return them with their content type."""
-        self.write()
-        return self.telemetry.render()
-
-    def _write_later(self) -> None:
-        self._is_awaited = False
-        self.write()
-
-    def write(self) -> None:
-        """Write what was not written yet."""
-        answered, self._answered = self._answered, []
-        for each in answered:
-            self._count(each)
-        self._access_log.add(answered)
-
-    def _count(self, answered: Answered) -> None:
-        exchange, status, seconds, error = answered
-        self.telemetry.requests.add(exchange.endpoint, str(status))
-        self.telemetry.latency.add(exchange.endpoint, seconds)
-        if exchange.caller is not None:
-            self.telemetry.authentications.add("anonymous" if exchange.caller is ANONYMOUS else "passed")
-            self.telemetry.authorizations.add(_REFUSALS.get(type(error), "passed"))
+    def record(self, context: RequestContext, status: int, seconds: float, error: Exception | None) -> None:
+        """Record one response; discovery and health are logged only if they fail."""
+        self._requests(context.endpoint, str(status)).inc()
+        self._duration(context.endpoint).observe(seconds)
+        if context.caller is not None:
+            self._authentications("anonymous" if context.caller is ANONYMOUS else "success").inc()
+            self._authorizations(_AUTHORIZATION_RESULTS.get(type(error), "allowed")).inc()
         elif isinstance(error, errors.Unauthenticated):
-            self.telemetry.authentications.add("refused")
+            self._authentications("failure").inc()
         if isinstance(error, errors.AdapterError) and error.failure is not None:
-            self.telemetry.failures.add(error.failure.value)
+            self.telemetry.metric_failures.labels(error.failure.value).inc()
+        if context.endpoint == "metric" or status >= 400:
+            self._write_line(self._clock(), "request", _log_fields(context, status, seconds, error))
+
+    def record_unparsed(self, endpoint: str, status: int) -> None:
+        """Record a response that was sent without a request context."""
+        self._requests(endpoint, str(status)).inc()
+
+
+def _log_fields(context: RequestContext, status: int, seconds: float, error: Exception | None) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "method": context.request.method,
+        "endpoint": context.endpoint,
+        "status": status,
+        "ms": int(seconds * 1e6) / 1000,
+        "caller": context.caller.name if context.caller else "",
+        "audit": context.audit_id,
+    }
+    attributes = context.attributes
+    if isinstance(attributes, ResourceAttributes):
+        fields["namespace"] = attributes.namespace
+        fields["metric"] = attributes.resource[:_MAX_FIELD_LENGTH]
+    else:
+        fields["path"] = context.path[:_MAX_FIELD_LENGTH]
+    if error is not None:
+        message = error.cause if isinstance(error, errors.Unauthenticated) else error
+        fields["error"] = f"{type(error).__name__}: {message}"[:_MAX_FIELD_LENGTH]
+    return fields

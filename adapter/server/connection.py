@@ -1,6 +1,11 @@
-"""Connections: how many, how long they may keep us waiting, and what is said to a client that does not speak HTTP."""
+"""Client connections: their number, their timeouts, and the response to malformed requests.
+
+aiohttp has no timeout for the first request of a connection and none for a client that does not read its response, so
+the listener checks both once a second.
+"""
 
 import asyncio
+from typing import Final, TypeAlias
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
@@ -11,124 +16,118 @@ from aiohttp.typedefs import Handler
 from adapter.config.model import Limits
 from adapter.errors import BadRequest
 from adapter.server import status
-from adapter.server.values import COMMON
-from adapter.telemetry import Telemetry
+from adapter.server.accounting import RequestAccounting
 
-_LOOK_EVERY = 1.0
-_LINGERING = 2.0
-"""Seconds for which a body that nobody wants is read all the same after the answer: to hang up on who is still sending
-takes the answer away from them, and the API server then tells its caller 503."""
+_CHECK_INTERVAL: Final = 1.0
+_LINGERING_TIME: Final = 2.0
+"""Seconds for which the unread body of a request is discarded after the response. Closing at once would reset the
+connection before the client has read the response, and the API server would report 503."""
+
+_RequestTask: TypeAlias = "asyncio.Task[None]"
 
 
 class Connection(web.RequestHandler):
-    """One client's connection, and since when it has kept us waiting."""
+    """The connection of one client."""
 
-    __slots__ = ("listener", "stuck", "waiting")
+    __slots__ = ("listener", "unread_since", "waiting_since")
 
     def __init__(self, listener: "Listener") -> None:
+        limits, loop = listener.limits, asyncio.get_running_loop()
         super().__init__(
             listener,
-            loop=asyncio.get_running_loop(),
-            access_log=None,  # type: ignore[arg-type]  # we write our own; the library takes None for none
-            keepalive_timeout=listener.limits.idle_timeout.total_seconds(),
-            lingering_time=_LINGERING,
-            max_headers=listener.limits.max_headers,
-            max_line_size=listener.limits.max_header_bytes,
-            max_field_size=listener.limits.max_header_bytes,
+            loop=loop,
+            access_log=None,  # type: ignore[arg-type]  # None is documented to disable aiohttp's own access log
+            keepalive_timeout=limits.idle_timeout.total_seconds(),
+            lingering_time=_LINGERING_TIME,
+            max_headers=limits.max_headers,
+            max_line_size=limits.max_header_bytes,
+            max_field_size=limits.max_header_bytes,
         )
         self.listener = listener
-        self.waiting: float | None = self._loop.time()
-        """Since when no request has come; None once one has."""
+        self.waiting_since: float | None = loop.time()
+        """When the connection was opened; None after its first request."""
 
-        self.stuck: float | None = None
-        """Since when an answer lies unread; None while none does."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the connection, unless there are as many as there may be."""
-        super().connection_made(transport)
-        if len(self.listener.connections) > self.listener.limits.connections:
-            self.listener.drop(self, "too many")
+        self.unread_since: float | None = None
+        """Since when a response is in the write buffer; None if it is empty."""
 
     def handle_error(
         self,
-        request: web.BaseRequest,  # noqa: ARG002  (there is none: it did not parse)
+        request: web.BaseRequest,  # noqa: ARG002  (a placeholder: the request was not parsed)
         status: int = 500,
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer what is not HTTP as everything else is answered, and hang up."""
-        if status < 500:
-            return self.listener.refuse(message)
-        return self.listener.fail(exc)
+        """Return a Status for a malformed request or an unhandled error, and close the connection."""
+        return self.listener.error_response(status, exc, message)
 
 
 class Listener(web.Server):
-    """Makes connections and looks after them."""
+    """Creates connections and closes those that exceed the limits."""
 
-    def __init__(self, answer: Handler, limits: Limits, telemetry: Telemetry) -> None:
-        super().__init__(answer, request_factory=self._request)  # type: ignore[arg-type]
+    def __init__(self, handler: Handler, limits: Limits, accounting: RequestAccounting) -> None:
+        super().__init__(handler, request_factory=self._create_request)  # type: ignore[arg-type]
         self.limits = limits
-        self._telemetry = telemetry
+        self._accounting = accounting
 
     def __call__(self) -> Connection:
-        """Make the protocol of a new connection."""
+        """Create the protocol of a new connection."""
         return Connection(self)
 
-    def refuse(self, message: str | None) -> web.Response:
-        """Say that this was not a request."""
-        what = (message or "").partition("\n")[0].rstrip(": ")
-        return self._last_words(
-            BadRequest(f"not an HTTP request that can be answered: {what or 'it does not parse'}"), "unparsed"
-        )
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        """Accept a connection, or close it if there are too many."""
+        super().connection_made(handler, transport)
+        if len(self._connections) > self.limits.max_connections:
+            self._drop(handler, "too_many_connections")
 
-    def fail(self, error: BaseException | None) -> web.Response:
-        """Say that we failed at what is done around every request, where no Status could be made of it."""
-        return self._last_words(error if isinstance(error, Exception) else RuntimeError("cut off"), "failed")
+    def error_response(self, code: int, error: BaseException | None, message: str | None) -> web.Response:
+        """Return the Status for a request that could not be parsed (4xx), or for an unhandled error."""
+        if code < 500:
+            reason = (message or "").partition("\n")[0].rstrip(": ")
+            response = status.response(BadRequest(f"malformed HTTP request: {reason or 'it cannot be parsed'}"))
+            self._accounting.record_unparsed("unparsed", response.status)
+        else:
+            response = status.response(error if isinstance(error, Exception) else RuntimeError("request cancelled"))
+            self._accounting.record_unparsed("failed", response.status)
+        response.headers.update(status.COMMON_HEADERS)
+        response.force_close()
+        return response
 
-    def _last_words(self, error: Exception, endpoint: str) -> web.Response:
-        answer = status.answer(error)
-        answer.force_close()
-        answer.headers.update(COMMON)
-        self._telemetry.requests.add(endpoint, str(answer.status))
-        return answer
-
-    def drop(self, connection: Connection, why: str) -> None:
-        """Close a connection from our side."""
-        self._telemetry.dropped.add(why)
-        transport = connection.transport
-        connection.force_close()
-        if transport is not None:
-            transport.abort()
-
-    async def look_after(self) -> None:
-        """Look at every connection once a second, for ever."""
+    async def run(self) -> None:
+        """Check all connections once a second until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(_LOOK_EVERY)
-            self.look(loop.time())
+            await asyncio.sleep(_CHECK_INTERVAL)
+            self.check_timeouts(loop.time())
 
-    def look(self, now: float) -> None:
-        """Drop whoever has not sent a request in time, and whoever does not read the answer."""
-        patience = self.limits.header_timeout.total_seconds()
+    def check_timeouts(self, now: float) -> None:
+        """Close connections without a request, or with an unread response, for longer than the header timeout."""
+        timeout = self.limits.header_timeout.total_seconds()
         for connection in self.connections:
             if not isinstance(connection, Connection) or connection.transport is None:
                 continue
-            if connection.waiting is not None and now - connection.waiting > patience:
-                self.drop(connection, "no request")
+            if connection.waiting_since is not None and now - connection.waiting_since > timeout:
+                self._drop(connection, "header_timeout")
             elif not connection.transport.get_write_buffer_size():
-                connection.stuck = None
-            elif connection.stuck is None:
-                connection.stuck = now
-            elif now - connection.stuck > patience:
-                self.drop(connection, "answer unread")
+                connection.unread_since = None
+            elif connection.unread_since is None:
+                connection.unread_since = now
+            elif now - connection.unread_since > timeout:
+                self._drop(connection, "response_not_read")
 
-    def _request(
+    def _drop(self, connection: web.RequestHandler, reason: str) -> None:
+        self._accounting.telemetry.connections_dropped.labels(reason).inc()
+        transport = connection.transport
+        connection.force_close()
+        if transport is not None:
+            transport.abort()  # close() would wait until the client has read the write buffer
+
+    def _create_request(
         self,
         message: RawRequestMessage,
         payload: StreamReader,
         protocol: Connection,
         writer: AbstractStreamWriter,
-        task: "asyncio.Task[None]",
+        task: _RequestTask,
     ) -> web.BaseRequest:
-        protocol.waiting = None
+        protocol.waiting_since = None
         return web.BaseRequest(message, payload, protocol, writer, task, self._loop)

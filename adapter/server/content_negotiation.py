@@ -1,26 +1,26 @@
-"""Which form of an answer a caller gets: the first clause of Accept, by preference, that one of our offers fits."""
+"""Content negotiation: the first offer that matches the Accept header's clauses, by quality."""
 
 from functools import lru_cache
 
 from adapter.errors import NotAcceptable
 from autoscaler.types.record import Record
 
-_LONGEST_ACCEPT = 4096  # no client writes more, and what is longer is not worth remembering
+_MAX_ACCEPT_LENGTH = 4096  # bounds the memory of the cache below; no real client sends more
 
 
 class Offer(Record, frozen=True, cache_hash=True):
-    """One form we can send: a media type, perhaps of another kind of object than the plain one."""
+    """A representation of a response: a media type and, for a conversion, the kind of object."""
 
     media: str
     kind: str = ""
-    """``as=``: the kind that the object is turned into, such as Table."""
+    """``as=``: the kind that the object is converted to, such as Table."""
 
     group: str = ""
     version: str = ""
 
     @property
     def content_type(self) -> str:
-        """What to say in Content-Type. A Table says nothing of itself there; discovery must."""
+        """The Content-Type header; Kubernetes includes the kind for aggregated discovery and omits it for a Table."""
         if self.kind in {"", "Table"}:
             return self.media
         return f"{self.media};g={self.group};v={self.version};as={self.kind}"
@@ -38,8 +38,8 @@ class _Clause(Record, frozen=True):
     group: str
     version: str
 
-    def fits(self, offer: Offer) -> bool:
-        """Say whether this clause asks for that form."""
+    def matches(self, offer: Offer) -> bool:
+        """Return whether the clause accepts the offer."""
         if (self.kind, self.group, self.version) != (offer.kind, offer.group, offer.version):
             return False
         major = offer.media.partition("/")[0]
@@ -47,21 +47,21 @@ class _Clause(Record, frozen=True):
 
 
 def negotiate(accept: str, offers: tuple[Offer, ...]) -> Offer:
-    """Choose the form to answer in; raise ``NotAcceptable`` if there is none."""
+    """Return the best offer; raise ``NotAcceptable`` if none matches."""
     if not accept.strip():
         return offers[0]
-    chosen = _choose(accept, offers) if len(accept) <= _LONGEST_ACCEPT else None
+    chosen = _choose(accept, offers) if len(accept) <= _MAX_ACCEPT_LENGTH else None
     if chosen is None:
-        known = ", ".join(dict.fromkeys(offer.media for offer in offers))
-        raise NotAcceptable(f"only the following media types are accepted: {known}")
+        accepted = ", ".join(dict.fromkeys(offer.media for offer in offers))
+        raise NotAcceptable(f"only the following media types are accepted: {accepted}")
     return chosen
 
 
 @lru_cache(maxsize=256)
 def _choose(accept: str, offers: tuple[Offer, ...]) -> Offer | None:
     clauses = sorted((_clause(text) for text in accept.split(",")), key=lambda clause: -clause.quality)
-    fitting = (offer for clause in clauses if clause.quality > 0 for offer in offers if clause.fits(offer))
-    return next(fitting, None)
+    matching = (offer for clause in clauses if clause.quality > 0 for offer in offers if clause.matches(offer))
+    return next(matching, None)
 
 
 def _clause(text: str) -> _Clause:

@@ -1,19 +1,19 @@
-"""GET /debug/...: JSON about rules, metrics and backends, for who may read those paths."""
+"""GET /debug/...: JSON about rules, metrics and backends."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from aiohttp import web
 
 from adapter import errors
-from adapter.debug.comparison_views import comparisons
-from adapter.debug.rule_views import backends, rules
-from adapter.debug.trace import way
-from adapter.metrics.comparison import Comparisons
-from adapter.metrics.reader import RuleReader
-from adapter.server import serialization
-from adapter.server.content_negotiation import JSON, YAML
-from adapter.server.debug_page import Page
+from adapter.debug.comparison_views import comparisons_view
+from adapter.debug.rule_views import backends_view, rules_view
+from adapter.debug.trace import trace_view
+from adapter.decoding.problem import Problem
+from adapter.metrics.comparison import Comparison
+from adapter.metrics.read_history import ReadKey
+from adapter.metrics.reader import MetricReader
+from adapter.server.debug_page import DebugPage
 from adapter.server.request_context import RequestContext
 from autoscaler.values import selector
 from autoscaler.values.selector import SelectorError
@@ -21,48 +21,41 @@ from autoscaler.values.selector import SelectorError
 METRICS: Final = "/debug/metrics/"
 
 
-class Debug:
-    """The debugging endpoints. What they show is of all namespaces, so the right to read them is the operator's."""
+class DebugEndpoints:
+    """The debugging endpoints. They show all namespaces, so only operators should be authorized to read them."""
 
     def __init__(
         self,
-        reader: RuleReader,
-        problems: Callable[[], Mapping[str, tuple[str, ...]]] = dict,
-        page: Page | None = None,
-        compared: Comparisons | None = None,
+        reader: MetricReader,
+        problems: Callable[[], Mapping[str, tuple[Problem, ...]]] = dict,
+        page: DebugPage | None = None,
+        comparisons: Iterable[tuple[ReadKey, Comparison]] = (),
     ) -> None:
         self.page = page
-        """What shows the same to people, and the autoscalers besides."""
-
         self.reader = reader
         self._problems = problems
-        self._compared = compared or Comparisons(reader)
+        self._comparisons = comparisons
 
-    async def rules(self, exchange: RequestContext) -> web.Response:
-        """Answer ``/debug/rules``."""
-        return _answer(exchange, rules(self.reader, dict(self._problems())))
+    async def rules(self, context: RequestContext) -> web.Response:
+        """Serve ``/debug/rules``."""
+        return context.respond(rules_view(self.reader, dict(self._problems())))
 
-    async def backends(self, exchange: RequestContext) -> web.Response:
-        """Answer ``/debug/backends``."""
-        return _answer(exchange, await backends(self.reader))
+    async def backends(self, context: RequestContext) -> web.Response:
+        """Serve ``/debug/backends``."""
+        return context.respond(await backends_view(self.reader))
 
-    async def comparisons(self, exchange: RequestContext) -> web.Response:
-        """Answer ``/debug/comparisons``."""
-        return _answer(exchange, comparisons(self._compared, self.reader.delegate))
+    async def comparisons(self, context: RequestContext) -> web.Response:
+        """Serve ``/debug/comparisons``."""
+        return context.respond(comparisons_view(self._comparisons, self.reader.delegate))
 
-    async def metric(self, exchange: RequestContext) -> web.Response:
-        """Answer ``/debug/metrics/NAMESPACE/METRIC?labelSelector=...``: read it now, and tell the way."""
-        namespace, _, metric = exchange.path.removeprefix(METRICS).rstrip("/").partition("/")
+    async def metric(self, context: RequestContext) -> web.Response:
+        """Serve ``/debug/metrics/NAMESPACE/METRIC?labelSelector=...``: read the metric and return the trace."""
+        namespace, _, metric = context.path.removeprefix(METRICS).rstrip("/").partition("/")
         if not namespace or not metric or "/" in metric:
             raise errors.PathNotFound
         try:
-            wanted = selector.parse(exchange.query.get("labelSelector", ""))
+            label_selector = selector.parse(context.query.get("labelSelector", ""))
         except SelectorError as error:
             raise errors.BadRequest(f"unable to parse the label selector: {error}") from error
-        look = await self.reader.look(namespace, metric, wanted)
-        return _answer(exchange, way(look, self.reader))
-
-
-def _answer(exchange: RequestContext, content: object) -> web.Response:
-    media = exchange.wants((JSON, YAML)).media
-    return web.Response(body=serialization.to_bytes(content, media, pretty=exchange.pretty()), content_type=media)
+        trace = await self.reader.read(namespace, metric, label_selector)
+        return context.respond(trace_view(trace, self.reader))

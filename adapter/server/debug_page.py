@@ -1,7 +1,7 @@
-"""GET /debug/page, /debug/picture and /debug/autoscalers/...: the debugging page, and what it shows as JSON.
+"""GET /debug/page, /debug/overview and /debug/autoscalers/...: the debugging page and its JSON.
 
-Read only, behind the same door as everything else. The page asks for the picture again and again, each time with the
-tag of the one it has, and is answered when there is another one or when its time is up.
+The page polls the overview with the ETag of the last one (long polling): the response is sent when the overview has
+changed, or after a timeout.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ import msgspec
 from aiohttp import web
 
 from adapter import errors
-from adapter.debug.decision_log import Shelf
-from adapter.debug.formatting import time
-from adapter.debug.rule_views import rules
-from adapter.debug.views import Wish, listed, portrait
-from adapter.metrics.reader import RuleReader
-from adapter.server import serialization
-from adapter.server.content_negotiation import JSON, YAML
+from adapter.debug.decision_log import DecisionLog
+from adapter.debug.formatting import format_time
+from adapter.debug.rule_views import rules_view
+from adapter.debug.views import AutoscalerFilter, autoscaler_view, overview
+from adapter.decoding.problem import Problem
+from adapter.metrics.reader import MetricReader
+from adapter.server.content_negotiation import JSON
 from adapter.server.request_context import RequestContext
 
 Json: TypeAlias = dict[str, Any]
@@ -30,141 +30,143 @@ Json: TypeAlias = dict[str, Any]
 PAGE: Final = "/debug/page"
 AUTOSCALERS: Final = "/debug/autoscalers/"
 
-_GUARDED: Final = {
-    # Nothing from elsewhere, nothing inline, nobody may frame it: a label that looks like a script stays a label.
+_SECURITY_HEADERS: Final = {
+    # No content of other origins, no inline scripts, no frames: a label that contains a script stays text.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_LOOK_AGAIN: Final = 1.0
-"""Seconds after which rules are looked at again; they do not tell of themselves."""
+_RULE_CHECK_INTERVAL: Final = 1.0
+"""Seconds after which a waiting request checks the rules, whose changes are not notified."""
 
-_GATHER: Final = 0.2
-"""Seconds in which more news is gathered before the picture is drawn again: a large fleet has some at every moment."""
+_DEBOUNCE: Final = 0.2
+"""Seconds in which further changes are collected: in a large fleet there is a decision at any time."""
 
-_MOST_WAITING: Final = 32
-"""Whoever comes beyond that is answered at once, as if he had not asked to wait."""
-
-_NOT_HERE: Final = "nothing was decided in this process yet"
+_MAX_WAITING: Final = 32
+"""Further requests are answered without waiting."""
 
 
-class Exhibits(NamedTuple):
-    """What the page is about."""
+class DebugSources(NamedTuple):
+    """The data that the page shows."""
 
-    shelf: Shelf
-    reader: RuleReader
-    problems: Callable[[], Mapping[str, tuple[str, ...]]]
+    decision_log: DecisionLog
+    reader: MetricReader
+    problems: Callable[[], Mapping[str, tuple[Problem, ...]]]
     clock: Callable[[], datetime]
+    leader: Callable[[], str] = str
+    """Returns the identity of the leader; empty if it is not known."""
 
 
-class Page:
-    """The page and its JSON."""
+class DebugPage:
+    """The page and its JSON endpoints."""
 
-    def __init__(self, exhibits: Exhibits, patience: timedelta) -> None:
-        self._exhibits = exhibits
-        self._patience = patience.total_seconds()
+    def __init__(self, sources: DebugSources, poll_timeout: timedelta) -> None:
+        self._sources = sources
+        self._poll_timeout = poll_timeout.total_seconds()
         self._waiting = 0
-        self._leaving = False
+        self._is_shutting_down = False
 
-    def leave(self) -> None:
-        """Let nobody wait any longer: the process is about to end."""
-        self._leaving = True
+    def begin_shutdown(self) -> None:
+        """Answer waiting requests at their next check, and later ones without waiting."""
+        self._is_shutting_down = True
 
     async def html(self, _: RequestContext) -> web.Response:
-        """Answer ``/debug/page``."""
-        return _FILES["index.html"].answer()
+        """Serve ``/debug/page``."""
+        return _FILES["index.html"].response()
 
-    async def file(self, exchange: RequestContext) -> web.Response:
-        """Answer ``/debug/page/...``: the page's own files."""
-        file = _FILES.get(exchange.path.removeprefix(f"{PAGE}/"))
+    async def file(self, context: RequestContext) -> web.Response:
+        """Serve ``/debug/page/FILE``."""
+        file = _FILES.get(context.path.removeprefix(f"{PAGE}/"))
         if file is None:
             raise errors.PathNotFound
-        return file.answer()
+        return file.response()
 
-    async def autoscaler(self, exchange: RequestContext) -> web.Response:
-        """Answer ``/debug/autoscalers/NAMESPACE/NAME``: the working of its last decision."""
-        key = exchange.path.removeprefix(AUTOSCALERS).rstrip("/")
-        found = self._one(key)
-        if found is None:
-            raise errors.AutoscalerNotFound(_missing(key, self._exhibits))
-        media = exchange.wants((JSON, YAML)).media
-        body = serialization.to_bytes(found, media, pretty=exchange.pretty())
-        return web.Response(body=body, content_type=media, headers=_GUARDED)
+    async def autoscaler(self, context: RequestContext) -> web.Response:
+        """Serve ``/debug/autoscalers/NAMESPACE/NAME``: the explanation of the last decision."""
+        key = context.path.removeprefix(AUTOSCALERS).rstrip("/")
+        view = self._autoscaler_view(key)
+        if view is None:
+            raise errors.AutoscalerNotFound(_not_found_message(key, self._sources))
+        return context.respond(view, _SECURITY_HEADERS)
 
-    async def picture(self, exchange: RequestContext) -> web.Response:
-        """Answer ``/debug/picture``: at once, or with ``If-None-Match`` when there is something new."""
-        known, loop = exchange.request.headers.get("If-None-Match"), asyncio.get_running_loop()
-        until = loop.time() + self._patience
+    async def overview(self, context: RequestContext) -> web.Response:
+        """Serve ``/debug/overview``; with ``If-None-Match``, wait until the overview has changed."""
+        known_etag, loop = context.request.headers.get("If-None-Match"), asyncio.get_running_loop()
+        deadline = loop.time() + self._poll_timeout
         while True:
-            version = self._exhibits.shelf.version
-            content, tag = self._drawn(exchange)
-            left = until - loop.time()
-            if tag != known or left <= 0 or self._leaving or self._waiting >= _MOST_WAITING:
+            version = self._sources.decision_log.version
+            body, etag = self._overview(context)
+            remaining = deadline - loop.time()
+            may_wait = not self._is_shutting_down and self._waiting < _MAX_WAITING
+            if etag != known_etag or remaining <= 0 or not may_wait:
                 break
             self._waiting += 1
             try:
-                await self._exhibits.shelf.news(version, min(left, _LOOK_AGAIN))
-                await asyncio.sleep(min(left, _GATHER))
+                await self._sources.decision_log.wait_for_change(version, min(remaining, _RULE_CHECK_INTERVAL))
+                await asyncio.sleep(min(remaining, _DEBOUNCE))
             finally:
                 self._waiting -= 1
-        now = {"ETag": tag, "X-Now": time(self._exhibits.clock()) or "", **_GUARDED}
-        if tag == known:
-            return web.Response(status=304, headers=now)
-        return web.Response(body=content, content_type=JSON.media, headers=now)
+        headers = {"ETag": etag, "X-Now": format_time(self._sources.clock()) or "", **_SECURITY_HEADERS}
+        if etag == known_etag:
+            return web.Response(status=304, headers=headers)
+        return web.Response(body=body, content_type=JSON.media, headers=headers)
 
-    def _drawn(self, exchange: RequestContext) -> tuple[bytes, str]:
-        """Draw the picture for one wish; its tag is of its content, so the same is never sent twice."""
-        exhibits, query = self._exhibits, exchange.query
-        whole = rules(exhibits.reader, dict(exhibits.problems()))
-        picture: Json = {
-            "leader": exhibits.shelf.leader().partition("_")[0],
-            **listed(exhibits.shelf, Wish(query.get("text", ""), query.get("state", ""))),
-            "rulesFailing": [rule["name"] for rule in whole["rules"] if rule["health"] == "failing"],
-            "rulesTotal": len(whole["rules"]),
+    def _overview(self, context: RequestContext) -> tuple[bytes, str]:
+        """Return the overview for the query parameters, and its ETag."""
+        sources, query = self._sources, context.query
+        all_rules = rules_view(sources.reader, dict(sources.problems()))
+        content: Json = {
+            "leader": _leader_pod(sources),
+            **overview(sources.decision_log, AutoscalerFilter(query.get("text", ""), query.get("state", ""))),
+            "rulesFailing": [rule["name"] for rule in all_rules["rules"] if rule["health"] == "failing"],
+            "rulesTotal": len(all_rules["rules"]),
         }
         if "rules" in query:
-            picture["rules"] = whole
-            for rule in whole["rules"]:
-                (rule["lastFetch"] or {}).pop("ageSeconds", None)  # it would make every picture a new one
+            content["rules"] = all_rules
+            for rule in all_rules["rules"]:
+                (rule["lastFetch"] or {}).pop("ageSeconds", None)  # would change the ETag every second
         if selected := query.get("selected"):
-            picture["selected"] = self._one(selected, with_timeline=True)
-        body = msgspec.json.encode(picture)
+            content["selected"] = self._autoscaler_view(selected, with_timeline=True)
+        body = msgspec.json.encode(content)
         return body, f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
 
-    def _one(self, key: str, *, with_timeline: bool = False) -> Json | None:
-        kept = self._exhibits.shelf.get(key)
-        if kept is None:
+    def _autoscaler_view(self, key: str, *, with_timeline: bool = False) -> Json | None:
+        entry = self._sources.decision_log.get(key)
+        if entry is None:
             return None
-        timeline = {"timeline": kept.timeline.columns()} if with_timeline else {}
-        return {**portrait(key, kept), **timeline}
+        timeline = {"timeline": entry.timeline.columns()} if with_timeline else {}
+        return {**autoscaler_view(key, entry), **timeline}
 
 
-class _File:
-    """One of the page's files, as it is served."""
+class _StaticFile:
+    """A file of the page."""
 
     def __init__(self, name: str, body: bytes) -> None:
         self._body = body
         self._type = mimetypes.guess_type(name)[0] or "application/octet-stream"
 
-    def answer(self) -> web.Response:
-        return web.Response(body=self._body, content_type=self._type, charset="utf-8", headers=_GUARDED)
+    def response(self) -> web.Response:
+        return web.Response(body=self._body, content_type=self._type, charset="utf-8", headers=_SECURITY_HEADERS)
 
 
-def _static() -> dict[str, _File]:
+def _static_files() -> dict[str, _StaticFile]:
     folder = resources.files("adapter.debug") / "static"
-    return {file.name: _File(file.name, file.read_bytes()) for file in folder.iterdir() if file.is_file()}
+    return {file.name: _StaticFile(file.name, file.read_bytes()) for file in folder.iterdir() if file.is_file()}
 
 
-_FILES: Final = _static()
-"""Read when the process starts, before there is anyone to keep waiting."""
+_FILES: Final = _static_files()
+"""Read at import, because file access would block the event loop."""
 
 
-def _missing(key: str, exhibits: Exhibits) -> str:
-    if not len(exhibits.shelf):
-        leader = exhibits.shelf.leader().partition("_")[0]  # a pod's name is the first part of its identity
-        whom = f"{leader} leads; ask that one" if leader else "perhaps another one leads; ask that one"
-        return f"{key}: {_NOT_HERE}: {whom}"
-    others = "is 1 other" if len(exhibits.shelf) == 1 else f"are {len(exhibits.shelf)} others"
-    return f"no decision was made for an autoscaler {key!r}; there {others}"
+def _leader_pod(sources: DebugSources) -> str:
+    """Return the pod name, which is the first part of the leader's identity."""
+    return sources.leader().partition("_")[0]
+
+
+def _not_found_message(key: str, sources: DebugSources) -> str:
+    if not len(sources.decision_log):
+        leader = _leader_pod(sources) or "unknown"
+        return f"{key}: this replica has made no decisions; ask the leader ({leader})"
+    return f"no decision for PodAutoscaler {key!r}; this replica has decisions for {len(sources.decision_log)} others"

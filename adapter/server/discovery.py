@@ -1,7 +1,7 @@
-"""What we serve, as kubectl, the HPA's client and the API server ask for it first.
+"""The discovery documents that kubectl, the HPA's client and the API server read first.
 
-One resource stands for all metrics. They share one kind, and clients map a kind to one resource: with two of them
-``kubectl get`` would silently ask for the other. So these documents never change, and their ETag neither.
+One resource represents all metrics: they share one kind, and clients map a kind to one resource. With two resources
+``kubectl get`` could request the wrong one. So these documents and their ETags never change.
 """
 
 import hashlib
@@ -19,8 +19,6 @@ _AGGREGATED = "APIGroupDiscoveryList"
 _AGGREGATED_OFFERS = tuple(
     Offer(JSON.media, kind=_AGGREGATED, group="apidiscovery.k8s.io", version=version) for version in ("v2", "v2beta1")
 )
-_PLAIN = (JSON, YAML)
-
 _SERVED = {"groupVersion": GROUP_VERSION, "version": VERSION}
 _GROUP: dict[str, Any] = {"name": GROUP, "versions": [_SERVED], "preferredVersion": _SERVED}
 _GROUPS = {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_GROUP]}
@@ -52,34 +50,29 @@ def _aggregated(version: str) -> dict[str, Any]:
 _BODIES = {offer: serialization.to_bytes(_aggregated(offer.version), JSON.media) for offer in _AGGREGATED_OFFERS}
 
 
-async def groups(exchange: RequestContext) -> web.Response:
-    """Answer ``/apis``: everything at once for who understands it, the list of groups for who does not."""
-    offer = exchange.wants((*_PLAIN, *_AGGREGATED_OFFERS))
+async def groups(context: RequestContext) -> web.Response:
+    """Serve ``/apis``: aggregated discovery if the client accepts it, else the list of groups."""
+    offer = context.negotiate((JSON, YAML, *_AGGREGATED_OFFERS))
     if offer not in _BODIES:
-        return _plain(_GROUPS, exchange)
-    return tagged(exchange, _BODIES[offer], offer.content_type, {"Cache-Control": "public"})
+        return context.respond(_GROUPS)
+    return cacheable(context, _BODIES[offer], offer.content_type, {"Cache-Control": "public"})
 
 
-async def group(exchange: RequestContext) -> web.Response:
-    """Answer ``/apis/<group>``."""
-    return _plain({"kind": "APIGroup", "apiVersion": "v1", **_GROUP}, exchange)
+async def group(context: RequestContext) -> web.Response:
+    """Serve ``/apis/<group>``."""
+    return context.respond({"kind": "APIGroup", "apiVersion": "v1", **_GROUP})
 
 
-async def resources(exchange: RequestContext) -> web.Response:
-    """Answer ``/apis/<group>/<version>``: the API server's test of whether we are alive."""
-    return _plain(_RESOURCES, exchange)
+async def resources(context: RequestContext) -> web.Response:
+    """Serve ``/apis/<group>/<version>``, which is also the API server's availability check."""
+    return context.respond(_RESOURCES)
 
 
-def _plain(document: dict[str, Any], exchange: RequestContext) -> web.Response:
-    media = exchange.wants(_PLAIN).media
-    return web.Response(body=serialization.to_bytes(document, media, pretty=exchange.pretty()), content_type=media)
-
-
-def tagged(exchange: RequestContext, body: bytes, content_type: str, headers: dict[str, str]) -> web.Response:
-    """Answer with an ETag, or with 304 to who has these bytes already."""
+def cacheable(context: RequestContext, body: bytes, content_type: str, headers: dict[str, str]) -> web.Response:
+    """Return the body with an ETag, or 304 if ``If-None-Match`` has this ETag."""
     etag = f'"{hashlib.sha256(body).hexdigest().upper()}"'
     headers = {"ETag": etag, "Vary": "Accept", **headers}
-    known = ",".join(exchange.request.headers.getall("If-None-Match", ()))
-    if any(tag.strip().removeprefix("W/") in {etag, "*"} for tag in known.split(",")):
+    etags = ",".join(context.request.headers.getall("If-None-Match", ()))
+    if any(tag.strip().removeprefix("W/") in {etag, "*"} for tag in etags.split(",")):
         return web.Response(status=304, headers={**headers, "Content-Type": content_type})
     return web.Response(body=body, headers={**headers, "Content-Type": content_type})

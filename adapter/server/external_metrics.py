@@ -1,146 +1,160 @@
-"""GET .../namespaces/{namespace}/{metric}: parse, call the reader, serialization."""
+"""GET .../namespaces/{namespace}/{metric}: the values of a metric, and the index of all metrics of a namespace."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, Protocol, TypeAlias
+
+from aiohttp import web
+from cachetools import LRUCache
 
 from adapter import errors
 from adapter.auth.attributes import ResourceAttributes
-from adapter.metrics.read_history import Asked
-from adapter.metrics.reader import MetricReader
+from adapter.metrics.read_history import ReadKey
 from adapter.rules.rule import INDEX
 from adapter.sample import Sample
 from adapter.server import protobuf, serialization
 from adapter.server.content_negotiation import JSON, PROTOBUF, YAML, Offer
 from adapter.server.group import GROUP
 from adapter.server.request_context import RequestContext
-from adapter.server.serialization import Named
+from adapter.server.serialization import NamedSample
 from adapter.server.table import table
-from adapter.server.values import Values
 from autoscaler.values import selector
 from autoscaler.values.selector import Selector, SelectorError
 
-_OFFERS = (
+_OFFERS: Final = (
     JSON,
     YAML,
     PROTOBUF,
-    *(Offer(each.media, "Table", "meta.k8s.io", version) for each in (JSON, YAML) for version in ("v1", "v1beta1")),
+    *(Offer(offer.media, "Table", "meta.k8s.io", version) for offer in (JSON, YAML) for version in ("v1", "v1beta1")),
 )
-_KNOWN_FIELDS = ("metadata.name", "metadata.namespace")
-_INCLUDES = frozenset({"None", "Metadata", "Object"})
-_LONGEST_REMEMBERED = 1024
-_INDEX_PATIENCE = 1.0
-_MOST_WRITTEN, _LONGEST_WRITTEN = 4096, 4096
-_Form: TypeAlias = tuple[ResourceAttributes, Selector, Offer, bool]
-"""What makes two answers with the same samples the same bytes: what was asked, in what form, and pretty or not."""
+_FIELD_SELECTORS: Final = ("metadata.name", "metadata.namespace")
+_INCLUDE_OBJECT: Final = frozenset({"None", "Metadata", "Object"})
+_INDEX_TIMEOUT: Final = 1.0
+_MAX_CACHED_SELECTOR: Final = 1024
+_MAX_CACHED_BODIES: Final = 4096
+_MAX_CACHED_BODY: Final = 4096
+
+_BodyKey: TypeAlias = tuple[ResourceAttributes, Selector, Offer, bool]
+"""Attributes, selector, representation and whether it is indented: with equal samples the body is equal."""
 
 _log = logging.getLogger(__name__)
 
 
-class ExternalMetrics:
-    """The values of a metric in a namespace, and the index of all of them."""
+class SampleReader(Protocol):
+    """Reads metrics."""
 
-    def __init__(self, reader: MetricReader, clock: Callable[[], datetime]) -> None:
+    def names(self, namespace: str) -> tuple[str, ...]:
+        """Return the names of the metrics with a rule in this namespace."""
+
+    async def read_samples(self, namespace: str, metric: str, selector: Selector) -> tuple[Sample, ...]:
+        """Return the current samples, at least one; raise an ``AdapterError`` otherwise."""
+
+
+class ExternalMetrics:
+    """Serves the values of metrics."""
+
+    def __init__(self, reader: SampleReader, clock: Callable[[], datetime]) -> None:
         self._reader = reader
         self._clock = clock
-        self._written: dict[_Form, tuple[tuple[Sample, ...], bytes]] = {}
+        self._bodies: LRUCache[_BodyKey, tuple[tuple[Sample, ...], bytes]] = LRUCache(_MAX_CACHED_BODIES)
 
-    async def read(self, exchange: RequestContext) -> Values:
-        """Answer with the metric's values now, or say why there are none."""
-        asked = exchange.attributes
-        if not isinstance(asked, ResourceAttributes):
+    async def read(self, context: RequestContext) -> web.Response:
+        """Serve the current values of a metric."""
+        attributes = context.attributes
+        if not isinstance(attributes, ResourceAttributes):
             raise errors.PathNotFound
-        offer = exchange.wants(_OFFERS)
-        wanted = _wanted(exchange, asked)
-        if asked.resource == INDEX:
-            body = self._body(exchange, offer, await self._index(asked.namespace, wanted), asked.namespace)
+        offer = context.negotiate(_OFFERS)
+        label_selector = _selector(context, attributes)
+        if attributes.resource == INDEX:
+            values = await self._index(attributes.namespace, label_selector)
+            body = self._encode(context, offer, values, attributes.namespace)
         else:
             try:
-                samples = await self._reader.read(asked.namespace, asked.resource, wanted)
+                samples = await self._reader.read_samples(attributes.namespace, attributes.resource, label_selector)
             except errors.AdapterError as error:
-                error.group, error.resource = GROUP, asked.resource
+                error.group, error.resource = GROUP, attributes.resource
                 raise
-            body = self._same_body(exchange, samples, (asked, wanted, offer, exchange.pretty()))
-        return Values(body, offer.media)
+            body = self._cached_body(context, samples, (attributes, label_selector, offer, context.is_pretty()))
+        return web.Response(body=body, content_type=offer.media)
 
-    async def _index(self, namespace: str, wanted: Selector) -> list[Named]:
-        """Read every metric of the namespace; one that fails or is slow is left out, and never in another's way."""
-        reads = [asyncio.create_task(self._one(namespace, metric, wanted)) for metric in self._reader.names(namespace)]
+    async def _index(self, namespace: str, label_selector: Selector) -> list[NamedSample]:
+        """Read all metrics of the namespace concurrently, without those that fail or take too long."""
+        metrics = self._reader.names(namespace)
+        reads = [asyncio.create_task(self._read_or_skip(namespace, metric, label_selector)) for metric in metrics]
         if not reads:
             return []
         try:
-            await asyncio.wait(reads, timeout=_INDEX_PATIENCE)
+            await asyncio.wait(reads, timeout=_INDEX_TIMEOUT)
             return [value for read in reads if read.done() for value in read.result()]
         finally:
             for read in reads:
                 read.cancel()
 
-    async def _one(self, namespace: str, metric: str, wanted: Selector) -> list[Named]:
+    async def _read_or_skip(self, namespace: str, metric: str, label_selector: Selector) -> list[NamedSample]:
         try:
-            return serialization.in_order(metric, await self._reader.read(namespace, metric, wanted))
+            return serialization.named_samples(
+                metric, await self._reader.read_samples(namespace, metric, label_selector)
+            )
         except errors.AdapterError:
             return []
         except Exception:  # noqa: BLE001
-            _log.exception("a metric failed in a way nobody foresaw", extra={"namespace": namespace, "metric": metric})
+            _log.exception("unexpected error while reading a metric", extra={"namespace": namespace, "metric": metric})
             return []
 
-    def _same_body(self, exchange: RequestContext, samples: tuple[Sample, ...], form: _Form) -> bytes:
-        """Write samples, unless the very same ones were written so before: who asks again is told the same."""
-        before = self._written.get(form)
-        if before is not None and before[0] is samples:
-            return before[1]
-        asked, wanted, offer, _ = form
-        body = self._body(exchange, offer, serialization.in_order(asked.resource, samples), asked.namespace)
-        is_light = Asked(asked.namespace, asked.resource, wanted).is_light and len(body) <= _LONGEST_WRITTEN
-        if is_light and not offer.kind:  # a table tells the age of each value
-            if len(self._written) >= _MOST_WRITTEN:
-                self._written.clear()
-            self._written[form] = samples, body
+    def _cached_body(self, context: RequestContext, samples: tuple[Sample, ...], key: _BodyKey) -> bytes:
+        """Encode samples, or return the body of the last response with the same samples."""
+        cached = self._bodies.get(key)
+        if cached is not None and cached[0] is samples:
+            return cached[1]
+        attributes, label_selector, offer, _ = key
+        values = serialization.named_samples(attributes.resource, samples)
+        body = self._encode(context, offer, values, attributes.namespace)
+        is_cacheable = ReadKey(attributes.namespace, attributes.resource, label_selector).is_cacheable
+        if is_cacheable and len(body) <= _MAX_CACHED_BODY and not offer.kind:  # a Table contains the age of each value
+            self._bodies[key] = samples, body
         return body
 
-    def _body(self, exchange: RequestContext, offer: Offer, values: list[Named], namespace: str) -> bytes:
+    def _encode(self, context: RequestContext, offer: Offer, values: list[NamedSample], namespace: str) -> bytes:
         if offer == PROTOBUF:
             return protobuf.encode_list(values)
         if offer.kind:
-            include = exchange.query.get("includeObject") or "Metadata"
-            if include not in _INCLUDES:
+            include = context.query.get("includeObject") or "Metadata"
+            if include not in _INCLUDE_OBJECT:
                 raise errors.BadRequest(f"includeObject must be None, Metadata or Object, is {include!r}")
             now = self._clock()
             content: object = table(values, namespace=namespace, version=offer.version, include=include, now=now)
         else:
             content = serialization.document(values)
-        return serialization.to_bytes(content, offer.media, pretty=exchange.pretty())
+        return serialization.to_bytes(content, offer.media, pretty=context.is_pretty())
 
 
-def _wanted(exchange: RequestContext, asked: ResourceAttributes) -> Selector:
-    """Check what the caller may add to the path, and return the selector."""
-    query = exchange.query
-    if asked.verb == "watch":
+def _selector(context: RequestContext, attributes: ResourceAttributes) -> Selector:
+    """Check the query parameters and return the label selector."""
+    query = context.query
+    if attributes.verb == "watch":
         raise errors.MethodNotAllowed(
-            f'watch is not supported on resources of kind "{asked.resource}.{GROUP}"',
+            f'watch is not supported on resources of kind "{attributes.resource}.{GROUP}"',
             group=GROUP,
-            resource=asked.resource,
+            resource=attributes.resource,
         )
     limit = query.get("limit", "")
     if limit and not limit.removeprefix("-").isdecimal():
         raise errors.BadRequest(f"limit must be a whole number, is {limit!r}")
     for part in filter(None, query.get("fieldSelector", "").split(",")):
         field = part.partition("=")[0].removesuffix("!")
-        if field not in _KNOWN_FIELDS:
+        if field not in _FIELD_SELECTORS:
             raise errors.BadRequest(
                 f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
             )
     text = query.get("labelSelector", "")
+    parse = _parse_selector_cached if len(text) <= _MAX_CACHED_SELECTOR else selector.parse
     try:
-        return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else selector.parse(text)
+        return parse(text)
     except SelectorError as error:
         raise errors.BadRequest(f"unable to parse the label selector: {error}") from error
 
 
-@lru_cache(maxsize=4096)
-def _remembered(text: str) -> Selector:
-    """Parse a selector; the same few arrive again every fifteen seconds."""
-    return selector.parse(text)
+_parse_selector_cached = lru_cache(maxsize=4096)(selector.parse)

@@ -1,4 +1,4 @@
-"""The names of what we serve. Everything that says ``v1beta1`` says it through here."""
+"""Group, version and kinds of the served API."""
 
 GROUP = "external.metrics.k8s.io"
 VERSION = "v1beta1"

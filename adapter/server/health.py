@@ -1,4 +1,4 @@
-"""/livez: are we stuck. /readyz: could we answer. /healthz: both. In the words of Kubernetes' own servers."""
+"""/livez, /readyz and /healthz (both), in the format of Kubernetes' own servers."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -8,27 +8,27 @@ from adapter.errors import PathNotFound
 from adapter.server.request_context import RequestContext
 
 Check = Callable[[], bool]
-"""Whether one thing is as it should be, from memory: a check that waits would be the outage it looks for."""
+"""Returns whether a component is healthy; from memory, because a probe must not wait."""
 
-OPEN = frozenset({"/healthz", "/livez", "/readyz"})
-"""Paths that anyone may ask, because a kubelet has no credentials."""
+UNAUTHENTICATED_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
+"""Served without authentication, because the kubelet's probes have no credentials."""
 
 _TEXT = "text/plain"
 
 
 class Lifecycle:
-    """Whether we are on our way out. The first thing to turn when told to stop, so that no new request is sent here."""
+    """Whether the server is shutting down; ``/readyz`` then fails, so that clients use other replicas."""
 
     def __init__(self) -> None:
         self.stopping = False
 
-    def is_staying(self) -> bool:
-        """Say whether new requests are welcome."""
+    def is_serving(self) -> bool:
+        """Return whether the server is not shutting down."""
         return not self.stopping
 
 
 class Health:
-    """The three health paths, and each check by its own name below them."""
+    """The three health endpoints and, below them, each check."""
 
     def __init__(self, *, live: Mapping[str, Check], ready: Mapping[str, Check]) -> None:
         live = {"ping": lambda: True, **live}
@@ -36,29 +36,29 @@ class Health:
         self._checks = {"livez": live, "readyz": ready, "healthz": {**live, **ready}}
 
     def handler(self, name: str) -> Callable[[RequestContext], Awaitable[web.Response]]:
-        """Make the handler of one of the three."""
+        """Return the handler of one endpoint."""
 
-        async def answer(exchange: RequestContext) -> web.Response:
-            return self._answer(exchange, name, self._checks[name])
+        async def handle(context: RequestContext) -> web.Response:
+            return self._response(context, name, self._checks[name])
 
-        return answer
+        return handle
 
-    async def one(self, exchange: RequestContext) -> web.Response:
-        """Answer ``/readyz/<check>``: this check alone."""
-        name, _, check = exchange.path.strip("/").partition("/")
+    async def single_check(self, context: RequestContext) -> web.Response:
+        """Serve ``/readyz/<check>``."""
+        name, _, check = context.path.strip("/").partition("/")
         if check not in self._checks.get(name, {}):
             raise PathNotFound
-        return self._answer(exchange, name, {check: self._checks[name][check]})
+        return self._response(context, name, {check: self._checks[name][check]})
 
-    def _answer(self, exchange: RequestContext, name: str, checks: Mapping[str, Check]) -> web.Response:
-        excluded = set(exchange.query.getall("exclude", ()))
-        failed = {each for each, check in checks.items() if each not in excluded and not check()}
-        if not failed and "verbose" not in exchange.query:
+    def _response(self, context: RequestContext, name: str, checks: Mapping[str, Check]) -> web.Response:
+        excluded = set(context.query.getall("exclude", ()))
+        failed = {check for check, is_healthy in checks.items() if check not in excluded and not is_healthy()}
+        if not failed and "verbose" not in context.query:
             return web.Response(text="ok", content_type=_TEXT)
-        lines = [_line(each, excluded=each in excluded, failed=each in failed) for each in checks]
+        lines = [_line(check, excluded=check in excluded, failed=check in failed) for check in checks]
         if unknown := sorted(excluded - checks.keys()):
-            listed = ",".join(f'"{each}"' for each in unknown)
-            lines.append(f"warn: some health checks cannot be excluded: no matches for {listed}")
+            names = ",".join(f'"{check}"' for check in unknown)
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
         lines.append(f"{name} check {'failed' if failed else 'passed'}\n")
         return web.Response(status=500 if failed else 200, text="\n".join(lines), content_type=_TEXT)
 

@@ -1,6 +1,6 @@
-"""Our OpenAPI documents, version 2 and 3, both from one description; JSON, which is all the API server ever asks for.
+"""The OpenAPI documents, version 2 and 3, generated from one description, as JSON: the API server reads nothing else.
 
-The index of version 3 lists our group alone: a key that the API server has too would race with its own.
+The index of version 3 lists only this group: an entry that the API server has too would conflict with its own.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from aiohttp import web
 
 from adapter.server import serialization
 from adapter.server.content_negotiation import JSON, PROTOBUF, YAML
-from adapter.server.discovery import tagged
+from adapter.server.discovery import cacheable
 from adapter.server.group import GROUP, GROUP_VERSION, LIST_KIND, ROOT, VERSION
 from adapter.server.request_context import RequestContext
 
@@ -18,7 +18,7 @@ V3_PATH = f"/openapi/v3{ROOT}"
 _PREFIX = "io.k8s.metrics.pkg.apis.external_metrics.v1beta1"
 _INFO = {"title": "Steadyscale external metrics", "version": VERSION}
 _METRIC_PATH = ROOT + "/namespaces/{namespace}/{metric}"
-_YEAR = "public, immutable, max-age=31536000"
+_IMMUTABLE = "public, immutable, max-age=31536000"
 
 
 def _kind(name: str) -> list[dict[str, str]]:
@@ -42,7 +42,7 @@ def _schemas(ref: str) -> dict[str, Any]:
             "window": {
                 "type": "integer",
                 "format": "int64",
-                "description": "Seconds that the value is an average over.",
+                "description": "Seconds over which the value was averaged.",
             },
             "value": {**text, "description": "The value, as a Kubernetes quantity."},
         },
@@ -65,54 +65,54 @@ def _schemas(ref: str) -> dict[str, Any]:
         f"{_PREFIX}.ExternalMetricValue": value,
         f"{_PREFIX}.{LIST_KIND}": values,
         "io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList": resources,
-        "io.k8s.apimachinery.pkg.apis.meta.v1.Status": {"description": "Why there is no answer.", "type": "object"},
+        "io.k8s.apimachinery.pkg.apis.meta.v1.Status": {"description": "The reason of a failure.", "type": "object"},
     }
 
 
-_SAYS = {"200": "OK", "400": "Bad Request", "401": "Unauthorized", "403": "Forbidden", "404": "Not Found"}
-_SAYS |= {"405": "Watching is not possible", "406": "Not Acceptable", "429": "Too Many Requests"}
-_SAYS |= {"500": "It could not be found out who asks", "503": "The metric has no number now", "504": "Too late"}
+_DESCRIPTIONS = {"200": "OK", "400": "Bad Request", "401": "Unauthorized", "403": "Forbidden", "404": "Not Found"}
+_DESCRIPTIONS |= {"405": "Watch is not supported", "406": "Not Acceptable", "429": "Too Many Requests"}
+_DESCRIPTIONS |= {"500": "Authorization failed", "503": "The metric is unavailable", "504": "Timeout"}
 _QUERY = {
-    "labelSelector": ("string", "Only series with such labels."),
-    "timeout": ("string", "How long the answer may take, such as 5s."),
-    "limit": ("integer", "Accepted and without effect."),
-    "pretty": ("string", "Indent the answer."),
+    "labelSelector": ("string", "Selects series by their labels."),
+    "timeout": ("string", "Timeout of the request, such as 5s."),
+    "limit": ("integer", "Ignored."),
+    "pretty": ("string", "Indent the response."),
 }
 _METRIC = ("readExternalMetric", "read the values of a metric", LIST_KIND, ("namespace", "metric"), tuple(_QUERY))
 _RESOURCES = ("getAPIResources", "get available resources", "APIResourceList", (), ())
 
 
-def _parameter(name: str, place: str, *, nested: bool) -> dict[str, Any]:
-    type_, says = _QUERY.get(name, ("string", f"The {name}'s name."))
+def _parameter(name: str, location: str, *, nested: bool) -> dict[str, Any]:
+    type_, description = _QUERY.get(name, ("string", f"Name of the {name}."))
     shape = {"schema": {"type": type_}} if nested else {"type": type_}
-    return {"name": name, "in": place, "description": says, "required": place == "path", **shape}
+    return {"name": name, "in": location, "description": description, "required": location == "path", **shape}
 
 
 def _responses(kind: str, ref: str, media: list[str], *, nested: bool) -> dict[str, Any]:
     meta = "io.k8s.apimachinery.pkg.apis.meta.v1"
-    good = {"$ref": f"{ref}{_PREFIX if kind == LIST_KIND else meta}.{kind}"}
-    bad = {"$ref": f"{ref}{meta}.Status"}
+    success = {"$ref": f"{ref}{_PREFIX if kind == LIST_KIND else meta}.{kind}"}
+    failure = {"$ref": f"{ref}{meta}.Status"}
 
-    def one(code: str, says: str) -> dict[str, Any]:
-        schema = good if code == "200" else bad
+    def response(code: str, description: str) -> dict[str, Any]:
+        schema = success if code == "200" else failure
         types = media if code == "200" else [JSON.media]
-        shape = {"content": {each: {"schema": schema} for each in types}} if nested else {"schema": schema}
-        return {"description": says, **shape}
+        shape = {"content": {media_type: {"schema": schema} for media_type in types}} if nested else {"schema": schema}
+        return {"description": description, **shape}
 
-    return {code: one(code, says) for code, says in _SAYS.items()}
+    return {code: response(code, description) for code, description in _DESCRIPTIONS.items()}
 
 
 def _paths(ref: str, *, nested: bool) -> dict[str, Any]:
     def operation(row: tuple[str, str, str, tuple[str, ...], tuple[str, ...]]) -> dict[str, Any]:
-        name, says, kind, places, query = row
+        name, description, kind, path, query = row
         media = [JSON.media, YAML.media] + ([PROTOBUF.media] if kind == LIST_KIND else [])
         get: dict[str, Any] = {
             "operationId": f"{name}ExternalMetricsV1beta1",
-            "description": says,
+            "description": description,
             "tags": [GROUP.replace(".", "_")],
             "parameters": [
-                *(_parameter(each, "path", nested=nested) for each in places),
-                *(_parameter(each, "query", nested=nested) for each in query),
+                *(_parameter(parameter, "path", nested=nested) for parameter in path),
+                *(_parameter(parameter, "query", nested=nested) for parameter in query),
             ],
             "responses": _responses(kind, ref, media, nested=nested),
         }
@@ -140,20 +140,20 @@ _V3_URL = f"{V3_PATH}?hash={_V3_HASH}"
 _INDEX = serialization.to_bytes({"paths": {f"apis/{GROUP_VERSION}": {"serverRelativeURL": _V3_URL}}}, JSON.media)
 
 
-async def v2(exchange: RequestContext) -> web.Response:
-    """Answer ``/openapi/v2``."""
-    return tagged(exchange, _V2_BODY, exchange.wants((JSON,)).media, {})
+async def v2(context: RequestContext) -> web.Response:
+    """Serve ``/openapi/v2``."""
+    return cacheable(context, _V2_BODY, context.negotiate((JSON,)).media, {})
 
 
-async def v3_index(exchange: RequestContext) -> web.Response:
-    """Answer ``/openapi/v3``: where the document is, under a name that changes with it."""
-    return tagged(exchange, _INDEX, exchange.wants((JSON,)).media, {})
+async def v3_index(context: RequestContext) -> web.Response:
+    """Serve ``/openapi/v3``: the URL of the document, which contains its hash."""
+    return cacheable(context, _INDEX, context.negotiate((JSON,)).media, {})
 
 
-async def v3(exchange: RequestContext) -> web.Response:
-    """Answer the document of our group: for ever under its hash, and under another hash not at all."""
-    media = exchange.wants((JSON,)).media
-    asked = exchange.query.get("hash")
-    if asked is not None and asked != _V3_HASH:
+async def v3(context: RequestContext) -> web.Response:
+    """Serve the document of the group: immutable under its hash, a redirect under another hash."""
+    media = context.negotiate((JSON,)).media
+    requested = context.query.get("hash")
+    if requested is not None and requested != _V3_HASH:
         return web.Response(status=301, headers={"Location": _V3_URL, "Content-Type": media})
-    return tagged(exchange, _V3_BODY, media, {} if asked is None else {"Cache-Control": _YEAR})
+    return cacheable(context, _V3_BODY, media, {} if requested is None else {"Cache-Control": _IMMUTABLE})

@@ -1,20 +1,20 @@
-"""A list of metric values as Kubernetes' protobuf, which kube-controller-manager asks for first.
+"""A list of metric values in Kubernetes' protobuf encoding, which kube-controller-manager prefers.
 
-Five small messages, so they are written by hand: a field is its number and wire type, then a varint or a length and
-bytes. Environment them Kubernetes puts four magic bytes and an envelope (runtime.Unknown) that names the kind.
+The five messages are small enough to encode without generated code: a field is its number and wire type, followed by a
+varint or by a length and bytes. Kubernetes prepends four magic bytes and an envelope (runtime.Unknown) with the kind.
 """
 
 from collections.abc import Sequence
 
 from adapter.server.group import GROUP_VERSION, LIST_KIND
-from adapter.server.serialization import Named, quantity, window
+from adapter.server.serialization import NamedSample, quantity, window
 
 _MAGIC = b"k8s\x00"
 
 
 def _varint(number: int) -> bytes:
     out = bytearray()
-    number &= 0xFFFF_FFFF_FFFF_FFFF  # a negative int64 is sent as its two's complement
+    number &= 0xFFFF_FFFF_FFFF_FFFF  # a negative int64 is encoded as its two's complement
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
         number >>= 7
@@ -39,13 +39,13 @@ _NO_LIST_META = _bytes(1, _text(1, "") + _text(2, "") + _text(3, ""))
 _NO_ENCODING = _text(3, "") + _text(4, "")
 
 
-def encode_list(values: Sequence[Named]) -> bytes:
-    """Write the list in its envelope, byte for byte as Kubernetes' own servers do."""
+def encode_list(values: Sequence[NamedSample]) -> bytes:
+    """Return the list in its envelope, byte for byte as Kubernetes' own servers encode it."""
     raw = _NO_LIST_META + b"".join(_bytes(2, _value(value)) for value in values)
     return _MAGIC + _TYPE_META + _bytes(2, raw) + _NO_ENCODING
 
 
-def _value(value: Named) -> bytes:
+def _value(value: NamedSample) -> bytes:
     sample = value.sample
     seconds = window(sample)
     return b"".join(

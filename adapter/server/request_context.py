@@ -1,69 +1,75 @@
-"""One request on its way through the server, with what has been found out about it so far."""
+"""The state of one request while it is served."""
 
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Self, TypeAlias
 
 from aiohttp import web
 from multidict import MultiMapping
+from yarl import URL
 
 from adapter.auth.attributes import Attributes, attributes_of, is_true
 from adapter.auth.caller import Caller
-from adapter.server.content_negotiation import Offer, negotiate
+from adapter.server import serialization
+from adapter.server.content_negotiation import JSON, YAML, Offer, negotiate
 
-_AUDIT_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_REMEMBERED, _LONGEST_REMEMBERED = 4096, 1024
-_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
+_AUDIT_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_MAX_CACHED_PATH: Final = 1024
+"""Longer paths are not cached, so that made-up ones cannot fill the memory."""
+
+_HUMAN_USER_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
+_RequestLine: TypeAlias = tuple[str, MultiMapping[str], Attributes]
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """A request, and who asks it for what."""
+    """A request, its attributes, its caller and its endpoint."""
 
     request: web.BaseRequest
     path: str
-    """Decoded, as it was authorized."""
+    """The decoded path, as authorized."""
 
     query: MultiMapping[str]
     attributes: Attributes
     audit_id: str
     endpoint: str = "unknown"
-    """Which row of the table of URLs it went to; a metric's name would be too many."""
+    """The name of the route, for metrics and logs."""
 
     caller: Caller | None = None
 
-    def wants(self, offers: tuple[Offer, ...]) -> Offer:
-        """Choose the form to answer in; several Accept headers are one list."""
-        return negotiate(",".join(self.request.headers.getall("Accept", ())), offers)
-
-    def pretty(self) -> bool:
-        """Say whether a person is reading: they say so, or they use a tool for people."""
-        wish = self.query.get("pretty")
-        if wish is not None:
-            return is_true(wish)
-        return self.request.headers.get("User-Agent", "").startswith(_PEOPLE)
-
-
-class RequestContexts:
-    """Begins exchanges. Request lines are remembered: the same few come again and again, and are not cheap to read."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[str, MultiMapping[str], Attributes]] = {}
-
-    def begin(self, request: web.BaseRequest) -> RequestContext:
-        """Read what a request asks for, before anything is known of who asks."""
-        line = request.method, request.raw_path
-        known = self._known.get(line)
-        if known is None:
-            known = request.path, request.query, attributes_of(request.method, request.path, request.query)
-            self._remember(line, known)
+    @classmethod
+    def create(cls, request: web.BaseRequest) -> Self:
+        """Parse the request line and the audit ID."""
+        parse = _parse_cached if len(request.raw_path) <= _MAX_CACHED_PATH else _parse
+        path, query, attributes = parse(request.method, request.rel_url)
         audit_id = request.headers.get("Audit-Id", "")
         if not _AUDIT_ID.fullmatch(audit_id):
             audit_id = secrets.token_hex(16)
-        return RequestContext(request, *known, audit_id)
+        return cls(request, path, query, attributes, audit_id)
 
-    def _remember(self, line: tuple[str, str], known: tuple[str, MultiMapping[str], Attributes]) -> None:
-        if len(self._known) >= _REMEMBERED:
-            self._known.clear()
-        if len(line[1]) <= _LONGEST_REMEMBERED:
-            self._known[line] = known
+    def negotiate(self, offers: tuple[Offer, ...]) -> Offer:
+        """Choose the representation of the response by the Accept headers."""
+        return negotiate(",".join(self.request.headers.getall("Accept", ())), offers)
+
+    def respond(self, document: object, headers: Mapping[str, str] | None = None) -> web.Response:
+        """Return a document as JSON or YAML."""
+        media = self.negotiate((JSON, YAML)).media
+        body = serialization.to_bytes(document, media, pretty=self.is_pretty())
+        return web.Response(body=body, content_type=media, headers=headers)
+
+    def is_pretty(self) -> bool:
+        """Return whether to indent the response: as ``?pretty=`` says, by default for browsers, curl and wget."""
+        pretty = self.query.get("pretty")
+        if pretty is not None:
+            return is_true(pretty)
+        return self.request.headers.get("User-Agent", "").startswith(_HUMAN_USER_AGENTS)
+
+
+def _parse(method: str, url: URL) -> _RequestLine:
+    return url.path, url.query, attributes_of(method, url.path, url.query)
+
+
+_parse_cached = lru_cache(maxsize=4096)(_parse)

@@ -1,7 +1,7 @@
-"""Samples as an ExternalMetricValueList: JSON or YAML, always in one order, so that the same is the same bytes."""
+"""Samples as an ExternalMetricValueList in JSON or YAML, sorted, so that equal samples give equal bytes."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,29 +12,32 @@ from adapter.sample import Sample
 from adapter.server.content_negotiation import YAML
 from adapter.server.group import GROUP_VERSION, LIST_KIND
 from autoscaler.types.record import Record
+from autoscaler.values.timestamps import format_rfc3339
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Named(NamedTuple):
-    """A sample, and the name that its metric was asked for by."""
+class NamedSample(NamedTuple):
+    """A sample and the metric name of the request."""
 
     metric: str
     sample: Sample
 
 
 class ExternalMetricValue(Record, frozen=True):
-    """One item of the list, as it is on the wire."""
+    """One item of the list, in wire format."""
 
     metric_name: str
     metric_labels: Mapping[str, str]
     timestamp: str
     window: int | None = None
-    value: str = msgspec.field(default_factory=str)  # a factory's default is never left out
+    value: str = msgspec.field(
+        default_factory=str
+    )  # omit_defaults omits only plain defaults: this field is always encoded
 
 
 class ExternalMetricValueList(Record, frozen=True, omit_defaults=False):
-    """The list, as it is on the wire."""
+    """The list, in wire format."""
 
     kind: str = LIST_KIND
     api_version: str = GROUP_VERSION
@@ -42,20 +45,20 @@ class ExternalMetricValueList(Record, frozen=True, omit_defaults=False):
     items: tuple[ExternalMetricValue, ...] = ()
 
 
-def in_order(metric: str, samples: Sequence[Sample]) -> list[Named]:
-    """Name the samples of one metric and order them by their labels."""
+def named_samples(metric: str, samples: Sequence[Sample]) -> list[NamedSample]:
+    """Return the samples of one metric, sorted by their labels."""
     if len(samples) > 1:
         samples = sorted(samples, key=lambda sample: sorted(sample.labels.items()))
-    return [Named(metric, sample) for sample in samples]
+    return [NamedSample(metric, sample) for sample in samples]
 
 
-def document(values: Sequence[Named]) -> ExternalMetricValueList:
-    """Say the list in its wire form."""
+def document(values: Sequence[NamedSample]) -> ExternalMetricValueList:
+    """Return the list in wire format."""
     return ExternalMetricValueList(items=tuple(item(value) for value in values))
 
 
-def item(value: Named) -> ExternalMetricValue:
-    """Say one value in its wire form."""
+def item(value: NamedSample) -> ExternalMetricValue:
+    """Return one item in wire format."""
     sample = value.sample
     return ExternalMetricValue(
         metric_name=value.metric,
@@ -67,27 +70,27 @@ def item(value: Named) -> ExternalMetricValue:
 
 
 def quantity(milli: int) -> str:
-    """Write thousandths as a Kubernetes quantity.
+    """Return thousandths as a Kubernetes quantity without a suffix other than ``m``.
 
-    Never with a suffix beyond ``m``: an HPA reads ``10P`` as nothing, and the same number in plain digits correctly.
+    An HPA reads ``10P`` as zero, and the same number in plain digits correctly.
     """
     whole, rest = divmod(milli, 1000)
     return f"{milli}m" if rest else str(whole)
 
 
-@lru_cache(maxsize=1024)  # a whole snapshot is of one time
+@lru_cache(maxsize=1024)  # the samples of a snapshot share few timestamps
 def timestamp(at: datetime) -> str:
-    """Write a time as Kubernetes does: UTC, whole seconds."""
-    return at.astimezone(UTC).isoformat()[:19] + "Z"
+    """Return a time as Kubernetes formats it: UTC, whole seconds."""
+    return format_rfc3339(at)
 
 
 def window(sample: Sample) -> int | None:
-    """Say what a sample is an average over, in seconds; None if it is of one moment."""
+    """Return the seconds over which a sample was averaged; None for an instant value."""
     return None if sample.window is None else round(sample.window.total_seconds())
 
 
 def to_bytes(content: object, media: str, *, pretty: bool = False) -> bytes:
-    """Write a document in a media type, JSON unless it is YAML."""
+    """Encode a document in a media type: YAML, or else JSON."""
     if media == YAML.media:
         return yaml.safe_dump(msgspec.to_builtins(content), sort_keys=False, allow_unicode=True).encode()
     text = _encode(content)

@@ -1,4 +1,4 @@
-"""The server: the walk of every request, and the order of starting and stopping."""
+"""The server: how each request is handled, and how serving starts and stops."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,25 +7,23 @@ from ssl import SSLContext
 
 from aiohttp import web
 
+from adapter.auth.authorizer import MASTERS
 from adapter.auth.protocols import Authenticator, Authorizer
 from adapter.config.model import Limits
+from adapter.errors import DeadlineExceeded
 from adapter.server import status
-from adapter.server.access_log import Answered
-from adapter.server.accounting import Journal
+from adapter.server.accounting import RequestAccounting
 from adapter.server.connection import Listener
-from adapter.server.debug_endpoints import Debug
+from adapter.server.debug_endpoints import DebugEndpoints
 from adapter.server.external_metrics import ExternalMetrics
-from adapter.server.health import OPEN, Check, Health, Lifecycle
-from adapter.server.limits import ConcurrencyLimit, Deadlines, time_for
-from adapter.server.request_context import RequestContext, RequestContexts
+from adapter.server.health import UNAUTHENTICATED_PATHS, Check, Health, Lifecycle
+from adapter.server.limits import ConcurrencyLimit, request_timeout
+from adapter.server.request_context import RequestContext
 from adapter.server.routes import Routes
-from adapter.server.values import COMMON, Values
-
-_MASTERS = "system:masters"
 
 
 class Server:
-    """Serves the metrics API."""
+    """Serves the external metrics API."""
 
     def __init__(
         self,
@@ -34,93 +32,96 @@ class Server:
         authenticator: Authenticator,
         authorizer: Authorizer,
         limits: Limits,
-        journal: Journal,
+        accounting: RequestAccounting,
         ready: dict[str, Check] | None = None,
-        debug: Debug | None = None,
+        debug: DebugEndpoints | None = None,
     ) -> None:
         self.lifecycle = Lifecycle()
         self.listeners: list[Listener] = []
-        """Where we listen now; none before and after serving."""
+        """The open listeners."""
 
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._limits = limits
-        self._journal = journal
-        self._deadlines, self._exchanges = Deadlines(), RequestContexts()
-        self._turnstile = ConcurrencyLimit(limits.max_concurrent_requests, journal.telemetry.in_flight)
-        health = Health(live={}, ready={**(ready or {}), "shutdown": self.lifecycle.is_staying})
+        self._accounting = accounting
+        self._concurrency_limit = ConcurrencyLimit(limits.max_concurrent_requests, accounting.telemetry.in_flight)
+        health = Health(live={}, ready={**(ready or {}), "shutdown": self.lifecycle.is_serving})
         self._page = None if debug is None else debug.page
-        self._routes = Routes(metrics, health, journal.figures, debug)
+        self._routes = Routes(metrics, health, accounting.telemetry.render, debug)
 
-    # --- the walk ----------------------------------------------------------------------------------------------------
+    # --- requests ----------------------------------------------------------------------------------------------------
 
-    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request. Whatever goes wrong below becomes a Status here, so this never raises."""
-        # Not the one that is running, though it is the same: to find that out is to ask the system.
-        loop = request.task.get_loop()
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Serve one request; every error becomes a Status."""
+        loop = asyncio.get_running_loop()
         started = loop.time()
-        exchange = self._exchanges.begin(request)
+        context = RequestContext.create(request)
         response: web.StreamResponse
         error: Exception | None = None
         try:
-            response = await self._admit(exchange, loop)
-        except Exception as raised:  # noqa: BLE001  (a Status for everything; the unforeseen is logged there)
+            response = await self._with_deadline(context)
+        except Exception as raised:  # noqa: BLE001  (unexpected errors are logged by status.response)
             error = raised
-            response = status.answer(raised, pretty=exchange.pretty())
-        self._finish(exchange, response)
-        self._journal.add(Answered(exchange, response.status, loop.time() - started, error), loop)
+            response = status.response(raised, pretty=context.is_pretty())
+        self._add_headers(context, response)
+        self._accounting.record(context, response.status, loop.time() - started, error)
         return response
 
-    async def _admit(self, exchange: RequestContext, loop: asyncio.AbstractEventLoop) -> web.StreamResponse:
-        """Who is it, may they, is it there, is there room; in this order, so that a stranger learns nothing."""
-        with self._deadlines.within(time_for(exchange, self._limits.request_timeout), loop):
-            if exchange.path not in OPEN:
-                exchange.caller = await self._authenticator.authenticate(exchange.request)
-                await self._authorizer.authorize(exchange.caller, exchange.attributes)
-            route = self._routes.find(exchange)
-            exchange.endpoint = route.endpoint
-            if not route.limited or (exchange.caller and _MASTERS in exchange.caller.groups):
-                return await route.handler(exchange)
-            with self._turnstile:
-                return await route.handler(exchange)
+    async def _with_deadline(self, context: RequestContext) -> web.StreamResponse:
+        seconds = request_timeout(context, self._limits.request_timeout)
+        timeout = asyncio.timeout(seconds)
+        try:
+            async with timeout:
+                return await self._authenticated(context)
+        except TimeoutError:
+            if timeout.expired():
+                raise DeadlineExceeded(f"the request did not complete within {seconds:g}s") from None
+            raise
 
-    def _finish(self, exchange: RequestContext, response: web.StreamResponse) -> None:
-        """Add what every answer carries."""
-        if isinstance(response, Values):
-            response.audit_id = exchange.audit_id
-        else:
-            response.headers["Audit-Id"] = exchange.audit_id
-            for name, value in COMMON.items():
-                response.headers.setdefault(name, value)
+    async def _authenticated(self, context: RequestContext) -> web.StreamResponse:
+        """Authenticate and authorize before routing, so that unauthorized callers cannot find out which paths exist."""
+        if context.path not in UNAUTHENTICATED_PATHS:
+            context.caller = await self._authenticator.authenticate(context.request)
+            await self._authorizer.authorize(context.caller, context.attributes)
+        route = self._routes.find(context)
+        context.endpoint = route.endpoint
+        if not route.limited or (context.caller and MASTERS in context.caller.groups):
+            return await route.handler(context)
+        with self._concurrency_limit:
+            return await route.handler(context)
+
+    def _add_headers(self, context: RequestContext, response: web.StreamResponse) -> None:
+        response.headers["Audit-Id"] = context.audit_id
+        for name, value in status.COMMON_HEADERS.items():
+            response.headers.setdefault(name, value)
         if self.lifecycle.stopping:
-            response.force_close()  # so that the API server's pool goes to another replica
+            response.force_close()  # makes the API server connect to another replica
 
-    # --- its life ----------------------------------------------------------------------------------------------------
+    # --- lifecycle ---------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def serving(self, address: str, port: int, tls: SSLContext | None) -> AsyncIterator[int]:
-        """Listen while the block runs, and yield the port; on leaving, stop as gracefully as the limits allow."""
-        listener = Listener(self.answer, self._limits, self._journal.telemetry)
-        handshake = None if tls is None else self._limits.header_timeout.total_seconds()
-        listening = await asyncio.get_running_loop().create_server(
-            listener, address, port, ssl=tls, ssl_handshake_timeout=handshake, backlog=1024
+        """Listen for the length of the block and yield the port; on exit drain requests in flight."""
+        listener = Listener(self.handle, self._limits, self._accounting)
+        handshake_timeout = None if tls is None else self._limits.header_timeout.total_seconds()
+        server = await asyncio.get_running_loop().create_server(
+            listener, address, port, ssl=tls, ssl_handshake_timeout=handshake_timeout, backlog=1024
         )
         self.listeners.append(listener)
-        carer = asyncio.create_task(listener.look_after(), name="connections")
+        checking = asyncio.create_task(listener.run(), name="connection timeouts")
         try:
-            yield listening.sockets[0].getsockname()[1]
+            yield server.sockets[0].getsockname()[1]
         finally:
-            carer.cancel()
+            checking.cancel()
             self.listeners.remove(listener)
-            listening.close()
-            await asyncio.sleep(0)  # let requests that have arrived already begin
+            server.close()
+            await asyncio.sleep(0)  # start the handlers of requests that have already arrived
             listener.pre_shutdown()
-            await listener.shutdown(self._limits.drain.total_seconds())
-            self._journal.write()
+            await listener.shutdown(self._limits.drain_timeout.total_seconds())
 
-    async def leave(self) -> None:
-        """Say that we are going, and go on answering until nobody comes any more."""
+    async def begin_shutdown(self) -> None:
+        """Report not ready, and keep serving for ``shutdownDelay`` until clients use other replicas."""
         self.lifecycle.stopping = True
         if self._page is not None:
-            self._page.leave()
+            self._page.begin_shutdown()
         await asyncio.sleep(self._limits.shutdown_delay.total_seconds())

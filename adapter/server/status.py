@@ -1,11 +1,11 @@
-"""An exception becomes an answer, and only here: always a metav1 Status, never a Retry-After.
+"""Errors as responses: always a metav1 Status, never with a Retry-After header.
 
-With a Retry-After client-go would sleep and try again up to ten times inside one of the few workers that the cluster's
-HPAs share. ``details`` says nothing of retrying either, because Kubernetes' servers turn that into the header.
+With Retry-After, client-go would wait and retry up to ten times in one of the few workers that all HPAs share.
+``details.retryAfterSeconds`` is omitted too, because Kubernetes' servers turn it into the header.
 """
 
 import logging
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -14,25 +14,28 @@ from adapter.server import serialization
 from adapter.server.content_negotiation import JSON
 
 _log = logging.getLogger(__name__)
-_NOSNIFF = {"X-Content-Type-Options": "nosniff"}
-_EXTRA_HEADERS = {403: _NOSNIFF, 405: {"Allow": "GET"}}
+
+COMMON_HEADERS: Final = {"Server": "steadyscale", "Cache-Control": "no-cache, private"}
+"""Default headers of every response. ``Server`` replaces aiohttp's, which names library versions."""
+
+_HEADERS_BY_CODE: Final = {403: {"X-Content-Type-Options": "nosniff"}, 405: {"Allow": "GET"}}
 
 
-def answer(error: Exception, *, pretty: bool = False) -> web.Response:
-    """Turn whatever was raised into an answer; what we did not foresee is told to the log, not to the caller."""
+def response(error: Exception, *, pretty: bool = False) -> web.Response:
+    """Return the Status of an error; details of an unexpected error are logged and not sent to the caller."""
     if not isinstance(error, errors.AdapterError):
-        _log.error("a request failed in a way nobody foresaw", exc_info=error)
+        _log.error("unexpected error in a request", exc_info=error)
         error = errors.AdapterError("Internal error occurred: the cause is in the adapter's log")
     return web.Response(
         status=error.code,
         body=serialization.to_bytes(status(error), JSON.media, pretty=pretty),
         content_type=JSON.media,
-        headers=_EXTRA_HEADERS.get(error.code),
+        headers=_HEADERS_BY_CODE.get(error.code),
     )
 
 
 def status(error: errors.AdapterError) -> dict[str, Any]:
-    """Say an error as a metav1 Status."""
+    """Return an error as a metav1 Status."""
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -52,9 +55,9 @@ def _details(error: errors.AdapterError) -> dict[str, Any]:
     if error.resource:
         details["kind"] = error.resource
     if error.failure is not None:
-        details["causes"] = [{"reason": _camel(error.failure.value), "message": error.failure.value}]
+        details["causes"] = [{"reason": _camel_case(error.failure.value), "message": error.failure.value}]
     return details
 
 
-def _camel(words: str) -> str:
+def _camel_case(words: str) -> str:
     return "".join(word[0].upper() + word[1:] for word in words.split())

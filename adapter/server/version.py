@@ -1,29 +1,24 @@
-"""/version, /metrics and /: what we are, how we fare, what there is."""
+"""The endpoints /version, /metrics and /."""
 
 import platform
 from collections.abc import Awaitable, Callable, Iterable
-from importlib import metadata
 
 from aiohttp import web
 
 from adapter.server import serialization
-from adapter.server.content_negotiation import JSON, YAML
+from adapter.server.content_negotiation import JSON
 from adapter.server.request_context import RequestContext
+from adapter.version import package_version
 
-_DISTRIBUTION = "steadyscale"
 
-
-def _version() -> dict[str, str]:
-    """Say our version in the shape of Kubernetes' version.Info, where every field is a text."""
-    try:
-        release = metadata.version(_DISTRIBUTION)
-    except metadata.PackageNotFoundError:
-        release = "0.0.0"
-    major, minor = release.split(".")[:2]
+def _version_info() -> dict[str, str]:
+    """Return the version as Kubernetes' version.Info, whose fields are all strings."""
+    version = package_version()
+    major, minor = version.split(".")[:2]
     return {
         "major": major,
         "minor": minor,
-        "gitVersion": f"v{release}",
+        "gitVersion": f"v{version}",
         "gitCommit": "",
         "gitTreeState": "",
         "buildDate": "",
@@ -33,30 +28,29 @@ def _version() -> dict[str, str]:
     }
 
 
-_VERSION = _version()
+_VERSION_INFO = _version_info()
 
 
-async def version(exchange: RequestContext) -> web.Response:
-    """Answer ``/version``."""
-    media = exchange.wants((JSON, YAML)).media
-    return web.Response(body=serialization.to_bytes(_VERSION, media, pretty=exchange.pretty()), content_type=media)
+async def version(context: RequestContext) -> web.Response:
+    """Serve ``/version``."""
+    return context.respond(_VERSION_INFO)
 
 
-def metrics(figures: Callable[[], tuple[bytes, str]]) -> Callable[[RequestContext], Awaitable[web.Response]]:
-    """Make the handler of ``/metrics``."""
+def metrics(render: Callable[[], tuple[bytes, str]]) -> Callable[[RequestContext], Awaitable[web.Response]]:
+    """Return the handler of ``/metrics``."""
 
-    async def answer(_: RequestContext) -> web.Response:
-        body, content_type = figures()
+    async def handle(_: RequestContext) -> web.Response:
+        body, content_type = render()
         return web.Response(body=body, headers={"Content-Type": content_type})
 
-    return answer
+    return handle
 
 
 def paths(known: Iterable[str]) -> Callable[[RequestContext], Awaitable[web.Response]]:
-    """Make the handler of ``/``: the list of what there is."""
+    """Return the handler of ``/``, which lists the paths."""
     body = serialization.to_bytes({"paths": sorted(known)}, JSON.media)
 
-    async def answer(exchange: RequestContext) -> web.Response:
-        return web.Response(body=body, content_type=exchange.wants((JSON,)).media)
+    async def handle(context: RequestContext) -> web.Response:
+        return web.Response(body=body, content_type=context.negotiate((JSON,)).media)
 
-    return answer
+    return handle

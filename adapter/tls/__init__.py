@@ -1,1 +1,1 @@
-"""The certificate we serve with, and whose certificates we ask for."""
+"""The serving certificate, and the TLS settings of the listener."""

@@ -1,4 +1,4 @@
-"""The APIService's caBundle, kept in step with the authorities that stand behind our certificate."""
+"""The caBundle of the APIService, updated with the CAs of the serving certificate."""
 
 import logging
 from base64 import b64encode
@@ -12,39 +12,42 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ApiService:
-    """The registration of our API with the API server."""
+    """The APIService that registers this server with the API server."""
 
     client: KubeClient
     namespace: str
-    """Of the Service that it should name: ours."""
     service: str
+    """This server's own Service."""
+
     name: str = "v1beta1.external.metrics.k8s.io"
 
     async def publish(self, bundle: str) -> bool:
-        """Make the API server trust `bundle`; False if that cannot be said to have happened.
+        """Write ``bundle`` into the APIService if it refers to this Service; return whether it is published.
 
-        Someone else's registration is left alone: a cluster has one server of external metrics, and which it is was
-        somebody's decision.
+        A cluster has one server of external metrics; an APIService of another Service is not changed.
         """
         path = f"/apis/apiregistration.k8s.io/v1/apiservices/{self.name}"
         try:
-            found = await self.client.get(path)
-            spec, wanted = found["spec"], b64encode(bundle.encode()).decode()
-            if not self._is_ours(spec):
-                log.warning("the APIService belongs to another service", extra={"service": spec.get("service")})
+            api_service = await self.client.get(path)
+            spec, ca_bundle = api_service["spec"], b64encode(bundle.encode()).decode()
+            if not self._refers_to_this_service(spec):
+                log.warning(
+                    "APIService refers to another Service; caBundle not updated", extra={"service": spec.get("service")}
+                )
                 return False
-            if spec.get("caBundle") != wanted:
-                version = found["metadata"]["resourceVersion"]
-                await self.client.patch(path, {"metadata": {"resourceVersion": version}, "spec": {"caBundle": wanted}})
-                log.info("published the authorities of the serving certificate", extra={"apiservice": self.name})
+            if spec.get("caBundle") != ca_bundle:
+                version = api_service["metadata"]["resourceVersion"]
+                patch = {"metadata": {"resourceVersion": version}, "spec": {"caBundle": ca_bundle}}
+                await self.client.patch(path, patch)
+                log.info("updated the caBundle of the APIService", extra={"apiservice": self.name})
         except NotFound:
-            log.warning("there is no APIService yet", extra={"apiservice": self.name})
+            log.warning("APIService not found; caBundle not updated", extra={"apiservice": self.name})
             return False
         except Conflict:
-            return False  # another replica is at it
+            return False  # another replica updated it
         return True
 
-    def _is_ours(self, spec: dict[str, object]) -> bool:
+    def _refers_to_this_service(self, spec: dict[str, object]) -> bool:
         service = spec.get("service")
         return isinstance(service, dict) and (service.get("namespace"), service.get("name")) == (
             self.namespace,

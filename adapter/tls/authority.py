@@ -1,12 +1,12 @@
-"""Our own certificate authority, as plain functions of the time: what to make, and when to make it anew.
+"""The self-managed CA and its rotation, as pure functions of the certificates and the time.
 
-An authority is announced before it signs anything, and remains trusted after it stopped signing::
+A CA is published before it signs, and stays trusted after it was replaced::
 
-    announced ──overlap──▶ signing ──────────▶ retired ──overlap──▶ forgotten
-        next-ca.crt            ca.crt              old-ca.crt
+    published ──ca_overlap──▶ signing ──────────▶ replaced ──ca_overlap──▶ removed
+        next-ca.crt               ca.crt              old-ca.crt
 
-so that whoever verifies us has always known the signer of what we show for at least `overlap`, and replicas that are a
-little behind are still believed. `advance` makes one such step at a time; it reads no clock and writes nothing.
+So clients have trusted the CA of each serving certificate for at least ``ca_overlap``, and replicas that read the
+Secret later are still trusted. ``rotate`` takes one step at a time.
 """
 
 from dataclasses import dataclass, replace
@@ -19,143 +19,147 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from adapter.tls.context import Pair
+from adapter.tls.context import KeyPair
 
-_SKEW: Final = timedelta(hours=1)
-"""Whoever's clock is behind ours by less than this still takes a new certificate for valid."""
+_CLOCK_SKEW: Final = timedelta(hours=1)
+"""Certificates are valid this long before their creation, for clients whose clock is behind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lifetimes:
-    """How long each thing lives."""
+class CertificateLifetimes:
+    """The lifetimes of the CA and of serving certificates."""
 
-    authority: timedelta = timedelta(days=3650)
+    ca: timedelta = timedelta(days=3650)
     certificate: timedelta = timedelta(days=90)
-    overlap: timedelta = timedelta(minutes=10)
-    """How long an authority is known before it signs, and still known after: long enough for every API server to have
-    heard of the APIService's caBundle, and for every replica to have read the Secret."""
+    ca_overlap: timedelta = timedelta(minutes=10)
+    """How long a CA is published before it signs and after it was replaced: long enough for every API server to see
+    the APIService's caBundle, and for every replica to read the Secret."""
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
-    """Everything there is to keep. All PEM; empty means there is none."""
+class ManagedCertificates:
+    """The content of the certificate Secret."""
 
-    authority: Pair
-    """The one that signs."""
+    ca: KeyPair
+    """The CA that signs."""
 
-    serving: Pair
-    """What it signed: the certificate we serve with."""
+    serving: KeyPair
+    """The serving certificate, signed by ``ca``."""
 
-    next_authority: Pair | None = None
-    """Announced; will sign from `overlap` after it was made."""
+    next_ca: KeyPair | None = None
+    """The next CA, published and not signing yet."""
 
-    old_authority: str = ""
-    """Signs no more; trusted until the same time has passed again."""
+    old_ca: str = ""
+    """The certificate of the previous CA, as PEM, while it is still trusted; else empty."""
 
-    changed: datetime | None = None
-    """When the last of the steps above was taken."""
+    changed_at: datetime | None = None
+    """When the last step of the CA rotation was taken."""
 
     @property
     def bundle(self) -> str:
-        """All authorities to be trusted: of what we serve, have just served, or shall serve."""
-        coming = self.next_authority.certificate if self.next_authority else ""
-        return self.authority.certificate + coming + self.old_authority
+        """The CA bundle that clients must trust."""
+        next_ca = self.next_ca.certificate if self.next_ca else ""
+        return self.ca.certificate + next_ca + self.old_ca
 
 
-def check(keys: Keys) -> None:
-    """Return if these are keys as we make them; ValueError if one is not, or does not belong to its certificate."""
-    for pair in filter(None, (keys.authority, keys.serving, keys.next_authority)):
+def validate(certificates: ManagedCertificates) -> None:
+    """Raise ``ValueError`` if a certificate or key is invalid, or a key is not its certificate's."""
+    for pair in filter(None, (certificates.ca, certificates.serving, certificates.next_ca)):
         certificate = x509.load_pem_x509_certificate(pair.certificate.encode())
         try:
             key = serialization.load_pem_private_key(pair.key.encode(), password=None)
-        except (TypeError, UnsupportedAlgorithm) as error:  # it wants a password, or is none that this library knows
+        except (TypeError, UnsupportedAlgorithm) as error:  # encrypted, or an unsupported kind of key
             raise ValueError(str(error)) from error
         if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ValueError("a key is of a kind that we never make")  # noqa: TRY004 - what it was read from is wrong
+            raise ValueError("a private key is not an elliptic curve key")  # noqa: TRY004 - invalid data, not a bug
         if key.public_key() != certificate.public_key():
-            raise ValueError("a key does not belong to its certificate")
-    if keys.old_authority:
-        x509.load_pem_x509_certificate(keys.old_authority.encode())
-    if keys.changed is not None and keys.changed.tzinfo is None:
-        raise ValueError("when an authority changed is not a time with its zone")
+            raise ValueError("a private key does not match its certificate")
+    if certificates.old_ca:
+        x509.load_pem_x509_certificate(certificates.old_ca.encode())
+    if certificates.changed_at is not None and certificates.changed_at.tzinfo is None:
+        raise ValueError("the time of the last CA change has no time zone")
 
 
-def first_keys(names: tuple[str, ...], lifetimes: Lifetimes, now: datetime) -> Keys:
-    """Make an authority and its first certificate."""
-    authority = _new_authority(lifetimes, now)
-    return Keys(authority=authority, serving=_issue(authority, names, lifetimes, now))
+def create_certificates(
+    dns_names: tuple[str, ...], lifetimes: CertificateLifetimes, now: datetime
+) -> ManagedCertificates:
+    """Create a CA and its first serving certificate."""
+    ca = _create_ca(lifetimes, now)
+    return ManagedCertificates(ca=ca, serving=_issue(ca, dns_names, lifetimes, now))
 
 
-def advance(keys: Keys, names: tuple[str, ...], lifetimes: Lifetimes, now: datetime) -> Keys:
-    """Take the step that is due; the same keys if none is."""
-    waited = keys.changed is None or now - keys.changed >= lifetimes.overlap
-    if keys.next_authority is not None and waited:
-        serving = _issue(keys.next_authority, names, lifetimes, now)
-        return Keys(keys.next_authority, serving, old_authority=keys.authority.certificate, changed=now)
-    if keys.old_authority and waited:
-        keys = replace(keys, old_authority="", changed=now)
-    if keys.next_authority is None and not keys.old_authority and _is_due(keys.authority, now):
-        return replace(keys, next_authority=_new_authority(lifetimes, now), changed=now)
-    if _is_due(keys.serving, now) or not _is_for(keys.serving, names):
-        return replace(keys, serving=_issue(keys.authority, names, lifetimes, now))
-    return keys
+def rotate(
+    current: ManagedCertificates, dns_names: tuple[str, ...], lifetimes: CertificateLifetimes, now: datetime
+) -> ManagedCertificates:
+    """Return the certificates after the step that is due; the same ones if none is."""
+    overlap_is_over = current.changed_at is None or now - current.changed_at >= lifetimes.ca_overlap
+    if current.next_ca is not None and overlap_is_over:
+        serving = _issue(current.next_ca, dns_names, lifetimes, now)
+        return ManagedCertificates(current.next_ca, serving, old_ca=current.ca.certificate, changed_at=now)
+    if current.old_ca and overlap_is_over:
+        current = replace(current, old_ca="", changed_at=now)
+    if current.next_ca is None and not current.old_ca and _is_renewal_due(current.ca, now):
+        return replace(current, next_ca=_create_ca(lifetimes, now), changed_at=now)
+    if _is_renewal_due(current.serving, now) or not _has_dns_names(current.serving, dns_names):
+        return replace(current, serving=_issue(current.ca, dns_names, lifetimes, now))
+    return current
 
 
-def _is_due(pair: Pair, now: datetime) -> bool:
-    """Say whether two thirds of a certificate's life are over."""
+def _is_renewal_due(pair: KeyPair, now: datetime) -> bool:
+    """Return whether two thirds of the certificate's lifetime have passed."""
     certificate = x509.load_pem_x509_certificate(pair.certificate.encode())
-    begin, end = certificate.not_valid_before_utc + _SKEW, certificate.not_valid_after_utc
+    begin, end = certificate.not_valid_before_utc + _CLOCK_SKEW, certificate.not_valid_after_utc
     return now >= begin + (end - begin) * 2 / 3
 
 
-def _is_for(pair: Pair, names: tuple[str, ...]) -> bool:
+def _has_dns_names(pair: KeyPair, dns_names: tuple[str, ...]) -> bool:
     certificate = x509.load_pem_x509_certificate(pair.certificate.encode())
-    held = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    return set(names) <= set(held.get_values_for_type(x509.DNSName))
+    alternative_names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return set(dns_names) <= set(alternative_names.get_values_for_type(x509.DNSName))
 
 
-def _new_authority(lifetimes: Lifetimes, now: datetime) -> Pair:
+def _create_ca(lifetimes: CertificateLifetimes, now: datetime) -> KeyPair:
     key = ec.generate_private_key(ec.SECP256R1())
-    # Two authorities of one name would be mistaken for each other by whoever trusts both.
+    # A unique name: clients that trust two CAs of one name could choose the wrong one.
     name = _name(f"steadyscale-{now:%Y%m%d%H%M%S}-{x509.random_serial_number() % 16**6:06x}")
     builder = (
-        _builder(name, key, now, now + lifetimes.authority)
+        _builder(name, key, now, now + lifetimes.ca)
         .issuer_name(name)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs=True), critical=True)
+        .add_extension(_key_usage(is_ca=True), critical=True)
     )
-    return _pair(builder.sign(key, hashes.SHA256()), key)
+    return _key_pair(builder.sign(key, hashes.SHA256()), key)
 
 
-def _issue(authority: Pair, names: tuple[str, ...], lifetimes: Lifetimes, now: datetime) -> Pair:
-    signer = x509.load_pem_x509_certificate(authority.certificate.encode())
-    signer_key = serialization.load_pem_private_key(authority.key.encode(), password=None)
-    if not isinstance(signer_key, ec.EllipticCurvePrivateKey):
-        raise TypeError("the authority's key is of a kind that we never make")
+def _issue(ca: KeyPair, dns_names: tuple[str, ...], lifetimes: CertificateLifetimes, now: datetime) -> KeyPair:
+    issuer = x509.load_pem_x509_certificate(ca.certificate.encode())
+    issuer_key = serialization.load_pem_private_key(ca.key.encode(), password=None)
+    if not isinstance(issuer_key, ec.EllipticCurvePrivateKey):
+        raise TypeError("the CA's private key is not an elliptic curve key")
     key = ec.generate_private_key(ec.SECP256R1())
-    until = min(now + lifetimes.certificate, signer.not_valid_after_utc)
+    not_after = min(now + lifetimes.certificate, issuer.not_valid_after_utc)
     builder = (
-        _builder(_name(names[0]), key, now, until)
-        .issuer_name(signer.subject)
+        _builder(_name(dns_names[0]), key, now, not_after)
+        .issuer_name(issuer.subject)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(_key_usage(is_ca=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer_key.public_key()), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in dns_names]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
     )
-    return _pair(builder.sign(signer_key, hashes.SHA256()), key)
+    return _key_pair(builder.sign(issuer_key, hashes.SHA256()), key)
 
 
 def _builder(
-    name: x509.Name, key: ec.EllipticCurvePrivateKey, since: datetime, until: datetime
+    name: x509.Name, key: ec.EllipticCurvePrivateKey, not_before: datetime, not_after: datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
         .subject_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(since - _SKEW)
-        .not_valid_after(until)
+        .not_valid_before(not_before - _CLOCK_SKEW)
+        .not_valid_after(not_after)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 
@@ -164,11 +168,11 @@ def _name(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
 
 
-def _usage(*, signs: bool) -> x509.KeyUsage:
+def _key_usage(*, is_ca: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=not signs,
-        key_cert_sign=signs,
-        crl_sign=signs,
+        digital_signature=not is_ca,
+        key_cert_sign=is_ca,
+        crl_sign=is_ca,
         content_commitment=False,
         key_encipherment=False,
         data_encipherment=False,
@@ -178,7 +182,7 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
     )
 
 
-def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
+def _key_pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
     pem = serialization.Encoding.PEM
     private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return Pair(certificate.public_bytes(pem).decode(), private.decode())
+    return KeyPair(certificate.public_bytes(pem).decode(), private.decode())

@@ -1,11 +1,10 @@
-"""TLS at the listener, replaceable while it listens.
+"""TLS settings of the listener, replaceable while it listens.
 
-Python's context cannot forget an authority, and a listener cannot be given another context. So the listener's own
-context only takes the first message of a handshake, and hands the connection to whatever context is current at that
-moment. Connections that are open keep what they have.
+An ``SSLContext`` cannot remove a CA, and a listener cannot change its context. So the listener's context only receives
+the ClientHello; its SNI callback then switches the connection to the current context. Open connections keep theirs.
 
-A client's certificate is asked for and not required, and is verified during the handshake against all authorities that
-the cluster names; a stranger's ends the handshake. Which authority it was is a question for `adapter.auth`.
+Client certificates are requested but optional. The handshake verifies them against all CAs of the cluster and fails for
+others; `adapter.auth` determines which of the CAs signed a certificate.
 """
 
 import ssl
@@ -18,79 +17,80 @@ _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A certificate (with what is between it and its authority) and its key, as PEM."""
+class KeyPair:
+    """A certificate with its intermediates, and its private key, as PEM."""
 
     certificate: str
     key: str
 
     def __repr__(self) -> str:
-        return "Pair(…)"  # a key has no business in a log
+        return "KeyPair(…)"  # the private key must not appear in logs
 
 
-class PairInvalid(ValueError):
-    """The certificate or the key cannot be read, or they do not belong together."""
+class KeyPairInvalid(ValueError):
+    """The certificate or the key cannot be read, or the key is not the certificate's."""
 
 
 class ServingContext:
-    """The TLS of one listener."""
+    """The TLS settings of one listener."""
 
     def __init__(self) -> None:
-        self._pair: Pair | None = None
-        self._authorities = ""
+        self._key_pair: KeyPair | None = None
+        self._client_cas = ""
         self.listener = _context("")
-        """What the listener is given, once."""
+        """The context to pass to the listener."""
+
         self._current = self.listener
-        self.listener.sni_callback = self._hand_over
+        self.listener.sni_callback = self._switch_context
 
     @property
     def has_certificate(self) -> bool:
-        """Say whether there is anything to serve with; until then no handshake can succeed."""
-        return self._pair is not None
+        """Whether there is a serving certificate; without one every handshake fails."""
+        return self._key_pair is not None
 
-    def serve_with(self, pair: Pair) -> None:
-        """Use this certificate for new connections; PairInvalid leaves everything as it was."""
-        if pair != self._pair:
-            self._replace(pair, self._authorities)
+    def use_key_pair(self, key_pair: KeyPair) -> None:
+        """Serve new connections with this certificate; raise ``KeyPairInvalid``, without a change, if it is invalid."""
+        if key_pair != self._key_pair:
+            self._replace(key_pair, self._client_cas)
 
-    def ask_for(self, authorities: str) -> None:
-        """Accept client certificates of these authorities, and of no others, on new connections."""
-        if authorities != self._authorities:
-            self._replace(self._pair, authorities)
+    def use_client_cas(self, pem: str) -> None:
+        """Accept client certificates of these CAs, and of no others, on new connections."""
+        if pem != self._client_cas:
+            self._replace(self._key_pair, pem)
 
-    def _replace(self, pair: Pair | None, authorities: str) -> None:
-        context = _context(authorities)
-        if pair is not None:
-            _load(context, pair)
-        self._current, self._pair, self._authorities = context, pair, authorities
+    def _replace(self, key_pair: KeyPair | None, client_cas: str) -> None:
+        context = _context(client_cas)
+        if key_pair is not None:
+            _load(context, key_pair)
+        self._current, self._key_pair, self._client_cas = context, key_pair, client_cas
 
-    def _hand_over(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+    def _switch_context(self, connection: ssl.SSLObject, _server_name: str | None, _context: ssl.SSLContext) -> None:
         connection.context = self._current
 
 
-def _context(authorities: str) -> ssl.SSLContext:
+def _context(client_cas: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(_CIPHERS)
     context.set_alpn_protocols(["http/1.1"])
-    # A resumed session would outlive the authority that vouched for it.
+    # A resumed session would keep a client certificate accepted after its CA was removed.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     context.verify_mode = ssl.CERT_OPTIONAL
-    # An authority in the bundle need not be a root: Kubernetes does not ask that either.
+    # Kubernetes accepts intermediate CAs as trust anchors.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    if authorities.strip():
-        context.load_verify_locations(cadata=authorities)
+    if client_cas.strip():
+        context.load_verify_locations(cadata=client_cas)
     return context
 
 
-def _load(context: ssl.SSLContext, pair: Pair) -> None:
-    """Load a pair that is in memory; Python reads them from files only, so they are in one for a moment."""
-    with TemporaryDirectory(prefix="serving-") as folder:  # readable by this user alone
+def _load(context: ssl.SSLContext, key_pair: KeyPair) -> None:
+    """Load a key pair through temporary files, because ``load_cert_chain`` reads only files."""
+    with TemporaryDirectory(prefix="serving-") as folder:  # created with mode 0700
         certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
-        certificate.write_text(pair.certificate)
-        key.write_text(pair.key)
+        certificate.write_text(key_pair.certificate)
+        key.write_text(key_pair.key)
         try:
             context.load_cert_chain(certificate, key, password="")
         except (ssl.SSLError, OSError) as error:
-            raise PairInvalid(f"the serving certificate cannot be used: {error}") from error
+            raise KeyPairInvalid(f"serving certificate or key is invalid: {error}") from error

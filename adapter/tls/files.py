@@ -1,8 +1,8 @@
-"""A serving certificate out of files, used anew when the files change.
+"""A serving certificate in files, reloaded when they change.
 
-They are read again at intervals and compared by content. A mounted Secret is replaced by turning a link over, which a
-watch on the file would miss; and both files never change in the same instant, so a pair that does not match is looked
-at again later, while the old one goes on serving.
+The files are read at an interval and compared by content: the kubelet updates a mounted Secret by replacing a symbolic
+link, which a watch on the file does not see. A certificate and a key that do not match yet are read again later; the
+previous pair stays in use until then.
 """
 
 import asyncio
@@ -11,35 +11,37 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from adapter.tls.context import Pair, PairInvalid, ServingContext
+from adapter.tls.context import KeyPair, KeyPairInvalid, ServingContext
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ServingFiles:
-    """Where the certificate and its key are."""
+class CertificateFiles:
+    """The paths of the serving certificate and its key."""
 
     certificate: Path
     key: Path
-    every: timedelta = timedelta(seconds=10)
-    """How soon a change is noticed. A mounted Secret itself takes a minute to change."""
+    interval: timedelta = timedelta(seconds=10)
+    """How often the files are read. The kubelet takes up to a minute to update a mounted Secret."""
 
     async def load(self, context: ServingContext) -> None:
-        """Serve with what the files hold now; PairInvalid if that is nothing to serve with."""
-        context.serve_with(await asyncio.to_thread(self._read))
+        """Use the content of the files; raise ``KeyPairInvalid`` if it is invalid."""
+        context.use_key_pair(await asyncio.to_thread(self._read))
 
-    async def keep(self, context: ServingContext) -> None:
-        """Serve with what the files hold, for ever."""
+    async def run(self, context: ServingContext) -> None:
+        """Reload the files at the interval until cancelled."""
         while True:
-            await asyncio.sleep(self.every.total_seconds())
+            await asyncio.sleep(self.interval.total_seconds())
             try:
                 await self.load(context)
-            except PairInvalid as error:
-                log.warning("serving certificate not reloaded; the old one stays", extra={"error": str(error)})
+            except KeyPairInvalid as error:
+                log.warning(
+                    "reloading the serving certificate failed; using the previous one", extra={"error": str(error)}
+                )
 
-    def _read(self) -> Pair:
+    def _read(self) -> KeyPair:
         try:
-            return Pair(self.certificate.read_text(), self.key.read_text())
+            return KeyPair(self.certificate.read_text(), self.key.read_text())
         except (OSError, UnicodeDecodeError) as error:
-            raise PairInvalid(f"the serving certificate cannot be read: {error}") from error
+            raise KeyPairInvalid(f"serving certificate or key cannot be read: {error}") from error

@@ -1,7 +1,7 @@
-"""Our keys in a Secret: read, and written only if nobody wrote in between.
+"""The Secret with the self-managed certificates, written with optimistic concurrency.
 
-Any number of replicas may start, and step, at the same moment. The API server lets one of them create or replace the
-Secret; the others are told so and read what that one wrote. No leader is needed.
+All replicas may create or rotate certificates at the same time. The API server accepts one write; the other replicas
+get a conflict and read the result of that write. No leader is needed.
 """
 
 import logging
@@ -10,51 +10,53 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from adapter.tls.authority import Keys, check
-from adapter.tls.context import Pair
+from adapter.tls.authority import ManagedCertificates, validate
+from adapter.tls.context import KeyPair
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import AlreadyExists, Conflict, NotFound
 
 log = logging.getLogger(__name__)
 
-_CHANGED: Final = "steadyscale.dev/authority-changed"
+_CHANGED_AT: Final = "steadyscale.dev/authority-changed"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What the Secret holds; `found` is the Secret itself, None if there is none."""
+class StoredCertificates:
+    """The Secret and its decoded content; each is None if it does not exist or is unusable."""
 
-    keys: Keys | None
-    found: Json | None
+    certificates: ManagedCertificates | None
+    secret: Json | None
 
 
 @dataclass(frozen=True, slots=True)
-class KeySecret:
+class CertificateSecret:
     """The Secret, by name."""
 
     client: KubeClient
     namespace: str
     name: str
 
-    async def read(self) -> Kept:
-        """Read the keys; none if the Secret is absent, empty, or not one we wrote: then it is to be written anew."""
+    async def read(self) -> StoredCertificates:
+        """Read the certificates; None if the Secret is missing, empty or invalid, and is to be written again."""
         try:
-            found = await self.client.get(f"{self._collection}/{self.name}")
+            secret = await self.client.get(f"{self._collection}/{self.name}")
         except NotFound:
-            return Kept(None, None)
+            return StoredCertificates(None, None)
         try:
-            return Kept(decode(found), found)
-        except ValueError as error:  # every replica reads it: to fall over it would be the end of all of them
-            log.error("what the Secret holds cannot be used", extra={"secret": self.name, "error": str(error)})  # noqa: TRY400
-            return Kept(None, found)
+            return StoredCertificates(decode(secret), secret)
+        except ValueError as error:  # raising would stop every replica, since all read this Secret
+            log.error(  # noqa: TRY400
+                "certificate Secret is invalid and will be replaced", extra={"secret": self.name, "error": str(error)}
+            )
+            return StoredCertificates(None, secret)
 
-    async def write(self, keys: Keys, over: Kept) -> bool:
-        """Write over exactly what was read; False if somebody else wrote first."""
+    async def write(self, certificates: ManagedCertificates, previous: StoredCertificates) -> bool:
+        """Write the certificates if the Secret is still as it was read; return False if another replica changed it."""
         try:
-            if over.found is None:
-                await self.client.create(self._collection, encode(keys, self._empty()))
+            if previous.secret is None:
+                await self.client.create(self._collection, encode(certificates, self._empty()))
             else:
-                await self.client.replace(f"{self._collection}/{self.name}", encode(keys, over.found))
+                await self.client.replace(f"{self._collection}/{self.name}", encode(certificates, previous.secret))
         except (AlreadyExists, Conflict, NotFound):
             return False
         return True
@@ -68,40 +70,40 @@ class KeySecret:
         return {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
 
 
-def encode(keys: Keys, secret: Json) -> Json:
-    """Put the keys into a Secret, over what it held."""
-    coming = keys.next_authority or Pair("", "")
+def encode(certificates: ManagedCertificates, secret: Json) -> Json:
+    """Return the Secret with the certificates as its data."""
+    next_ca = certificates.next_ca or KeyPair("", "")
     texts = {
-        "ca.crt": keys.authority.certificate,
-        "ca.key": keys.authority.key,
-        "tls.crt": keys.serving.certificate,
-        "tls.key": keys.serving.key,
-        "next-ca.crt": coming.certificate,
-        "next-ca.key": coming.key,
-        "old-ca.crt": keys.old_authority,
+        "ca.crt": certificates.ca.certificate,
+        "ca.key": certificates.ca.key,
+        "tls.crt": certificates.serving.certificate,
+        "tls.key": certificates.serving.key,
+        "next-ca.crt": next_ca.certificate,
+        "next-ca.key": next_ca.key,
+        "old-ca.crt": certificates.old_ca,
     }
     data = {name: b64encode(text.encode()).decode() for name, text in texts.items() if text}
     annotations = {
-        key: value for key, value in (secret["metadata"].get("annotations") or {}).items() if key != _CHANGED
+        key: value for key, value in (secret["metadata"].get("annotations") or {}).items() if key != _CHANGED_AT
     }
-    if keys.changed is not None:
-        annotations[_CHANGED] = keys.changed.isoformat()
+    if certificates.changed_at is not None:
+        annotations[_CHANGED_AT] = certificates.changed_at.isoformat()
     return {**secret, "data": data, "metadata": {**secret["metadata"], "annotations": annotations}}
 
 
-def decode(secret: Json) -> Keys | None:
-    """Take the keys out of a Secret; None if they are not all there, ValueError if they cannot be used."""
+def decode(secret: Json) -> ManagedCertificates | None:
+    """Return the certificates of a Secret; None if some are missing. Raise ``ValueError`` if they are invalid."""
     data = {name: b64decode(value).decode() for name, value in (secret.get("data") or {}).items()}
     if not all(data.get(name) for name in ("ca.crt", "ca.key", "tls.crt", "tls.key")):
         return None
-    changed = (secret["metadata"].get("annotations") or {}).get(_CHANGED)
+    changed_at = (secret["metadata"].get("annotations") or {}).get(_CHANGED_AT)
     has_next = data.get("next-ca.crt") and data.get("next-ca.key")
-    keys = Keys(
-        authority=Pair(data["ca.crt"], data["ca.key"]),
-        serving=Pair(data["tls.crt"], data["tls.key"]),
-        next_authority=Pair(data["next-ca.crt"], data["next-ca.key"]) if has_next else None,
-        old_authority=data.get("old-ca.crt", ""),
-        changed=datetime.fromisoformat(changed) if changed else None,
+    certificates = ManagedCertificates(
+        ca=KeyPair(data["ca.crt"], data["ca.key"]),
+        serving=KeyPair(data["tls.crt"], data["tls.key"]),
+        next_ca=KeyPair(data["next-ca.crt"], data["next-ca.key"]) if has_next else None,
+        old_ca=data.get("old-ca.crt", ""),
+        changed_at=datetime.fromisoformat(changed_at) if changed_at else None,
     )
-    check(keys)
-    return keys
+    validate(certificates)
+    return certificates

@@ -1,8 +1,8 @@
-"""A serving certificate of our own making: no other component is needed for the API server to verify us.
+"""A serving certificate signed by the service's own CA, published in the APIService; needs no cert-manager.
 
-Every replica does the same at intervals: read the Secret, make sure that the API server trusts all authorities in it,
-serve with its certificate, and take the next step of the rotation if one is due. A step is only taken after what came
-before it was published, so no replica ever shows a certificate that the API server has not been told to trust.
+Every replica does the same at an interval: read the Secret, publish its CAs in the APIService, serve with its
+certificate, and take the next step of the rotation if one is due. A step is taken only after the previous one was
+published, so that no replica serves a certificate that the API server does not trust yet.
 """
 
 import asyncio
@@ -13,69 +13,69 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from adapter.tls.api_service import ApiService
-from adapter.tls.authority import Keys, Lifetimes, advance, first_keys
+from adapter.tls.authority import CertificateLifetimes, ManagedCertificates, create_certificates, rotate
 from adapter.tls.context import ServingContext
-from adapter.tls.secret import KeySecret
+from adapter.tls.secret import CertificateSecret
 from autoscaler.kube.errors import KubeError
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class SelfManaged:
-    """The rotation, as one replica sees it."""
+class SelfManagedCertificate:
+    """The certificate rotation of one replica."""
 
-    secret: KeySecret
-    registration: ApiService
-    names: tuple[str, ...]
-    """The names to be certified; the first one is what the API server asks for: <service>.<namespace>.svc"""
+    secret: CertificateSecret
+    api_service: ApiService
+    dns_names: tuple[str, ...]
+    """The certificate's DNS names; the first is the one that the API server verifies: <service>.<namespace>.svc"""
 
     clock: Callable[[], datetime]
-    lifetimes: Lifetimes = field(default_factory=Lifetimes)
-    every: timedelta = timedelta(seconds=30)
-    """How often all this is looked at; much more often than `overlap`."""
+    lifetimes: CertificateLifetimes = field(default_factory=CertificateLifetimes)
+    interval: timedelta = timedelta(seconds=30)
+    """How often the Secret is read; much shorter than ``lifetimes.ca_overlap``."""
 
     async def load(self, context: ServingContext) -> None:
-        """Serve with the kept certificate, or with a new one if none is kept; KubeError if neither can be had."""
+        """Serve with the stored certificate, or create one; raise ``KubeError`` if the API server rejects that."""
         while True:
-            kept = await self.secret.read()
-            keys = kept.keys or await self._first_keys()
-            if kept.keys is not None or await self.secret.write(keys, kept):
+            stored = await self.secret.read()
+            certificates = stored.certificates or await self._create()
+            if stored.certificates is not None or await self.secret.write(certificates, stored):
                 break
-        await self._serve(keys, context)
+        await self._serve(certificates, context)
 
-    async def keep(self, context: ServingContext) -> None:
-        """Rotate what needs to be, for ever."""
+    async def run(self, context: ServingContext) -> None:
+        """Check and rotate the certificates at the interval until cancelled."""
         while True:
-            await asyncio.sleep(self.every.total_seconds() * random.uniform(0.8, 1.2))  # noqa: S311 - spreads load
+            await asyncio.sleep(self.interval.total_seconds() * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
             try:
                 await self.step(context)
             except KubeError as error:
-                log.warning("serving certificate not looked after", extra={"error": str(error)})
+                log.warning("checking the serving certificate failed", extra={"error": str(error)})
 
     async def step(self, context: ServingContext) -> None:
-        """Serve what is kept; then, if the API server trusts all of it, do what is due."""
-        kept = await self.secret.read()
-        if kept.keys is None:
+        """Serve the stored certificate; then take the due step of the rotation if all CAs are published."""
+        stored = await self.secret.read()
+        if stored.certificates is None:
             await self.load(context)
             return
-        published = await self._serve(kept.keys, context)
-        due = await asyncio.to_thread(advance, kept.keys, self.names, self.lifetimes, self.clock())
-        if due == kept.keys or not (published or _trusts_the_same(due, kept.keys)):
+        is_published = await self._serve(stored.certificates, context)
+        rotated = await asyncio.to_thread(rotate, stored.certificates, self.dns_names, self.lifetimes, self.clock())
+        if rotated == stored.certificates or not (is_published or _has_same_cas(rotated, stored.certificates)):
             return
-        if await self.secret.write(due, kept):
-            log.info("serving certificate or its authority renewed")
-            await self._serve(due, context)
+        if await self.secret.write(rotated, stored):
+            log.info("rotated the serving certificate or its CA")
+            await self._serve(rotated, context)
 
-    async def _first_keys(self) -> Keys:
-        return await asyncio.to_thread(first_keys, self.names, self.lifetimes, self.clock())
+    async def _create(self) -> ManagedCertificates:
+        return await asyncio.to_thread(create_certificates, self.dns_names, self.lifetimes, self.clock())
 
-    async def _serve(self, keys: Keys, context: ServingContext) -> bool:
-        published = await self.registration.publish(keys.bundle)
-        context.serve_with(keys.serving)
-        return published
+    async def _serve(self, certificates: ManagedCertificates, context: ServingContext) -> bool:
+        is_published = await self.api_service.publish(certificates.bundle)
+        context.use_key_pair(certificates.serving)
+        return is_published
 
 
-def _trusts_the_same(due: Keys, kept: Keys) -> bool:
-    """Say whether only the certificate is new, signed by an authority that is trusted already."""
-    return due.authority == kept.authority and due.next_authority == kept.next_authority
+def _has_same_cas(rotated: ManagedCertificates, stored: ManagedCertificates) -> bool:
+    """Return whether only the serving certificate is new, signed by a CA that is already trusted."""
+    return rotated.ca == stored.ca and rotated.next_ca == stored.next_ca

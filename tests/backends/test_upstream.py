@@ -19,15 +19,14 @@ from adapter.errors import BackendRejected
 from adapter.metrics.comparison import ComparedValue, ComparisonResult, compare
 from adapter.metrics.pipeline import MetricPipeline
 from adapter.sample import RawSample
-from adapter.server.access_log import AccessLog
-from adapter.server.accounting import Journal
-from adapter.server.debug_endpoints import Debug
+from adapter.server.accounting import RequestAccounting
+from adapter.server.debug_endpoints import DebugEndpoints
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from autoscaler.values.selector import parse
 from tests.loopback import Loopback, loopback
-from tests.unit.adapter.served import Anyone
+from tests.unit.adapter.served import TrustingAuth
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ROOT = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default"
@@ -55,11 +54,11 @@ async def second(config: Json) -> AsyncIterator[tuple[MetricPipeline, ClientSess
     pipeline = MetricPipeline(Loaded(decode(config), {}), create_backend, clock, Telemetry())
     server = Server(
         metrics=ExternalMetrics(pipeline.reader, clock),
-        authenticator=Anyone(),
-        authorizer=Anyone(),
+        authenticator=TrustingAuth(),
+        authorizer=TrustingAuth(),
         limits=Limits(),
-        journal=Journal(Telemetry(), AccessLog(lambda *_: None, clock)),
-        debug=Debug(pipeline.reader, compared=pipeline.comparisons),
+        accounting=RequestAccounting(Telemetry(), lambda *_: None, clock),
+        debug=DebugEndpoints(pipeline.reader, comparisons=pipeline.comparisons),
     )
     try:
         async with server.serving("127.0.0.1", 0, None) as port, ClientSession(f"http://127.0.0.1:{port}") as session:

@@ -1,4 +1,4 @@
-"""The server in the test's own loop, over plain HTTP: for how it lives and stops, not for who may."""
+"""The server in the event loop of the test, over plain HTTP, without real authentication."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,13 +13,12 @@ from adapter.auth.caller import Caller
 from adapter.config.model import Limits
 from adapter.errors import ReviewUnavailable
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import RuleReader, Sources
+from adapter.metrics.reader import MetricReader, Sources
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule, Series
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample
-from adapter.server.access_log import AccessLog
-from adapter.server.accounting import Journal
+from adapter.server.accounting import RequestAccounting
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
@@ -29,21 +28,21 @@ METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/m"
 
 
 @dataclass
-class Gated:
-    """A metric system that answers when the test lets it."""
+class BlockingBackend:
+    """A backend that responds after the test has set ``may_respond``."""
 
-    name: str = "gated"
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
-    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+    name: str = "blocking"
+    queried: asyncio.Event = field(default_factory=asyncio.Event)
+    may_respond: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:  # noqa: ARG002
-        self.asked.set()
-        await self.may_answer.wait()
+        self.queried.set()
+        await self.may_respond.wait()
         return (RawSample(1.0, NOW),)
 
 
-class Anyone:
-    """Takes everybody's word: X-Remote-User is the caller and X-Remote-Group a group."""
+class TrustingAuth:
+    """Takes the caller from X-Remote-User and X-Remote-Group, and authorizes everybody except ``unreviewable``."""
 
     async def authenticate(self, request: web.BaseRequest) -> Caller:
         return Caller(
@@ -52,47 +51,44 @@ class Anyone:
 
     async def authorize(self, caller: Caller, attributes: Attributes) -> None:  # noqa: ARG002
         if caller.name == "unreviewable":
-            raise ReviewUnavailable("access could not be reviewed: nobody answers")
+            raise ReviewUnavailable("SubjectAccessReview failed: connection refused")
 
 
 @dataclass
 class Assembled:
-    """A server that does not run yet, its metric system, its figures and what it has logged."""
+    """A server that is not running, with its backend, its metrics and its access log."""
 
     server: Server
-    backend: Gated
+    backend: BlockingBackend
     telemetry: Telemetry
-    written: list[dict[str, object]]
+    lines: list[dict[str, object]]
 
-    @property
-    def lines(self) -> list[dict[str, object]]:
-        self.server._journal.write()
-        return self.written
-
-    def figure(self, name: str, **labels: str) -> float:
-        self.server._journal.write()
+    def metric(self, name: str, **labels: str) -> float:
         return self.telemetry.registry.get_sample_value(name, labels) or 0.0
 
 
 @dataclass
 class Served(Assembled):
-    """A server that runs, and a session to it."""
+    """A running server and a client session."""
 
     session: ClientSession
     port: int
 
 
 def assembled(limits: Limits | None = None) -> Assembled:
-    backend, telemetry, lines = Gated(), Telemetry(), []
-    sources = Sources.of(Fetcher({"static": backend}, lambda: NOW))
-    reader = RuleReader(RuleRegistry([Rule("m", (Series(1.0),))]), sources, lambda: NOW + timedelta(seconds=1))
-    log = AccessLog(lambda _at, says, told: lines.extend({"msg": says, **facts} for facts in told), lambda: NOW)
+    backend, telemetry, lines = BlockingBackend(), Telemetry(), []
+    sources = Sources(Fetcher({"static": backend}, lambda: NOW))
+    reader = MetricReader(RuleRegistry([Rule("m", (Series(1.0),))]), sources, lambda: NOW + timedelta(seconds=1))
+
+    def write_line(_: datetime, message: str, fields: dict[str, object]) -> None:
+        lines.append({"msg": message, **fields})
+
     server = Server(
         metrics=ExternalMetrics(reader, lambda: NOW),
-        authenticator=Anyone(),
-        authorizer=Anyone(),
-        limits=limits or Limits(drain=timedelta(seconds=1)),
-        journal=Journal(telemetry, log),
+        authenticator=TrustingAuth(),
+        authorizer=TrustingAuth(),
+        limits=limits or Limits(drain_timeout=timedelta(seconds=1)),
+        accounting=RequestAccounting(telemetry, write_line, lambda: NOW),
     )
     return Assembled(server, backend, telemetry, lines)
 
@@ -101,4 +97,4 @@ def assembled(limits: Limits | None = None) -> Assembled:
 async def served(limits: Limits | None = None) -> AsyncIterator[Served]:
     it = assembled(limits)
     async with it.server.serving("127.0.0.1", 0, None) as port, ClientSession(f"http://127.0.0.1:{port}") as session:
-        yield Served(it.server, it.backend, it.telemetry, it.written, session, port)
+        yield Served(it.server, it.backend, it.telemetry, it.lines, session, port)

@@ -1,53 +1,45 @@
-"""What is remembered of leave, and how little of it is held."""
-
 from typing import Any
 
 import pytest
 
-from adapter.auth.attributes import NonResourceAttributes, attributes_of
-from adapter.auth.authorizer import Access
+from adapter.auth.attributes import NonResourceAttributes
+from adapter.auth.authorizer import SubjectAccessAuthorizer
 from adapter.auth.caller import Caller
 from adapter.errors import Forbidden
-from autoscaler.kube.reviews import Subject, Verdict
+from autoscaler.kube.reviews import AccessDecision, Subject
 
 PATH = NonResourceAttributes("get", "/apis")
 
 
 class Reviewer:
-    """Allows everyone but mallory, and counts."""
+    """Allows every user except mallory, and records the reviews."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.reviews: list[str] = []
 
-    async def review(self, subject: Subject, wanted: dict[str, Any]) -> Verdict:
-        self.asked.append(subject.name + wanted["nonResourceAttributes"]["path"])
-        return Verdict(subject.name != "mallory", "")
+    async def review(self, subject: Subject, attributes: dict[str, Any]) -> AccessDecision:
+        self.reviews.append(subject.name + attributes["nonResourceAttributes"]["path"])
+        return AccessDecision(subject.name != "mallory", "")
 
 
-@pytest.mark.parametrize("groups", [1, 1000], ids=["few groups", "many groups"])
-async def test_the_same_question_is_asked_once_and_no_other_is_answered_with_it(groups: int):
+@pytest.mark.parametrize("groups", [1, 1000], ids=["short key", "key replaced by its digest"])
+async def test_result_is_cached_for_equal_caller_and_attributes_only(groups: int):
     reviewer = Reviewer()
-    access = Access(reviewer.review)
+    authorizer = SubjectAccessAuthorizer(reviewer.review)
     alice = Caller("alice", groups=tuple(f"group-{number}" for number in range(groups)))
     for _ in range(2):
-        await access.authorize(alice, PATH)
-        await access.authorize(alice, NonResourceAttributes("get", "/version"))
+        await authorizer.authorize(alice, PATH)
+        await authorizer.authorize(alice, NonResourceAttributes("get", "/version"))
         with pytest.raises(Forbidden):
-            await access.authorize(Caller("mallory", groups=alice.groups), PATH)
+            await authorizer.authorize(Caller("mallory", groups=alice.groups), PATH)
 
-    assert reviewer.asked == ["alice/apis", "alice/version", "mallory/apis"]
+    assert reviewer.reviews == ["alice/apis", "alice/version", "mallory/apis"]
 
 
-async def test_of_a_long_question_only_a_digest_is_held():
-    access = Access(Reviewer().review)
-    await access.authorize(Caller("alice"), NonResourceAttributes("get", "/" + "x" * 60_000))
-    (key,) = access._memory._answers
+async def test_long_key_is_stored_as_its_digest():
+    authorizer = SubjectAccessAuthorizer(Reviewer().review)
+    await authorizer.authorize(Caller("alice"), NonResourceAttributes("get", "/" + "x" * 60_000))
+    (key,) = authorizer._cache._entries
 
     assert isinstance(key, bytes)
     assert len(key) == 32
-
-
-def test_long_paths_of_strangers_are_not_held():
-    path = "/" + "x" * 60_000
-
-    assert attributes_of("GET", path, {}) is not attributes_of("GET", path, {})

@@ -1,15 +1,13 @@
-"""Whom the front proxy's headers name, heard for the first time and again."""
-
 import pytest
 from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from adapter.auth.front_proxy import _REMEMBERED, _caller, _SpokenFor
-from adapter.auth.trust_store import Trust
+from adapter.auth.front_proxy import _MAX_ENTRIES, _caller, _HeaderParser
+from adapter.auth.trust_store import TrustedAuthorities
 
-TRUST = Trust(
+TRUSTED = TrustedAuthorities(
     user_headers=("X-Remote-User", "X-User"),
     uid_headers=("X-Remote-Uid",),
     group_headers=("X-Remote-Group",),
@@ -40,27 +38,29 @@ def request(headers: list[tuple[str, str]]):
 
 
 @given(st.lists(HEADERS, max_size=12))
-def test_what_is_remembered_is_what_the_headers_say(all_of_them: list[list[tuple[str, str]]]):
-    spoken_for = _SpokenFor(TRUST)
-    for headers in all_of_them * 2:
-        asked = request(headers)
-        assert spoken_for.named(asked) == _caller(TRUST, asked.headers)
+def test_cached_caller_equals_the_parsed_caller(requests: list[list[tuple[str, str]]]):
+    parser = _HeaderParser(TRUSTED)
+    for headers in requests * 2:
+        parsed = request(headers)
+        assert parser.caller(parsed) == _caller(TRUSTED, parsed.headers)
 
 
-def test_the_same_words_name_the_same_caller_whatever_else_is_in_the_request():
-    spoken_for = _SpokenFor(TRUST)
-    one = spoken_for.named(request([("X-Remote-User", "alice"), ("Audit-Id", "1")]))
+def test_other_headers_are_not_part_of_the_cache_key():
+    parser = _HeaderParser(TRUSTED)
+    caller = parser.caller(request([("X-Remote-User", "alice"), ("Audit-Id", "1")]))
 
-    assert one is not None
-    assert spoken_for.named(request([("Audit-Id", "2"), ("X-Remote-User", "alice")])) is one
+    assert caller is not None
+    assert parser.caller(request([("Audit-Id", "2"), ("X-Remote-User", "alice")])) is caller
 
 
-@pytest.mark.parametrize("value", ["x", "x" * 5000], ids=["made up", "long"])
-def test_made_up_and_long_words_do_not_fill_the_memory(value: str):
-    spoken_for = _SpokenFor(TRUST)
-    for number in range(_REMEMBERED + 10):
-        caller = spoken_for.named(request([("X-Remote-User", f"{value}{number}")]))
+@pytest.mark.parametrize(
+    ("value", "entries"), [("x", _MAX_ENTRIES), ("x" * 5000, 0)], ids=["many users", "long headers"]
+)
+def test_cache_of_callers_is_bounded(value: str, entries: int):
+    parser = _HeaderParser(TRUSTED)
+    for number in range(_MAX_ENTRIES + 10):
+        caller = parser.caller(request([("X-Remote-User", f"{value}{number}")]))
         assert caller is not None
         assert caller.name == f"{value}{number}"
 
-    assert len(spoken_for._callers) == (10 if value == "x" else 0)
+    assert len(parser._callers) == entries

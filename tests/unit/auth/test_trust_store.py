@@ -1,13 +1,11 @@
-"""The cluster's word on whom to believe, through everything that may happen to it."""
-
 import pytest
 
-from adapter.auth.trust_store import Trust, Trusted, decode
+from adapter.auth.trust_store import TrustedAuthorities, TrustStore, decode
 from tests.control_plane.certificates import Authority
 
 USERS, PROXIES = Authority.new("users"), Authority.new("proxies")
 
-WHOLE = {
+CONFIGMAP = {
     "client-ca-file": USERS.pem,
     "requestheader-client-ca-file": PROXIES.pem,
     "requestheader-allowed-names": '["proxy"]',
@@ -17,36 +15,35 @@ WHOLE = {
 }
 
 
-def test_nobody_is_believed_before_it_was_read():
-    trusted = Trusted()
-    assert not trusted.is_known
-    assert trusted.current.authorities == ""
+def test_trust_store_is_empty_until_the_configmap_was_read():
+    trust_store = TrustStore(lambda _: None)
+    assert not trust_store.is_loaded
+    assert trust_store.current.pem == ""
 
 
-def test_a_key_that_vanished_keeps_its_last_value():
-    before = decode(WHOLE, Trust())
-    assert decode({}, before) == before
+def test_missing_key_keeps_its_previous_value():
+    previous = decode(CONFIGMAP, TrustedAuthorities())
+    assert decode({}, previous) == previous
 
 
 @pytest.mark.parametrize(
-    "broken",
+    "invalid",
     [
-        pytest.param({"client-ca-file": "not a certificate"}, id="text for a certificate"),
-        pytest.param({"requestheader-allowed-names": "proxy"}, id="a word for a list"),
-        pytest.param({"requestheader-allowed-names": '{"proxy": true}'}, id="an object for a list"),
-        pytest.param({"requestheader-username-headers": "[1]"}, id="a number for a name"),
+        pytest.param({"client-ca-file": "not a certificate"}, id="no PEM"),
+        pytest.param({"requestheader-allowed-names": "proxy"}, id="no JSON"),
+        pytest.param({"requestheader-allowed-names": '{"proxy": true}'}, id="JSON object"),
+        pytest.param({"requestheader-username-headers": "[1]"}, id="list of numbers"),
     ],
 )
-def test_what_cannot_be_read_is_refused_whole(broken: dict[str, str]):
-    with pytest.raises(ValueError):  # noqa: PT011 - whatever the parser says
-        decode(WHOLE | broken, Trust())
+def test_configmap_with_an_invalid_key_is_rejected(invalid: dict[str, str]):
+    with pytest.raises(ValueError):  # noqa: PT011 - the message is the parser's
+        decode(CONFIGMAP | invalid, TrustedAuthorities())
 
 
-def test_listeners_hear_of_changes_and_only_of_changes():
-    heard: list[Trust] = []
-    trusted = Trusted()
-    trusted.tell(heard.append)
-    first = decode(WHOLE, Trust())
-    trusted.replace(first)
-    trusted.replace(decode(WHOLE, first))
-    assert heard == [first]
+def test_on_change_is_called_only_for_changes():
+    changes: list[TrustedAuthorities] = []
+    trust_store = TrustStore(changes.append)
+    first = decode(CONFIGMAP, TrustedAuthorities())
+    trust_store.replace(first)
+    trust_store.replace(decode(CONFIGMAP, first))
+    assert changes == [first]

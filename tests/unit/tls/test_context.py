@@ -1,4 +1,4 @@
-"""A listener whose certificate and authorities are replaced under it."""
+"""Replacing the certificate and the client CAs of a running listener."""
 
 import asyncio
 import ssl
@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from adapter.tls.context import Pair, PairInvalid, ServingContext
-from adapter.tls.files import ServingFiles
+from adapter.tls.context import KeyPair, KeyPairInvalid, ServingContext
+from adapter.tls.files import CertificateFiles
 from tests.control_plane.certificates import Authority, Credentials
 
 OLD, NEW = Authority.new("old"), Authority.new("new")
 
 
-def pair(credentials: Credentials) -> Pair:
-    return Pair(credentials.certificate_pem, credentials.key_pem)
+def key_pair(credentials: Credentials) -> KeyPair:
+    return KeyPair(credentials.certificate_pem, credentials.key_pem)
 
 
 @asynccontextmanager
@@ -31,109 +31,110 @@ async def echoing(context: ServingContext) -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
 
 
-class Visitor:
-    """Somebody connected, who trusts one authority."""
+class Client:
+    """A connection of a client that trusts one CA."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
 
     @classmethod
-    async def come(cls, port: int, trusting: Authority, version: ssl.TLSVersion | None = None) -> "Visitor":
-        tls = ssl.create_default_context(cadata=trusting.pem)
+    async def connect(cls, port: int, ca: Authority, version: ssl.TLSVersion | None = None) -> "Client":
+        tls = ssl.create_default_context(cadata=ca.pem)
         if version is not None:
             tls.set_ciphers("DEFAULT:@SECLEVEL=0")
             tls.minimum_version = tls.maximum_version = version
         return cls(*await asyncio.open_connection("127.0.0.1", port, ssl=tls, server_hostname="localhost"))
 
-    async def is_heard(self) -> bool:
+    async def echoes(self) -> bool:
         self._writer.write(b"hello\n")
         return await self._reader.readline() == b"hello\n"
 
-    async def leave(self) -> None:
+    async def close(self) -> None:
         self._writer.close()
         await self._writer.wait_closed()
 
 
-async def test_a_new_certificate_is_shown_to_new_connections_and_old_ones_live_on() -> None:
+async def test_new_certificate_is_used_for_new_connections_and_open_ones_continue() -> None:
     context = ServingContext()
-    context.serve_with(pair(OLD.server("localhost")))
+    context.use_key_pair(key_pair(OLD.server("localhost")))
     async with echoing(context) as port:
-        early = await Visitor.come(port, OLD)
-        context.serve_with(pair(NEW.server("localhost")))
-        late = await Visitor.come(port, NEW)
-        assert await early.is_heard()
-        assert await late.is_heard()
+        before = await Client.connect(port, OLD)
+        context.use_key_pair(key_pair(NEW.server("localhost")))
+        after = await Client.connect(port, NEW)
+        assert await before.echoes()
+        assert await after.echoes()
         with pytest.raises(ssl.SSLCertVerificationError):
-            await Visitor.come(port, OLD)
-        await early.leave()
-        await late.leave()
+            await Client.connect(port, OLD)
+        await before.close()
+        await after.close()
 
 
-async def test_without_a_certificate_there_is_no_handshake() -> None:
+async def test_handshake_fails_without_a_certificate() -> None:
     context = ServingContext()
     assert not context.has_certificate
     async with echoing(context) as port:
-        with pytest.raises(OSError):  # noqa: PT011 - reset or refused, by the system's mood
-            await Visitor.come(port, OLD)
+        with pytest.raises(OSError):  # noqa: PT011 - an alert or a reset, depending on timing
+            await Client.connect(port, OLD)
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
-async def test_tls_1_1_is_refused_and_1_2_is_served() -> None:
+async def test_tls_1_1_is_rejected_and_1_2_is_accepted() -> None:
     context = ServingContext()
-    context.serve_with(pair(OLD.server("localhost")))
+    context.use_key_pair(key_pair(OLD.server("localhost")))
     async with echoing(context) as port:
-        with pytest.raises(OSError):  # noqa: PT011 - an alert or a reset, by the version of the library
-            await Visitor.come(port, OLD, ssl.TLSVersion.TLSv1_1)
-        visitor = await Visitor.come(port, OLD, ssl.TLSVersion.TLSv1_2)
-        assert await visitor.is_heard()
-        await visitor.leave()
+        with pytest.raises(OSError):  # noqa: PT011 - an alert or a reset, depending on the version of OpenSSL
+            await Client.connect(port, OLD, ssl.TLSVersion.TLSv1_1)
+        client = await Client.connect(port, OLD, ssl.TLSVersion.TLSv1_2)
+        assert await client.echoes()
+        await client.close()
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "invalid",
     [
         pytest.param(
-            Pair(OLD.server("localhost").certificate_pem, OLD.server("localhost").key_pem), id="another's key"
+            KeyPair(OLD.server("localhost").certificate_pem, OLD.server("localhost").key_pem),
+            id="key of another certificate",
         ),
-        pytest.param(Pair("", ""), id="nothing"),
-        pytest.param(Pair("certificate", "key"), id="no PEM"),
+        pytest.param(KeyPair("", ""), id="empty"),
+        pytest.param(KeyPair("certificate", "key"), id="no PEM"),
     ],
 )
-async def test_a_pair_that_is_none_leaves_the_old_one_serving(wrong: Pair) -> None:
+async def test_invalid_key_pair_is_rejected_and_the_previous_one_is_served(invalid: KeyPair) -> None:
     context = ServingContext()
-    context.serve_with(pair(OLD.server("localhost")))
-    with pytest.raises(PairInvalid):
-        context.serve_with(wrong)
+    context.use_key_pair(key_pair(OLD.server("localhost")))
+    with pytest.raises(KeyPairInvalid):
+        context.use_key_pair(invalid)
     async with echoing(context) as port:
-        visitor = await Visitor.come(port, OLD)
-        assert await visitor.is_heard()
-        await visitor.leave()
+        client = await Client.connect(port, OLD)
+        assert await client.echoes()
+        await client.close()
 
 
-def test_a_key_is_not_printed() -> None:
-    assert "KEY" not in repr(pair(OLD.server("localhost")))
+def test_repr_does_not_contain_the_private_key() -> None:
+    assert "KEY" not in repr(key_pair(OLD.server("localhost")))
 
 
-async def test_files_are_read_again_when_they_change(tmp_path: Path) -> None:
-    files = ServingFiles(*OLD.server("localhost").save(tmp_path, "tls"), every=timedelta(milliseconds=10))
+async def test_changed_files_are_reloaded(tmp_path: Path) -> None:
+    files = CertificateFiles(*OLD.server("localhost").save(tmp_path, "tls"), interval=timedelta(milliseconds=10))
     context = ServingContext()
     await files.load(context)
-    keeping = asyncio.create_task(files.keep(context))
+    reloading = asyncio.create_task(files.run(context))
     async with echoing(context) as port, asyncio.timeout(10):
-        (tmp_path / "tls.crt").write_text("half")  # a pair that does not match is waited out
+        (tmp_path / "tls.crt").write_text("half")  # an update in progress: the previous pair stays in use
         await asyncio.sleep(0.05)
-        await (await Visitor.come(port, OLD)).leave()
+        await (await Client.connect(port, OLD)).close()
         NEW.server("localhost").save(tmp_path, "tls")
         while True:
             try:
-                await (await Visitor.come(port, NEW)).leave()
+                await (await Client.connect(port, NEW)).close()
                 break
             except ssl.SSLCertVerificationError:
                 await asyncio.sleep(0.01)
-    keeping.cancel()
+    reloading.cancel()
 
 
-async def test_files_that_are_not_there_are_said_to_be_so(tmp_path: Path) -> None:
-    with pytest.raises(PairInvalid, match="cannot be read"):
-        await ServingFiles(tmp_path / "tls.crt", tmp_path / "tls.key").load(ServingContext())
+async def test_missing_files_are_reported(tmp_path: Path) -> None:
+    with pytest.raises(KeyPairInvalid, match="cannot be read"):
+        await CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key").load(ServingContext())

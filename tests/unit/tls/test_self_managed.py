@@ -1,4 +1,4 @@
-"""Certificates of our own making, among replicas that start and step at the same moment."""
+"""Self-managed certificates of replicas that start and rotate concurrently."""
 
 import asyncio
 from base64 import b64decode, b64encode
@@ -11,20 +11,22 @@ import pytest
 
 from adapter.fakecluster.cluster import Cluster
 from adapter.tls.api_service import ApiService
-from adapter.tls.authority import Lifetimes
-from adapter.tls.context import Pair, ServingContext
-from adapter.tls.secret import KeySecret, decode
-from adapter.tls.self_managed import SelfManaged
+from adapter.tls.authority import CertificateLifetimes
+from adapter.tls.context import KeyPair, ServingContext
+from adapter.tls.secret import CertificateSecret, decode
+from adapter.tls.self_managed import SelfManagedCertificate
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.errors import Unavailable
 
-KEPT = "/api/v1/namespaces/ours/secrets/serving"
+CERTIFICATES = "/api/v1/namespaces/ours/secrets/serving"
 APISERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io"
-LIVES = Lifetimes(authority=timedelta(days=300), certificate=timedelta(days=30), overlap=timedelta(minutes=10))
+LIFETIMES = CertificateLifetimes(
+    ca=timedelta(days=300), certificate=timedelta(days=30), ca_overlap=timedelta(minutes=10)
+)
 
 
-class Calendar:
-    """The time, as the test says."""
+class FakeClock:
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -34,127 +36,131 @@ class Calendar:
 
 
 @dataclass
-class Scene:
+class Environment:
+    """A fake API server with an APIService, and a clock."""
+
     api: Cluster
     client: KubeClient
-    calendar: Calendar
+    clock: FakeClock
 
     def replica(self) -> "Replica":
-        managed = SelfManaged(
-            KeySecret(self.client, "ours", "serving"),
+        certificate = SelfManagedCertificate(
+            CertificateSecret(self.client, "ours", "serving"),
             ApiService(self.client, "ours", "steadyscale"),
             ("steadyscale.ours.svc",),
-            self.calendar,
-            LIVES,
+            self.clock,
+            LIFETIMES,
         )
-        return Replica(managed, ServingContext())
+        return Replica(certificate, ServingContext())
 
-    def seen(self, path: str) -> dict[str, Any]:
-        found = self.api.get(path)
-        assert found is not None
-        return found
+    def get(self, path: str) -> dict[str, Any]:
+        stored = self.api.get(path)
+        assert stored is not None
+        return stored
 
     @property
     def bundle(self) -> str:
-        return b64decode(self.seen(APISERVICE)["spec"].get("caBundle", "")).decode()
+        return b64decode(self.get(APISERVICE)["spec"].get("caBundle", "")).decode()
 
     @property
-    def kept_pair(self) -> Pair:
-        keys = decode(self.seen(KEPT))
-        assert keys is not None
-        return keys.serving
+    def stored_key_pair(self) -> KeyPair:
+        certificates = decode(self.get(CERTIFICATES))
+        assert certificates is not None
+        return certificates.serving
 
 
 @dataclass
 class Replica:
-    managed: SelfManaged
+    certificate: SelfManagedCertificate
     context: ServingContext
 
     async def load(self) -> None:
-        await self.managed.load(self.context)
+        await self.certificate.load(self.context)
 
     async def step(self) -> None:
-        await self.managed.step(self.context)
+        await self.certificate.step(self.context)
 
     @property
-    def serves(self) -> Pair | None:
-        return self.context._pair
+    def served_key_pair(self) -> KeyPair | None:
+        return self.context._key_pair
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[Scene]:
+async def cluster() -> AsyncIterator[Environment]:
     async with Cluster.serving() as api, api.client() as client:
         api.put(APISERVICE, {"spec": {"service": {"namespace": "ours", "name": "steadyscale"}}})
-        yield Scene(api, client, Calendar())
+        yield Environment(api, client, FakeClock())
 
 
-async def test_the_first_start_makes_keeps_and_publishes(cluster: Scene) -> None:
+async def test_first_start_creates_stores_and_publishes_certificates(cluster: Environment) -> None:
     replica = cluster.replica()
     await replica.load()
-    keys = decode(cluster.seen(KEPT))
-    assert keys is not None
-    assert replica.serves == keys.serving
-    assert cluster.bundle == keys.bundle
+    certificates = decode(cluster.get(CERTIFICATES))
+    assert certificates is not None
+    assert replica.served_key_pair == certificates.serving
+    assert cluster.bundle == certificates.bundle
 
 
-async def test_ten_that_start_at_once_serve_the_same_certificate(cluster: Scene) -> None:
+async def test_replicas_that_start_concurrently_serve_the_same_certificate(cluster: Environment) -> None:
     replicas = [cluster.replica() for _ in range(10)]
     await asyncio.gather(*(replica.load() for replica in replicas))
-    assert {replica.serves for replica in replicas} == {cluster.kept_pair}
+    assert {replica.served_key_pair for replica in replicas} == {cluster.stored_key_pair}
 
 
-async def test_ten_that_step_at_once_agree_at_the_next_look(cluster: Scene) -> None:
+async def test_replicas_that_rotate_concurrently_serve_the_same_certificate_after_the_next_step(
+    cluster: Environment,
+) -> None:
     replicas = [cluster.replica() for _ in range(10)]
     await asyncio.gather(*(replica.load() for replica in replicas))
-    before = cluster.kept_pair
-    cluster.calendar.now += timedelta(days=25)
+    before = cluster.stored_key_pair
+    cluster.clock.now += timedelta(days=25)
     await asyncio.gather(*(replica.step() for replica in replicas))
     await asyncio.gather(*(replica.step() for replica in replicas))
-    assert before != cluster.kept_pair
-    assert {replica.serves for replica in replicas} == {cluster.kept_pair}
+    assert before != cluster.stored_key_pair
+    assert {replica.served_key_pair for replica in replicas} == {cluster.stored_key_pair}
 
 
-async def test_a_new_authority_is_published_before_it_signs(cluster: Scene) -> None:
+async def test_new_ca_is_published_before_it_signs(cluster: Environment) -> None:
     replica = cluster.replica()
     await replica.load()
-    first, served = cluster.bundle, replica.serves
-    cluster.calendar.now += timedelta(days=201)
+    first, served = cluster.bundle, replica.served_key_pair
+    cluster.clock.now += timedelta(days=201)
     await replica.step()
-    announced = cluster.bundle
-    assert announced.startswith(first)
-    assert len(announced) > len(first)
-    assert replica.serves == served
-    cluster.calendar.now += timedelta(minutes=10)
+    published = cluster.bundle
+    assert published.startswith(first)
+    assert len(published) > len(first)
+    assert replica.served_key_pair == served
+    cluster.clock.now += timedelta(minutes=10)
     await replica.step()
-    assert replica.serves != served
-    assert first in cluster.bundle  # still trusted, for who is behind
-    cluster.calendar.now += timedelta(minutes=10)
+    assert replica.served_key_pair != served
+    assert first in cluster.bundle  # still trusted, for replicas with the old certificate
+    cluster.clock.now += timedelta(minutes=10)
     await replica.step()
     assert first not in cluster.bundle
 
 
-async def test_while_it_cannot_be_published_no_authority_is_changed(cluster: Scene) -> None:
+async def test_ca_is_not_rotated_while_the_bundle_cannot_be_published(cluster: Environment) -> None:
     replica = cluster.replica()
     await replica.load()
     cluster.api.delete(APISERVICE)
-    cluster.calendar.now += timedelta(days=201)
-    before = cluster.seen(KEPT)
+    cluster.clock.now += timedelta(days=201)
+    before = cluster.get(CERTIFICATES)
     await replica.step()
-    assert cluster.seen(KEPT) == before
+    assert cluster.get(CERTIFICATES) == before
 
 
-async def test_someone_elses_registration_is_left_alone(cluster: Scene) -> None:
-    theirs = {"spec": {"service": {"namespace": "keda", "name": "keda-metrics-apiserver"}, "caBundle": "dGhlaXJz"}}
-    cluster.api.put(APISERVICE, theirs)
+async def test_api_service_of_another_service_is_not_changed(cluster: Environment) -> None:
+    other = {"spec": {"service": {"namespace": "keda", "name": "keda-metrics-apiserver"}, "caBundle": "b3RoZXI="}}
+    cluster.api.put(APISERVICE, other)
     await cluster.replica().load()
-    assert cluster.bundle == "theirs"
+    assert cluster.bundle == "other"
 
 
-async def test_a_secret_that_was_emptied_is_filled_again(cluster: Scene) -> None:
-    cluster.api.put(KEPT, {"data": {}})
+async def test_empty_secret_is_filled(cluster: Environment) -> None:
+    cluster.api.put(CERTIFICATES, {"data": {}})
     replica = cluster.replica()
     await replica.load()
-    assert replica.serves == cluster.kept_pair
+    assert replica.served_key_pair == cluster.stored_key_pair
 
 
 def b64(text: bytes) -> str:
@@ -166,59 +172,57 @@ def b64(text: bytes) -> str:
     [
         pytest.param({"tls.crt": b64(b"not a certificate")}, id="certificate"),
         pytest.param({"tls.key": b64(b"not a key")}, id="key"),
-        pytest.param({"ca.crt": b64(b"not an authority")}, id="authority"),
-        pytest.param(
-            {"ca.key": b64(b"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n")}, id="authority's key"
-        ),
+        pytest.param({"ca.crt": b64(b"not a CA")}, id="CA certificate"),
+        pytest.param({"ca.key": b64(b"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n")}, id="CA key"),
         pytest.param({"tls.crt": b64(b"\xff\xfe")}, id="not text"),
-        pytest.param({"next-ca.crt": b64(b"what"), "next-ca.key": b64(b"ever")}, id="next authority"),
-        pytest.param({"old-ca.crt": b64(b"whatever")}, id="old authority"),
+        pytest.param({"next-ca.crt": b64(b"what"), "next-ca.key": b64(b"ever")}, id="next CA"),
+        pytest.param({"old-ca.crt": b64(b"whatever")}, id="old CA"),
     ],
 )
-async def test_a_secret_that_was_damaged_is_replaced_as_one_that_is_empty(
-    cluster: Scene, damage: dict[str, str], caplog: pytest.LogCaptureFixture
+async def test_invalid_secret_is_replaced(
+    cluster: Environment, damage: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     running, restarted = cluster.replica(), cluster.replica()
     await running.load()
-    served = running.serves
-    kept = cluster.seen(KEPT)
-    cluster.api.put(KEPT, {**kept, "data": {**kept["data"], **damage}})
+    served = running.served_key_pair
+    secret = cluster.get(CERTIFICATES)
+    cluster.api.put(CERTIFICATES, {**secret, "data": {**secret["data"], **damage}})
     await running.step()
     await restarted.load()
-    assert running.serves == restarted.serves == cluster.kept_pair != served
-    assert "what the Secret holds cannot be used" in caplog.text
+    assert running.served_key_pair == restarted.served_key_pair == cluster.stored_key_pair != served
+    assert "certificate Secret is invalid" in caplog.text
 
 
 @pytest.mark.parametrize("changed", ["yesterday", "2026-01-01T00:00:00"])
-async def test_so_is_one_whose_time_of_change_is_none(cluster: Scene, changed: str) -> None:
+async def test_secret_with_an_invalid_change_time_is_replaced(cluster: Environment, changed: str) -> None:
     replica = cluster.replica()
     await replica.load()
-    served, kept = replica.serves, cluster.seen(KEPT)
-    kept["metadata"]["annotations"] = {"steadyscale.dev/authority-changed": changed}
-    cluster.api.put(KEPT, kept)
+    served, secret = replica.served_key_pair, cluster.get(CERTIFICATES)
+    secret["metadata"]["annotations"] = {"steadyscale.dev/authority-changed": changed}
+    cluster.api.put(CERTIFICATES, secret)
     await replica.step()
-    assert replica.serves == cluster.kept_pair != served
+    assert replica.served_key_pair == cluster.stored_key_pair != served
 
 
-async def test_keys_that_do_not_belong_together_are_replaced(cluster: Scene) -> None:
+async def test_secret_with_a_key_of_another_certificate_is_replaced(cluster: Environment) -> None:
     replica = cluster.replica()
     await replica.load()
-    kept = cluster.seen(KEPT)
-    cluster.api.put(KEPT, {**kept, "data": {**kept["data"], "tls.key": kept["data"]["ca.key"]}})
+    secret = cluster.get(CERTIFICATES)
+    cluster.api.put(CERTIFICATES, {**secret, "data": {**secret["data"], "tls.key": secret["data"]["ca.key"]}})
     await replica.step()
-    assert replica.serves == cluster.kept_pair
+    assert replica.served_key_pair == cluster.stored_key_pair
 
 
-async def test_without_the_api_server_there_is_an_error_and_no_certificate(cluster: Scene) -> None:
-    cluster.api.weather.refusing = 503
+async def test_load_fails_without_the_api_server(cluster: Environment) -> None:
+    cluster.api.faults.fail_all_with = 503
     replica = cluster.replica()
     with pytest.raises(Unavailable):
         await replica.load()
     assert not replica.context.has_certificate
 
 
-async def test_a_restart_goes_on_with_what_is_kept(cluster: Scene) -> None:
+async def test_restarted_replica_serves_the_stored_certificate(cluster: Environment) -> None:
     first, second = cluster.replica(), cluster.replica()
     await first.load()
     await second.load()
-    assert first.serves == second.serves
+    assert first.served_key_pair == second.served_key_pair

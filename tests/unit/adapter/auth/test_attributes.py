@@ -52,7 +52,5 @@ def resource(verb: str, **more: str) -> ResourceAttributes:
         ("GET", "", {}, NonResourceAttributes("get", "")),
     ],
 )
-def test_requests_are_read_as_kubernetes_reads_them(
-    method: str, path: str, query: dict[str, str], expected: Attributes
-):
+def test_attributes_are_parsed_as_kubernetes_does(method: str, path: str, query: dict[str, str], expected: Attributes):
     assert attributes_of(method, path, query) == expected

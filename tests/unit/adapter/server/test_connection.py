@@ -1,4 +1,4 @@
-"""Clients that keep us waiting."""
+"""Timeouts and limits of connections, and malformed requests."""
 
 import asyncio
 from datetime import timedelta
@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 
 from adapter.config.model import Limits
-from adapter.server.connection import Listener
+from adapter.server.connection import Connection, Listener
 from tests.unit.adapter.served import METRIC, Served, served
 
-PATIENCE = timedelta(seconds=10)
+TIMEOUT = timedelta(seconds=10)
+DROPPED = "steadyscale_connections_dropped_total"
 
 
 def listener_of(it: Served) -> Listener:
@@ -17,122 +18,122 @@ def listener_of(it: Served) -> Listener:
     return listener
 
 
-async def connect(it: Served, said: bytes) -> asyncio.StreamReader:
-    reader, writer = await asyncio.open_connection("127.0.0.1", it.port)
-    reader.keep = writer  # type: ignore[attr-defined]  # or it would be closed with the garbage
-    writer.write(said)
-    await writer.drain()
-    return reader
+class Client:
+    """A raw connection to the server."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    @classmethod
+    async def connect(cls, it: Served, data: bytes) -> "Client":
+        client = cls(*await asyncio.open_connection("127.0.0.1", it.port))
+        client.writer.write(data)
+        await client.writer.drain()
+        return client
+
+    async def read(self, limit: int = -1) -> bytes:
+        data = await asyncio.wait_for(self.reader.read(limit), 5)
+        self.writer.close()
+        return data
+
+    async def is_disconnected(self) -> bool:
+        try:
+            return await self.read(1) == b""
+        except ConnectionError:
+            return True
 
 
-async def settled(it: Served, connections: int) -> None:
-    """Wait until the server has seen this many connections."""
-    while len(listener_of(it).connections) != connections:  # noqa: ASYNC110  (the server is not to know of this test)
+async def wait_for_connections(it: Served, count: int) -> list[Connection]:
+    while len(listener_of(it).connections) != count:  # noqa: ASYNC110 - production code needs no event for this
         await asyncio.sleep(0.001)
-
-
-async def hung_up(reader: asyncio.StreamReader) -> bool:
-    try:
-        return await asyncio.wait_for(reader.read(1), 5) == b""
-    except ConnectionError:
-        return True
-    finally:
-        reader.keep.close()  # type: ignore[attr-defined]
-
-
-async def test_who_says_nothing_or_never_finishes_is_dropped():
-    async with served(Limits(header_timeout=PATIENCE)) as it:
-        readers = [await connect(it, said) for said in (b"", b"GET /apis HTTP/1.1\r\nX: ")]
-        await settled(it, 2)
-        listener_of(it).look(asyncio.get_running_loop().time() + 11)
-
-        assert [await hung_up(reader) for reader in readers] == [True, True]
-        assert it.figure("steadyscale_connections_dropped_total", why="no request") == 2
-
-
-async def test_who_has_asked_before_may_be_idle_for_longer():
-    async with served(Limits(header_timeout=PATIENCE)) as it:
-        await it.session.get("/readyz")
-        listener_of(it).look(asyncio.get_running_loop().time() + 100)
-
-        assert len(listener_of(it).connections) == 1
-        assert it.figure("steadyscale_connections_dropped_total", why="no request") == 0
-
-
-async def test_who_does_not_read_the_answer_is_dropped():
-    async with served(Limits(header_timeout=PATIENCE)) as it:
-        reader = await connect(it, b"")
-        reader.keep.transport.pause_reading()  # type: ignore[attr-defined]
-        asked = b"GET /openapi/v2 HTTP/1.1\r\nHost: x\r\n\r\n" * 64
-        (connection,) = await _one(it)
-        while not connection.transport.get_write_buffer_size():
-            reader.keep.write(asked)  # type: ignore[attr-defined]
-            await asyncio.sleep(0.001)
-        now = asyncio.get_running_loop().time()
-        listener_of(it).look(now)
-        listener_of(it).look(now + 11)
-
-        assert it.figure("steadyscale_connections_dropped_total", why="answer unread") == 1
-        reader.keep.transport.abort()  # type: ignore[attr-defined]
-
-
-async def _one(it: Served) -> list:
-    await settled(it, 1)
     return listener_of(it).connections
 
 
-async def test_more_connections_than_may_be_are_closed():
-    async with served(Limits(connections=1)) as it:
-        first = await connect(it, b"")
-        await settled(it, 1)
-        second = await connect(it, b"GET /readyz HTTP/1.1\r\n\r\n")
+async def test_connection_without_a_complete_request_is_closed_after_the_header_timeout():
+    async with served(Limits(header_timeout=TIMEOUT)) as it:
+        clients = [await Client.connect(it, data) for data in (b"", b"GET /apis HTTP/1.1\r\nX: ")]
+        await wait_for_connections(it, 2)
+        listener_of(it).check_timeouts(asyncio.get_running_loop().time() + 11)
 
-        assert await hung_up(second)
-        assert it.figure("steadyscale_connections_dropped_total", why="too many") == 1
-        first.keep.close()  # type: ignore[attr-defined]
+        assert [await client.is_disconnected() for client in clients] == [True, True]
+        assert it.metric(DROPPED, reason="header_timeout") == 2
 
 
-async def test_what_is_not_http_gets_a_status_and_is_hung_up_on():
+async def test_header_timeout_does_not_apply_after_the_first_request():
+    async with served(Limits(header_timeout=TIMEOUT)) as it:
+        await it.session.get("/readyz")
+        listener_of(it).check_timeouts(asyncio.get_running_loop().time() + 100)
+
+        assert len(listener_of(it).connections) == 1
+        assert it.metric(DROPPED, reason="header_timeout") == 0
+
+
+async def test_client_that_does_not_read_its_responses_is_disconnected():
+    async with served(Limits(header_timeout=TIMEOUT)) as it:
+        client = await Client.connect(it, b"")
+        client.writer.transport.pause_reading()
+        requests = b"GET /openapi/v2 HTTP/1.1\r\nHost: x\r\n\r\n" * 64
+        (connection,) = await wait_for_connections(it, 1)
+        while not connection.transport.get_write_buffer_size():
+            client.writer.write(requests)
+            await asyncio.sleep(0.001)
+        now = asyncio.get_running_loop().time()
+        listener_of(it).check_timeouts(now)
+        listener_of(it).check_timeouts(now + 11)
+
+        assert it.metric(DROPPED, reason="response_not_read") == 1
+        client.writer.transport.abort()
+
+
+async def test_connections_above_the_maximum_are_closed():
+    async with served(Limits(max_connections=1)) as it:
+        first = await Client.connect(it, b"")
+        await wait_for_connections(it, 1)
+        second = await Client.connect(it, b"GET /readyz HTTP/1.1\r\n\r\n")
+
+        assert await second.is_disconnected()
+        assert it.metric(DROPPED, reason="too_many_connections") == 1
+        first.writer.close()
+
+
+async def test_malformed_request_gets_a_status_and_is_disconnected():
     async with served() as it:
-        reader = await connect(it, b"GARBAGE\r\n\r\n")
-        said = await asyncio.wait_for(reader.read(), 5)
-        reader.keep.close()  # type: ignore[attr-defined]
+        response = await (await Client.connect(it, b"GARBAGE\r\n\r\n")).read()
 
-        assert said.startswith(b"HTTP/1.0 400 ")
-        assert b'"reason":"BadRequest"' in said
-        assert b"\r\nServer: steadyscale\r\n" in said
-        assert b"Traceback" not in said
-        assert it.figure("steadyscale_requests_total", endpoint="unparsed", code="400") == 1
+        assert response.startswith(b"HTTP/1.0 400 ")
+        assert b'"reason":"BadRequest"' in response
+        assert b"malformed HTTP request" in response
+        assert b"\r\nServer: steadyscale\r\n" in response
+        assert b"Traceback" not in response
+        assert it.metric("steadyscale_requests_total", endpoint="unparsed", code="400") == 1
 
 
-async def test_even_a_failure_outside_the_walk_is_a_status(caplog: pytest.LogCaptureFixture):
+async def test_error_outside_the_handler_becomes_a_status(caplog: pytest.LogCaptureFixture):
     async with served() as it:
-        it.server._journal.add = None  # as if the account could not be kept
-        answer = await it.session.get("/readyz")
+        it.server._accounting.record = None  # as if recording failed
+        response = await it.session.get("/readyz")
 
-        assert (answer.status, (await answer.json())["reason"]) == (500, "InternalError")
-        assert it.figure("steadyscale_requests_total", endpoint="failed", code="500") == 1
-        assert "nobody foresaw" in caplog.text
+        assert (response.status, (await response.json())["reason"]) == (500, "InternalError")
+        assert it.metric("steadyscale_requests_total", endpoint="failed", code="500") == 1
+        assert "unexpected error in a request" in caplog.text
 
 
-async def test_a_body_on_a_get_is_not_waited_for():
+async def test_response_does_not_wait_for_the_body_of_a_get():
     async with served() as it:
-        it.backend.may_answer.set()
-        reader = await connect(it, f"GET {METRIC} HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n".encode())
-        said = await asyncio.wait_for(reader.read(), 5)
-        reader.keep.close()  # type: ignore[attr-defined]
+        it.backend.may_respond.set()
+        head = f"GET {METRIC} HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n"
+        response = await (await Client.connect(it, head.encode())).read()
 
-        assert said.startswith(b"HTTP/1.1 200 ")
+        assert response.startswith(b"HTTP/1.1 200 ")
 
 
-async def test_who_sends_a_large_body_first_and_then_reads_still_gets_the_answer():
+async def test_client_that_sends_a_large_body_before_reading_gets_the_response():
     async with served() as it:
         length = 8 * 1024 * 1024
-        reader = await connect(it, f"POST {METRIC} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode())
+        head = f"POST {METRIC} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n"
+        client = await Client.connect(it, head.encode())
         for _ in range(length // 65536):
-            reader.keep.write(bytes(65536))  # type: ignore[attr-defined]
-            await reader.keep.drain()  # type: ignore[attr-defined]
-        said = await asyncio.wait_for(reader.read(4096), 5)
-        reader.keep.close()  # type: ignore[attr-defined]
+            client.writer.write(bytes(65536))
+            await client.writer.drain()
 
-        assert said.startswith(b"HTTP/1.1 405 ")
+        assert (await client.read(4096)).startswith(b"HTTP/1.1 405 ")

@@ -33,7 +33,7 @@ OFFERS = (JSON, YAML, PROTOBUF, TABLE)
         ("application/json;stream=watch", JSON),
     ],
 )
-def test_the_first_clause_that_fits_by_preference(accept: str, expected: Offer):
+def test_offer_of_the_matching_clause_with_the_highest_quality(accept: str, expected: Offer):
     assert negotiate(accept, OFFERS) == expected
 
 
@@ -41,17 +41,17 @@ def test_the_first_clause_that_fits_by_preference(accept: str, expected: Offer):
     "accept",
     ["text/html", "application/cbor", "application/json;q=0", "application/json;as=Bogus", ",", ";", "x" * 5000],
 )
-def test_nothing_in_common_is_not_acceptable(accept: str):
-    with pytest.raises(NotAcceptable) as refused:
+def test_accept_header_without_a_matching_offer_is_not_acceptable(accept: str):
+    with pytest.raises(NotAcceptable) as rejected:
         negotiate(accept, OFFERS)
 
-    assert refused.value.message == (
+    assert rejected.value.message == (
         "only the following media types are accepted: "
         "application/json, application/yaml, application/vnd.kubernetes.protobuf"
     )
 
 
 @given(st.text())
-def test_any_text_is_an_offer_or_a_refusal(accept: str):
+def test_any_accept_header_gives_an_offer_or_not_acceptable(accept: str):
     with suppress(NotAcceptable):
         assert negotiate(accept, OFFERS) in OFFERS

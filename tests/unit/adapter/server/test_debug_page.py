@@ -8,7 +8,7 @@ from aiohttp import ClientSession
 
 from tests.browser.serving import Shown, page
 from tests.browser.story import passes_on, told
-from tests.builders import pods_say, queue_of
+from tests.builders import pod_reading, external_reading
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def test_what_is_not_there_is_told(session: ClientSession, path: str, says
 
 
 async def test_a_process_that_decided_nothing_says_whom_to_ask(session: ClientSession, shown: Shown):
-    shown.shelf.dismissed()
+    shown.shelf.on_leadership_lost()
     async with session.get("/debug/autoscalers/shop/orders") as answer:
         assert "perhaps another one leads" in (await answer.json())["message"]
     shown.shelf.leader = lambda: "steadyscale-7d4f_1_ab12"
@@ -62,12 +62,12 @@ async def test_one_autoscaler_is_explained_step_by_step(session: ClientSession):
 
     assert found["explanation"]["bound"] == "the stabilization window"
     assert found["explanation"]["mayChangeAt"] == "2026-03-01T12:45:45.000Z"
-    assert found["explanation"]["working"][found["decisive"]]["step"] == "Stabilized"
+    assert found["explanation"]["steps"][found["decisive"]]["step"] == "Stabilization"
     assert (found["minimum"], found["maximum"], found["replicas"]) == (2, 24, 4)
 
 
 async def test_the_picture_counts_all_and_lists_the_gravest_first(session: ClientSession):
-    async with session.get("/debug/picture") as answer:
+    async with session.get("/debug/overview") as answer:
         found = await answer.json()
 
     assert found["total"] == sum(found["counts"].values()) == 13
@@ -76,36 +76,36 @@ async def test_the_picture_counts_all_and_lists_the_gravest_first(session: Clien
 
 
 async def test_a_picture_is_narrowed_by_text_and_state(session: ClientSession):
-    async with session.get("/debug/picture", params={"text": "shop/", "state": "failing"}) as answer:
+    async with session.get("/debug/overview", params={"text": "shop/", "state": "failing"}) as answer:
         assert [one["name"] for one in (await answer.json())["autoscalers"]] == ["search"]
 
 
 async def test_who_has_the_picture_waits_for_the_next(session: ClientSession, shown: Shown):
-    async with session.get("/debug/picture") as answer:
+    async with session.get("/debug/overview") as answer:
         tag = answer.headers["ETag"]
-    waiting = asyncio.create_task(session.get("/debug/picture", headers={"If-None-Match": tag}))
-    async with session.get("/debug/picture") as meanwhile:
+    waiting = asyncio.create_task(session.get("/debug/overview", headers={"If-None-Match": tag}))
+    async with session.get("/debug/overview") as meanwhile:
         assert (meanwhile.status, waiting.done()) == (200, False)
-    passes_on(shown.shelf, "shop/web", queue_of(90), pods_say(600, 600, 600), at=shown.now())
+    passes_on(shown.shelf, "shop/web", external_reading(90), pod_reading(600, 600, 600), at=shown.now())
     async with await waiting as answer:
         assert answer.status == 200
         assert answer.headers["ETag"] != tag
 
 
 async def test_who_waits_in_vain_is_told_the_time(session: ClientSession):
-    async with session.get("/debug/picture") as answer:
+    async with session.get("/debug/overview") as answer:
         tag = answer.headers["ETag"]
-    async with session.get("/debug/picture", headers={"If-None-Match": tag}) as answer:
+    async with session.get("/debug/overview", headers={"If-None-Match": tag}) as answer:
         assert answer.status == 304
         assert answer.headers["X-Now"].startswith("2026-03-01T12:45:")
 
 
 async def test_nobody_waits_for_a_process_that_is_leaving(session: ClientSession, shown: Shown):
-    async with session.get("/debug/picture") as answer:
+    async with session.get("/debug/overview") as answer:
         tag = answer.headers["ETag"]
     leaving = asyncio.create_task(shown.server.leave())
     await asyncio.sleep(0)
-    async with session.get("/debug/picture", headers={"If-None-Match": tag}) as answer:
+    async with session.get("/debug/overview", headers={"If-None-Match": tag}) as answer:
         assert answer.status == 304
     leaving.cancel()
 

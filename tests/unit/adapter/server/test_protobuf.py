@@ -1,4 +1,4 @@
-"""Our bytes, read by the protobuf library from descriptors that say what Kubernetes' .proto files say."""
+"""The encoded list, decoded by the protobuf library with the fields of Kubernetes' .proto files."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapter.sample import Sample
 from adapter.server.protobuf import encode_list
-from adapter.server.serialization import Named, in_order
+from adapter.server.serialization import NamedSample, named_samples
 
 F = descriptor_pb2.FieldDescriptorProto
 MESSAGES: dict[str, list[tuple[str, int, int, str]]] = {
@@ -69,7 +69,7 @@ def decoded(content: bytes) -> Any:
     return KUBE["List"].FromString(envelope.raw)
 
 
-def test_the_bytes_are_those_of_kubernetes_own_server():
+def test_encoding_equals_the_bytes_of_kubernetes_own_server():
     at = datetime.fromtimestamp(1794791618, UTC)
     expected = (
         b"k8s\x00\x0a\x3a\x0a\x1fexternal.metrics.k8s.io/v1beta1\x12\x17ExternalMetricValueList"
@@ -78,25 +78,25 @@ def test_the_bytes_are_those_of_kubernetes_own_server():
         b"\x1a\x00\x22\x00"
     )
 
-    assert encode_list([Named("my-external-metric", Sample(42_000, at, {"foo": "bar"}))]) == expected
+    assert encode_list([NamedSample("my-external-metric", Sample(42_000, at, {"foo": "bar"}))]) == expected
 
 
-def test_an_empty_list_is_a_list():
+def test_empty_list_is_encoded():
     assert list(decoded(encode_list([])).items) == []
 
 
-def test_a_window_is_there_only_if_there_is_one():
-    without, with_one = decoded(
-        encode_list([Named("m", Sample(1, AT)), Named("m", Sample(1, AT, {}, timedelta(seconds=300)))])
+def test_missing_window_is_omitted():
+    without_window, with_window = decoded(
+        encode_list([NamedSample("m", Sample(1, AT)), NamedSample("m", Sample(1, AT, {}, timedelta(seconds=300)))])
     ).items
 
-    assert (without.HasField("window"), with_one.window) == (False, 300)
+    assert (without_window.HasField("window"), with_window.window) == (False, 300)
 
 
 @pytest.mark.parametrize("year", [1, 1969, 1970, 9999])
-def test_times_before_and_after_everything(year: int):
+def test_extreme_timestamps_are_encoded(year: int):
     at = datetime(year, 1, 1, tzinfo=UTC)
-    (item,) = decoded(encode_list([Named("m", Sample(1, at))])).items
+    (item,) = decoded(encode_list([NamedSample("m", Sample(1, at))])).items
 
     assert item.timestamp.seconds == int(at.timestamp())
 
@@ -114,20 +114,20 @@ def samples() -> st.SearchStrategy[Sample]:
     )
 
 
-@given(metric=texts, several=st.lists(samples(), max_size=4))
-def test_what_is_written_is_what_is_read(metric: str, several: list[Sample]):
-    ordered = in_order(metric, several)
+@given(metric=texts, values=st.lists(samples(), max_size=4))
+def test_decoded_list_equals_the_encoded_values(metric: str, values: list[Sample]):
+    ordered = named_samples(metric, values)
     items = decoded(encode_list(ordered)).items
 
-    assert [_said(item) for item in items] == list(_meant(ordered))
+    assert [_decoded_fields(item) for item in items] == list(_expected_fields(ordered))
 
 
-def _said(item: Any) -> tuple[object, ...]:
+def _decoded_fields(item: Any) -> tuple[object, ...]:
     labels = [(label.key, label.value) for label in item.metricLabels]
     return item.metricName, labels, item.timestamp.seconds, item.window, item.value.string
 
 
-def _meant(ordered: list[Named]) -> Iterator[tuple[object, ...]]:
+def _expected_fields(ordered: list[NamedSample]) -> Iterator[tuple[object, ...]]:
     for metric, sample in ordered:
         whole = sample.milli % 1000 == 0
         text = str(sample.milli // 1000) if whole else f"{sample.milli}m"
