@@ -10,7 +10,7 @@
     │   ├── Forbidden                    403  the caller is not authorized
     │   ├── PathNotFound                 404  unknown URL
     │   ├── MetricNotFound               404  no rule defines the metric in this namespace
-    │   ├── AutoscalerNotFound           404  this process has no decision for the autoscaler
+    │   ├── AutoscalerNotFound           404  the process has no decision for the autoscaler
     │   ├── MethodNotAllowed             405  the API is read-only
     │   ├── NotAcceptable                406  no common media type
     │   └── TooManyRequests              429  the limit of concurrent requests is reached
@@ -104,7 +104,7 @@ class MetricNotFound(RequestRejected):
 
 
 class AutoscalerNotFound(RequestRejected):
-    """This process has no decision for an autoscaler of that name."""
+    """The process has no decision for an autoscaler of that name."""
 
     code = 404
     reason = "NotFound"

@@ -1,7 +1,8 @@
-"""One number, its time and its labels. What cannot be sent safely cannot be a sample, only a raw one.
+"""Samples: one value with its timestamp and labels.
 
-An HPA reads a negative number as an overflow and goes to its maximum, reads ``1e30`` as nothing and goes to its
-minimum, and cannot decode NaN at all. So a sample is a count of thousandths from zero to what an int64 of them holds.
+An HPA takes a negative value for an overflow and scales to its maximum, takes ``1e30`` for zero and scales to its
+minimum, and cannot decode NaN. So a ``Sample`` is an integer of thousandths within the range that an HPA handles; a
+``RawSample`` is any value that a backend returned.
 """
 
 from collections.abc import Mapping
@@ -11,13 +12,13 @@ from functools import lru_cache
 
 from autoscaler.types.record import Record
 
-_LARGEST = Decimal(9_200_000_000_000_000)
+_MAX_VALUE = Decimal(9_200_000_000_000_000)
 _THOUSANDTH = Decimal("0.001")
 _EXACT = Context(prec=60)
 
 
 class Sample(Record, frozen=True):
-    """A number as it was at one time."""
+    """A value that can be served."""
 
     milli: int
     """In thousandths, rounded up as Kubernetes rounds; never negative."""
@@ -25,11 +26,11 @@ class Sample(Record, frozen=True):
     at: datetime
     labels: Mapping[str, str] = {}
     window: timedelta | None = None
-    """What the number is an average over; None if it is of one moment."""
+    """The period that the value is an average of; None for an instantaneous value."""
 
 
 class RawSample(Record, frozen=True):
-    """A number as a metric system gave it. Anything may be wrong with it, and only whoever reads it need care."""
+    """A value as a backend returned it, not validated."""
 
     value: float
     at: datetime
@@ -38,24 +39,24 @@ class RawSample(Record, frozen=True):
 
 
 class NotFiniteError(ValueError):
-    """NaN, an infinity, or no number at all."""
+    """The value is NaN, infinite or not a number."""
 
 
 class RangeError(ValueError):
-    """Negative, or beyond what an HPA can multiply by a thousand."""
+    """The value is negative or exceeds the range of an HPA."""
 
 
 @lru_cache(maxsize=65536)  # a snapshot is read many times before it changes
 def milli_of(value: float | str | Decimal) -> int:
-    """Say a number in thousandths, exactly, rounded up; raise if an HPA would misread it."""
+    """Return a value in thousandths, exact and rounded up; raise if an HPA would misinterpret it."""
     try:
         exact = Decimal(repr(value) if isinstance(value, float) else value)
     except InvalidOperation:
         raise NotFiniteError from None
     if not exact.is_finite():
         raise NotFiniteError
-    if exact < 0 or exact > _LARGEST:
-        raise RangeError("negative" if exact < 0 else f"above {_LARGEST:.1e}")
+    if exact < 0 or exact > _MAX_VALUE:
+        raise RangeError("negative" if exact < 0 else f"above {_MAX_VALUE:.1e}")
     if exact and exact.adjusted() < -3:
-        return 1  # anything at all is at least one thousandth
+        return 1  # the smallest positive result
     return int(exact.quantize(_THOUSANDTH, ROUND_CEILING, _EXACT).scaleb(3, _EXACT))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from adapter.app import clock
+from adapter.process import clock
 from adapter.backends.cloudwatch.backend import CloudWatchBackend
 from adapter.backends.cloudwatch.parameters import CloudWatchParameters
 from adapter.backends.cloudwatch.query import Question, asked_now, queries
@@ -27,7 +27,7 @@ from adapter.backends.connection.aws.client import AwsClient
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.snapshot import Snapshot
 from adapter.metrics.snapshots import Snapshots
-from adapter.rules.query_builder import whole
+from adapter.rules.query_builder import snapshot_query
 from adapter.rules.rule import Rule
 from tests.backends.moto_server import REGION, MotoServer
 
@@ -88,7 +88,7 @@ class Rig:
         snapshots = Snapshots(Fetcher({"cw": CloudWatchBackend("cw", self.settings, clock)}, clock))
         every = timedelta(seconds=interval)
         asked = [
-            whole(Rule(f"r{number}", backend="cw", parameters={"namespace": _NAMESPACE, "metric": f"m{number}"}))
+            snapshot_query(Rule(f"r{number}", backend="cw", parameters={"namespace": _NAMESPACE, "metric": f"m{number}"}))
             for number in range(_RULES)
         ]
         await asyncio.gather(*(snapshots.get(query, every, _DEADLINE) for query in asked))
@@ -115,7 +115,7 @@ class Rig:
             (asked,) = asked_now([question], clock())
             window = {"StartTime": asked.window.start, "EndTime": asked.window.end}
             async with turn:
-                found = await client.call("", "get_metric_data", MetricDataQueries=list(queries(asked)), **window)
+                found = await client.request("", "get_metric_data", MetricDataQueries=list(queries(asked)), **window)
             _expect(found["MetricDataResults"][0]["Values"], [number])
 
         async def everything() -> None:

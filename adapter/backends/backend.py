@@ -1,4 +1,4 @@
-"""What every metric system looks like from here."""
+"""The interface of all backends."""
 
 from datetime import timedelta
 from typing import Protocol, runtime_checkable
@@ -10,31 +10,31 @@ from adapter.sample import RawSample
 class Backend(Protocol):
     """A client of one metric system.
 
-    It raises a ``BackendError`` that says in constant words why there is no answer (``BadQuery("parse error")``), with
-    what the system itself said in ``detail``. Which metric was asked for is added by who asked.
+    It raises ``BackendError`` with a message that is the same whenever the cause is the same, such as
+    ``BadQuery("parse error")``, and the metric system's own text in ``detail``. The reader adds the metric's name.
     """
 
     @property
     def name(self) -> str:
-        """What to call it in a message: the hop that failed."""
+        """The backend's name in the configuration and in messages."""
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
-        """Return all series that the query finds, perhaps none; raise ``BackendError`` if that cannot be known in time.
+        """Return all series of a query; raise ``BackendError`` if they cannot be fetched before the deadline.
 
-        A series whose number is NaN, negative or old is returned as it is: it is no reason to withhold the others.
+        Series whose value is NaN, negative or old are returned, too: evaluation rejects them one by one.
         """
 
     async def ping(self) -> None:
-        """Return if the system answers at all; raise ``BackendError`` if not."""
+        """Raise ``BackendError`` if the metric system does not respond."""
 
     async def aclose(self) -> None:
-        """Let go of connections and threads."""
+        """End running requests, then close connections and stop threads."""
 
 
 @runtime_checkable
 class Aligned(Protocol):
-    """What a backend has besides if it sends the questions of many rules as one: they should be asked together."""
+    """An additional property of backends that send the queries of several rules in one request."""
 
     @property
     def aligned(self) -> bool:
-        """Whether the queries of one interval are all to be fetched at the same moments."""
+        """Whether all queries with the same interval are to be fetched at the same moments."""

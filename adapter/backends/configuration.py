@@ -1,6 +1,6 @@
-"""How a metric system is configured: one key for each kind that there is.
+"""The ``backends`` section of the configuration: one key for each backend kind.
 
-A new kind is registered by a field here, and nowhere else: its settings say what rules ask it with and who opens it.
+A new kind is registered by a field of ``BackendEntry``; its settings name the backend's class and parameters.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from adapter.backends.datadog.settings import Datadog
 from adapter.backends.google.settings import Google
 from adapter.backends.http.settings import Http
 from adapter.backends.kafka.settings import Kafka
-from adapter.backends.loader import imported, missing
+from adapter.backends.loader import import_object, missing_modules
 from adapter.backends.nats.settings import Nats
 from adapter.backends.newrelic.settings import NewRelic
 from adapter.backends.postgresql.settings import PostgreSql
@@ -22,27 +22,27 @@ from adapter.backends.settings import PROMQL, BackendSettings, Price
 from adapter.backends.sqs.settings import Sqs
 from adapter.backends.upstream.settings import Upstream
 from adapter.decoding import documents
-from adapter.errors import ConfigInvalid
+from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.rule import STATIC, Rule
 from autoscaler.types.record import Record
 
 
-class ForObjects(Record, frozen=True):
+class ExternalMetricAccess(Record, frozen=True):
     """How ``ExternalMetric`` objects may use a backend."""
 
     namespace_label: str = "namespace"
-    """The label that holds a series' namespace. It is added to whatever a team's query selects, so that no query can
-    read another namespace's series."""
+    """The label that holds the namespace of a series. A matcher for it is added to each query of an object, so that
+    it reads only series of the object's namespace."""
 
     namespaces: tuple[str, ...] = ()
-    """Whose objects may use it; nowhere named means everywhere."""
+    """The namespaces whose objects may use the backend; empty: all namespaces."""
 
 
 class BackendEntry(Record, frozen=True):
-    """One metric system: which kind it is, by the one key that is set, and who else may use it."""
+    """One backend; exactly one of the keys of kinds is set."""
 
-    external_metrics: ForObjects | None = None
-    """Set: ``ExternalMetric`` objects may use it. Left out: only rules of this file may."""
+    external_metrics: ExternalMetricAccess | None = None
+    """Set: ``ExternalMetric`` objects may use it. Default: only rules of the configuration file may."""
 
     prometheus: Prometheus | None = None
     http: Http | None = None
@@ -61,73 +61,75 @@ class BackendEntry(Record, frozen=True):
 
     @property
     def kind(self) -> str:
-        """Which kind of system it is; empty if nothing says so, or too much does."""
-        said = [kind for kind in backend_kinds() if getattr(self, kind) is not None]
-        return said[0] if len(said) == 1 else ""
+        """The backend kind; empty if no key or more than one key is set."""
+        kinds = [kind for kind in backend_kinds() if getattr(self, kind) is not None]
+        return kinds[0] if len(kinds) == 1 else ""
 
     @property
     def settings(self) -> BackendSettings:
-        """How it is reached; only of an entry that has a kind."""
-        found = getattr(self, self.kind)
-        if not isinstance(found, BackendSettings):
+        """The settings of the kind; only for an entry with a kind."""
+        settings = getattr(self, self.kind)
+        if not isinstance(settings, BackendSettings):
             raise TypeError(self.kind)
-        return found
+        return settings
 
 
 def backend_kinds() -> tuple[str, ...]:
-    """List the kinds of metric systems that there are."""
+    """Return all backend kinds."""
     return tuple(field for field in BackendEntry.__struct_fields__ if field != "external_metrics")
 
 
-def problems(backends: Mapping[str, BackendEntry], at: str = "backends") -> Iterator[str]:
-    """Say everything that is wrong with backends, each problem with its path."""
-    kinds = ", ".join(backend_kinds())
+def problems(backends: Mapping[str, BackendEntry], path: str = "backends") -> Iterator[Problem]:
+    """Return the problems of backends, each with its path."""
     for name, entry in backends.items():
+        entry_path = f"{path}.{name}"
         if not entry.kind:
-            yield f"{at}.{name}: exactly one of these says what it is: {kinds}"
+            yield Problem(entry_path, f"must have exactly one of these keys: {', '.join(backend_kinds())}")
             continue
-        here = f"{at}.{name}.{entry.kind}"
-        if why := missing(entry.settings):
-            yield f"{here}: {why}"
-        yield from entry.settings.problems(here)
-        if entry.external_metrics and entry.settings.rules_write_labels and not entry.external_metrics.namespaces:
-            yield f"{at}.{name}.externalMetrics.namespaces: is needed: with labels of its own a rule sees everything"
+        if missing := missing_modules(entry.settings):
+            yield Problem(f"{entry_path}.{entry.kind}", missing)
+        yield from entry.settings.problems(f"{entry_path}.{entry.kind}")
+        access = entry.external_metrics
+        if access is not None and entry.settings.labels_controlled_by_rules and not access.namespaces:
+            message = f"required: with {entry.kind} no label can restrict an object to its own namespace's series"
+            yield Problem(f"{entry_path}.externalMetrics.namespaces", message)
     if STATIC in backends:
-        yield f"{at}.{STATIC}: is there already, for fixed numbers; choose another name"
+        yield Problem(f"{path}.{STATIC}", "reserved for the built-in backend of fixed values", hint="use another name")
 
 
-def question_problems(rule: Rule, entry: BackendEntry | None, at: str) -> Iterator[str]:
-    """Say what is wrong with what a rule asks of this backend; nothing, if it is not known which that is."""
+def query_problems(rule: Rule, entry: BackendEntry | None, path: str) -> Iterator[Problem]:
+    """Return the problems of a rule's query or parameters with its backend; none if the backend is unknown."""
     if entry is None or not entry.kind:
         return
     settings, kind = entry.settings, entry.kind
-    if rule.query and not settings.language:
-        yield f"{at}.query: {kind} is asked with parameters"
-    elif rule.is_template and settings.language != PROMQL:
-        yield f"{at}.query: only PromQL can have a selector inside"
-    elif rule.parameters and settings.asked_with is None:
-        yield f"{at}.parameters: {kind} is asked with a query in {settings.language}"
-    elif rule.parameters and settings.asked_with is not None:
-        yield from _parameter_problems(rule, settings, f"{at}.parameters")
+    if rule.query and not settings.query_language:
+        yield Problem(f"{path}.query", f"not supported by {kind}", hint="use parameters")
+    elif rule.is_template and settings.query_language != PROMQL:
+        yield Problem(f"{path}.query", "a selector placeholder is only supported in PromQL")
+    elif rule.parameters and settings.parameters_type is None:
+        hint = f"use query, in {settings.query_language}"
+        yield Problem(f"{path}.parameters", f"not supported by {kind}", hint=hint)
+    elif rule.parameters:
+        yield from _parameter_problems(rule, settings, f"{path}.parameters")
 
 
 def price_per_day(rule: Rule, entry: BackendEntry | None) -> Price | None:
-    """Say what it costs to keep a rule up to date while somebody reads it; None: nothing, or nobody knows."""
-    if entry is None or not entry.kind or entry.settings.asked_with is None or not rule.parameters:
+    """Return what it costs to refresh a rule's query all day; None if it is free or unknown."""
+    if entry is None or not entry.kind or entry.settings.parameters_type is None or not rule.parameters:
         return None
-    asked = documents.decode(rule.parameters, entry.settings.asked_with)
-    return entry.settings.price_per_day(asked, rule.interval)
+    parameters = documents.decode(rule.parameters, entry.settings.parameters_type)
+    return entry.settings.price_per_day(parameters, rule.interval)
 
 
-def _parameter_problems(rule: Rule, settings: BackendSettings, at: str) -> Iterator[str]:
-    if settings.asked_with is None:
+def _parameter_problems(rule: Rule, settings: BackendSettings, path: str) -> Iterator[Problem]:
+    if settings.parameters_type is None:
         return
     try:
-        asked = documents.decode(rule.parameters, settings.asked_with, at)
+        parameters = documents.decode(rule.parameters, settings.parameters_type, path)
     except ConfigInvalid as error:
         yield from error.problems
         return
-    found = list(asked.problems(at))
-    if not found and settings.questions_checked_by and not missing(settings):
-        found = list(imported(settings.questions_checked_by)(asked, at))
+    found = list(parameters.problems(path))
+    if not found and settings.parameters_validator and not missing_modules(settings):
+        found = list(import_object(settings.parameters_validator)(parameters, path))
     yield from found

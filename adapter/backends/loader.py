@@ -1,4 +1,4 @@
-"""From settings to the class that speaks with a metric system, whose library is imported only now."""
+"""Creation of backends from their settings; client libraries are imported on demand."""
 
 import importlib
 from collections.abc import Callable
@@ -10,31 +10,31 @@ from adapter.backends.backend import Backend
 from adapter.backends.settings import BackendSettings
 
 
-def missing(settings: BackendSettings) -> str:
-    """Say which library is not installed and how to get it; nothing if all are."""
-    absent = [module for module in settings.library if not _is_installed(module)]
-    return f"needs {', '.join(absent)}: pip install 'steadyscale[{settings.extra}]'" if absent else ""
+def missing_modules(settings: BackendSettings) -> str:
+    """Return which modules are not installed and how to install them; empty if none is missing."""
+    missing = [module for module in settings.required_modules if not _is_installed(module)]
+    return f"needs {', '.join(missing)}: pip install 'steadyscale[{settings.extra}]'" if missing else ""
 
 
-def opened(name: str, settings: BackendSettings, clock: Callable[[], datetime]) -> Backend:
-    """Open a backend; nothing is asked of it yet."""
-    made: Backend = imported(settings.opened_by)(name, settings, clock)
-    return made
+def create_backend(name: str, settings: BackendSettings, clock: Callable[[], datetime]) -> Backend:
+    """Create a backend; no request is sent yet."""
+    backend: Backend = import_object(settings.backend_class)(name, settings, clock)
+    return backend
 
 
-def prepare(settings: BackendSettings) -> None:
-    """Import what opening it will need; that reads many files, so where others wait do it in a thread."""
-    imported(settings.opened_by)
+def import_backend(settings: BackendSettings) -> None:
+    """Import what ``create_backend`` needs; blocks on many files, so call it in a thread."""
+    import_object(settings.backend_class)
 
 
-def imported(place: str) -> Any:  # noqa: ANN401 - whatever is there
-    """Give what is at ``package.module:name``."""
-    module, _, name = place.partition(":")
+def import_object(path: str) -> Any:  # noqa: ANN401 - any object
+    """Return the object at ``package.module:name``."""
+    module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # not even what it would be inside of
+    except ModuleNotFoundError:  # a parent package is missing
         return False

@@ -1,110 +1,110 @@
-"""What every kind of metric system says of itself: how it is reached, what rules ask it with, who speaks with it.
+"""The records that the settings of all backend kinds are made of.
 
-Neither this nor the settings of any kind import a metric system's library, so a configuration can be read and checked
-where none is installed.
+Settings modules import no client library of a metric system, so a configuration can be checked without them installed.
 """
 
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import ClassVar, Final
 
+from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
 PROMQL: Final = "PromQL"
 
 
 class Parameters(Record, frozen=True):
-    """What a rule says in ``parameters``, for one kind: its fields."""
+    """The ``parameters`` of a rule, for one backend kind."""
 
-    def problems(self, at: str) -> Iterator[str]:  # noqa: ARG002 - for those that have some
-        """Say everything that is wrong with them and that no type can say, each problem with its path."""
+    def problems(self, path: str) -> Iterator[Problem]:  # noqa: ARG002 - overridden
+        """Return the problems that decoding does not find, each with its path."""
         yield from ()
 
 
 class Price(Record, frozen=True):
-    """What it costs to ask one query all day, by the price list."""
+    """What it costs to send one query all day, by the provider's price list."""
 
     dollars: float
-    """A day."""
+    """Per day."""
 
     because: str
-    """How that comes about: how many of what, at how much."""
+    """How the price is calculated."""
 
 
 class BackendSettings(Record, frozen=True):
-    """The settings of one kind; those of each kind are a record of its own."""
+    """The settings of one backend; each kind has its own record."""
 
-    opened_by: ClassVar[str] = ""
-    """The class that speaks with it, ``package.module:Class``; not imported before it is needed."""
+    backend_class: ClassVar[str] = ""
+    """The backend's class as ``package.module:Class``; imported when the backend is created."""
 
-    library: ClassVar[tuple[str, ...]] = ()
-    """The modules that class needs and that are not always installed."""
+    required_modules: ClassVar[tuple[str, ...]] = ()
+    """Modules that the class imports and that only an extra installs."""
 
     extra: ClassVar[str] = ""
-    """The extra that installs them: ``pip install 'steadyscale[EXTRA]'``."""
+    """That extra: ``pip install 'steadyscale[EXTRA]'``."""
 
-    asked_with: ClassVar[type[Parameters] | None] = None
-    """What a rule's ``parameters`` are; None: it has none."""
+    parameters_type: ClassVar[type[Parameters] | None] = None
+    """The type of a rule's ``parameters``; None if rules of this kind have none."""
 
-    questions_checked_by: ClassVar[str] = ""
-    """A function ``(parameters, at) -> problems``, named likewise, for what cannot be seen without the library."""
+    parameters_validator: ClassVar[str] = ""
+    """A function ``(parameters, path) -> problems`` as ``package.module:function``, for checks with the library."""
 
-    language: ClassVar[str] = ""
-    """What a rule's ``query`` is written in; empty: it has none."""
+    query_language: ClassVar[str] = ""
+    """The language of a rule's ``query``; empty if rules of this kind have none."""
 
-    rules_write_labels: ClassVar[bool] = False
-    """Whether a rule decides itself which labels its series have, or none of them tells whose a series is. Then no
-    label can say what a team may see."""
+    labels_controlled_by_rules: ClassVar[bool] = False
+    """Whether a rule determines the labels of its series, or no label identifies their owner. Then a label cannot
+    restrict which series a tenant reads."""
 
-    def problems(self, at: str) -> Iterator[str]:  # noqa: ARG002 - for those that have some
-        """Say everything that is wrong with them and that no type can say, each problem with its path."""
+    def problems(self, path: str) -> Iterator[Problem]:  # noqa: ARG002 - overridden
+        """Return the problems that decoding does not find, each with its path."""
         yield from ()
 
-    def price_per_day(self, parameters: Parameters, interval: timedelta) -> Price | None:  # noqa: ARG002
-        """Say what it costs to ask this every interval; None: nothing, or nobody knows."""
+    def price_per_day(self, parameters: Parameters, interval: timedelta) -> Price | None:  # noqa: ARG002 - overridden
+        """Return what it costs to send a query at this interval; None if it is free or unknown."""
         return None
 
 
 class CircuitBreakerSettings(Record, frozen=True):
-    """When to stop asking a server that does not answer."""
+    """When requests to a failing backend are stopped."""
 
-    failures: int = 5
-    """How many different queries must fail in a row; one bad rule alone never keeps the others waiting."""
+    failure_threshold: int = 5
+    """How many different queries must fail in a row to open the circuit; a single bad rule never does."""
 
-    rest: timedelta = timedelta(seconds=1)
-    """How long nobody asks at first; twice as long after each trial that fails."""
+    open_duration: timedelta = timedelta(seconds=1)
+    """How long the circuit stays open before the first probe; doubled after each failed probe."""
 
-    longest: timedelta = timedelta(seconds=10)
-    """How long nobody asks at most: the longest that a recovery can go unnoticed."""
+    max_open_duration: timedelta = timedelta(seconds=10)
+    """The upper limit of that duration, which is the longest that a recovery remains unnoticed."""
 
 
 class Tls(Record, frozen=True):
-    """How the server is verified and how we show who we are; files are read again when they change."""
+    """TLS of the connection to a server. Files are read again when they change."""
 
     ca_file: str = ""
-    """PEM; who may have signed the server's certificate. Left out: whom the system trusts."""
+    """PEM file of the CAs that verify the server's certificate. Default: the system's CAs."""
 
     cert_file: str = ""
-    """PEM; our own certificate, for servers that ask for one."""
+    """PEM file of the client certificate, for servers that require one."""
 
     key_file: str = ""
-    """PEM; its private key."""
+    """PEM file of its private key."""
 
     server_name: str = ""
-    """The name the certificate must be for, if it is not the URL's."""
+    """The host name that the server's certificate must match, if it is not the host of the URL."""
 
     insecure_skip_verify: bool = False
-    """Believe any certificate. Whoever is in between can then make workloads grow and shrink."""
+    """Do not verify the server's certificate. An attacker on the network can then forge metrics."""
 
 
-def tls_problems(tls: Tls, at: str) -> Iterator[str]:
-    """Say what is wrong with settings of TLS."""
+def tls_problems(tls: Tls, path: str) -> Iterator[Problem]:
+    """Return the problems of TLS settings."""
     if tls.key_file and not tls.cert_file:
-        yield f"{at}.certFile: is needed with keyFile"
+        yield Problem(f"{path}.certFile", "required with keyFile")
 
 
-def at_least_one(counts: dict[str, int], at: str) -> Iterator[str]:
-    """Say which of these are too few."""
+def at_least_one(counts: dict[str, int], path: str) -> Iterator[Problem]:
+    """Return a problem for each count below one."""
     for key, count in counts.items():
         if count < 1:
-            yield f"{at}.{key}: must be at least 1, is {count}"
+            yield Problem(f"{path}.{key}", "must be at least 1", count)

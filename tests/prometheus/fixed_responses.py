@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from adapter.app import clock
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.settings import CircuitBreakerSettings
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import RuleReader, Sources
+from adapter.metrics.reader import MetricReader, Sources
+from adapter.process import clock
 from adapter.rules.rule import Rule
 from adapter.rules.rule_registry import RuleRegistry
 from tests.prometheus.server import line
@@ -65,7 +65,7 @@ async def backend(url: str, **settings: Any) -> AsyncIterator[PrometheusBackend]
     """Open a backend for the length of the block."""
     defaults: dict[str, Any] = {
         "parameters": {"time": str(NOW)},
-        "breaker": CircuitBreakerSettings(failures=1000),
+        "circuit_breaker": CircuitBreakerSettings(failure_threshold=1000),
     }
     made = PrometheusBackend("prometheus", Prometheus(url=url, **{**defaults, **settings}), clock)
     try:
@@ -74,9 +74,9 @@ async def backend(url: str, **settings: Any) -> AsyncIterator[PrometheusBackend]
         await made.aclose()
 
 
-def reader(made: PrometheusBackend, *rules: Rule) -> RuleReader:
+def reader(made: PrometheusBackend, *rules: Rule) -> MetricReader:
     """Put a reader of these rules in front of a backend."""
-    return RuleReader(RuleRegistry(rules), Sources.of(Fetcher({"prometheus": made}, clock)), clock)
+    return MetricReader(RuleRegistry(rules), Sources(Fetcher({"prometheus": made}, clock)), clock)
 
 
 def rule(query: str, **parts: Any) -> Rule:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapter import errors
-from adapter.backends.connection.http_settings import Basic
+from adapter.backends.connection.http_settings import BasicAuth
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.backends.settings import Tls
 from adapter.rules.query_builder import Query
@@ -49,8 +49,8 @@ async def test_a_token_is_read_anew_for_every_request(hop: Trouble, tmp_path: Pa
     ("content", "message"),
     [
         pytest.param(None, "bearerTokenFile cannot be read", id="no file"),
-        pytest.param("", "bearerTokenFile holds nothing that can be sent", id="an empty file"),
-        pytest.param("a\nb", "bearerTokenFile holds nothing that can be sent", id="two lines"),
+        pytest.param("", "bearerTokenFile is empty or contains unprintable characters", id="an empty file"),
+        pytest.param("a\nb", "bearerTokenFile is empty or contains unprintable characters", id="two lines"),
     ],
 )
 async def test_without_a_token_nothing_is_sent(hop: Trouble, tmp_path: Path, content: str | None, message: str) -> None:
@@ -63,7 +63,7 @@ async def test_without_a_token_nothing_is_sent(hop: Trouble, tmp_path: Path, con
 
 async def test_a_password_is_sent_as_basic_authentication(hop: Trouble, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("open sesame\n")
-    async with backend(hop.url, basic=Basic("ali", str(tmp_path / "password"))) as made:
+    async with backend(hop.url, basic_auth=BasicAuth("ali", str(tmp_path / "password"))) as made:
         await ask(made)
     assert hop.headers["authorization"] == "Basic YWxpOm9wZW4gc2VzYW1l"
 
@@ -104,7 +104,7 @@ async def test_no_secret_is_in_what_is_told(hop: Trouble, tmp_path: Path) -> Non
 async def test_a_proxy_is_used_if_it_is_configured_and_has_the_same_deadline(
     hop: Trouble, fixed: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with backend(fixed.url, proxy_url=hop.url, connections=1) as made:
+    async with backend(fixed.url, proxy_url=hop.url, max_connections=1) as made:
         assert await ask(made) == 1
         assert hop.path.startswith(f"{fixed.url}/api/v1/query?")
         hop.kind = "drip"
@@ -159,18 +159,19 @@ async def test_both_sides_show_certificates(encrypted: Encrypted) -> None:
 async def test_a_certificate_for_another_name_is_not_believed(encrypted: Encrypted) -> None:
     async with backend(encrypted.hop.url, tls=encrypted.tls()) as made:
         told = await failure(made)
-    assert (type(told), told.message) == (errors.BackendUnreachable, "its certificate or ours was not accepted")
+    assert (type(told), told.message) == (errors.BackendUnreachable, "TLS handshake failed: certificate not accepted")
 
 
 async def test_a_certificate_of_a_stranger_is_not_believed(encrypted: Encrypted) -> None:
     (encrypted.folder / "ca.crt").write_text(Authority.new("strangers").pem)
     async with backend(encrypted.hop.url, tls=encrypted.tls(server_name="prometheus.example")) as made:
-        assert (await failure(made)).message == "its certificate or ours was not accepted"
+        assert (await failure(made)).message == "TLS handshake failed: certificate not accepted"
         (encrypted.folder / "ca.crt").write_text(encrypted.servers.pem)
         assert await ask(made) == 1  # files that changed are read again
 
 
-async def test_not_verifying_is_possible_if_one_insists(encrypted: Encrypted) -> None:
+@pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")  # pytest resets urllib3's filter
+async def test_insecure_skip_verify_accepts_any_certificate(encrypted: Encrypted) -> None:
     async with backend(encrypted.hop.url, tls=encrypted.tls(ca_file="", insecure_skip_verify=True)) as made:
         assert await ask(made) == 1
 
@@ -178,12 +179,12 @@ async def test_not_verifying_is_possible_if_one_insists(encrypted: Encrypted) ->
 async def test_files_that_are_not_there_are_told(encrypted: Encrypted) -> None:
     (encrypted.folder / "us.key").unlink()
     async with backend(encrypted.hop.url, tls=encrypted.tls()) as made:
-        assert (await failure(made)).message == "the files of tls cannot be used"
+        assert (await failure(made)).message == "TLS files cannot be loaded: check caFile, certFile and keyFile"
 
 
 async def test_a_handshake_that_stalls_ends_with_the_deadline(encrypted: Encrypted) -> None:
     plain = encrypted.hop.url
-    async with backend(plain, tls=encrypted.tls(server_name="prometheus.example"), connections=1) as made:
+    async with backend(plain, tls=encrypted.tls(server_name="prometheus.example"), max_connections=1) as made:
         encrypted.hop.kind = "stall"
         with pytest.raises(errors.BackendTimeout):
             await made.fetch(QUERY, timedelta(milliseconds=300))

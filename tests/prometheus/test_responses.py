@@ -95,8 +95,8 @@ async def test_nothing_is_an_empty_answer_and_so_is_what_prometheus_calls_stale(
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        pytest.param("depth[5m]", "it answers with a matrix, not with one number for each series", id="a matrix"),
-        pytest.param('"text"', "it answers with a string, not with one number for each series", id="a string"),
+        pytest.param("depth[5m]", "the result is a matrix, not a number for each series", id="a matrix"),
+        pytest.param('"text"', "the result is a string, not a number for each series", id="a string"),
         pytest.param(
             "sum(depth", 'invalid parameter "query": 1:10: parse error: unclosed left parenthesis', id="no query"
         ),
@@ -139,7 +139,7 @@ async def test_ten_thousand_series_are_one_answer(fixed: Server) -> None:
 
 async def test_an_answer_larger_than_allowed_is_refused(fixed: Server) -> None:
     async with backend(fixed.url, max_response_bytes=100_000) as made:
-        with pytest.raises(Exception, match="the answer is larger than maxResponseBytes"):
+        with pytest.raises(Exception, match="the response is larger than maxResponseBytes"):
             await ask(made, "many")
         assert await ask(made, "vector(1)")
 

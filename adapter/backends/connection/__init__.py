@@ -1,1 +1,1 @@
-"""What several kinds of metric systems are asked with: secrets, deadlines, HTTP, batches. None is in here."""
+"""Connections to backends: HTTP, TLS, credentials and addresses, shared by several backend kinds."""

@@ -1,12 +1,14 @@
-"""Where a server is, written ``host:port``, for systems that do not speak HTTP."""
+"""Addresses of servers as ``host:port``, for protocols other than HTTP."""
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from adapter.decoding.problem import Problem
+
 _HOST: Final = re.compile(r"[\w.:%-]+")
-"""A name or an address, of IPv6 perhaps with a zone."""
+"""A host name or an IP address; an IPv6 address can have a zone."""
 
 
 class Address(NamedTuple):
@@ -20,7 +22,7 @@ class Address(NamedTuple):
 
 
 def address(text: str, default_port: int) -> Address:
-    """Read ``host``, ``host:port`` or ``[::1]:port``; raise ``ValueError`` if it is none of them."""
+    """Parse ``host``, ``host:port`` or ``[::1]:port``; raise ``ValueError`` for other texts."""
     parts = urlsplit(f"//{text}")
     port = default_port if parts.port is None else parts.port
     if not parts.hostname or parts.path or parts.query or parts.fragment or "@" in text or not port:
@@ -30,15 +32,15 @@ def address(text: str, default_port: int) -> Address:
     return Address(parts.hostname, port)
 
 
-def address_problems(texts: Sequence[str], at: str) -> Iterator[str]:
-    """Say which of these are no addresses."""
+def address_problems(texts: Sequence[str], path: str) -> Iterator[Problem]:
+    """Return a problem for each text that is not an address."""
     if not texts:
-        yield f"{at}: at least one is needed, written host:port"
-    for number, text in enumerate(texts):
+        yield Problem(path, "must have at least one address", hint="write host:port")
+    for index, text in enumerate(texts):
         if "@" in text:
-            yield f"{at}[{number}]: holds a user or a password; they have settings of their own"
+            yield Problem(f"{path}[{index}]", "must not contain credentials", hint="use username and passwordFile")
             continue
         try:
             address(text, 1)
         except ValueError:
-            yield f"{at}[{number}]: not an address; write host:port, without any scheme"
+            yield Problem(f"{path}[{index}]", "not an address", hint="write host:port, without a scheme")

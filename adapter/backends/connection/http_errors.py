@@ -1,6 +1,6 @@
-"""What went wrong over HTTP, as one of our errors: the class says whose turn it is, the words stay the same.
+"""Translation of HTTP statuses and of aiohttp's exceptions.
 
-What the server said word for word is the error's ``detail``, for the log and for debugging.
+The message of an error stays the same while its cause does; the server's own text is in ``detail``.
 """
 
 from http import HTTPStatus
@@ -20,7 +20,7 @@ from adapter.errors import (
     BadQuery,
 )
 
-_LONGEST: Final = 300
+MAX_DETAIL: Final = 300
 _BY_STATUS: Final[dict[int, type[BackendError]]] = {
     400: BadQuery,
     401: BackendUnauthorized,
@@ -32,30 +32,25 @@ _BY_STATUS: Final[dict[int, type[BackendError]]] = {
     503: BackendUnreachable,
     504: BackendTimeout,
 }
-_BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]] = (
+_BY_CAUSE: Final[socket_errors.CauseTable] = (
     *socket_errors.BY_CAUSE,
-    (ContentEncodingError, BackendRejected, "the answer cannot be decoded"),
-    (PayloadEncodingError, BackendUnreachable, "the connection broke"),  # it ended before it was complete
-    (aiohttp.ClientResponseError, BackendRejected, "it answers, but not in HTTP"),
-    (HttpProcessingError, BackendRejected, "it answers, but not in HTTP"),
-    (aiohttp.InvalidURL, BadQuery, "that is no URL to ask"),
+    (ContentEncodingError, BackendRejected, "the response cannot be decoded"),
+    (PayloadEncodingError, BackendUnreachable, "connection lost"),  # the response is incomplete
+    (aiohttp.ClientResponseError, BackendRejected, "the response is not valid HTTP"),
+    (HttpProcessingError, BackendRejected, "the response is not valid HTTP"),
+    (aiohttp.InvalidURL, BadQuery, "invalid URL"),
 )
 
 
-def of_status(status: int, body: bytes = b"") -> BackendError:
-    """Say what a status other than 200 means."""
+def from_status(status: int, body: bytes = b"") -> BackendError:
+    """Return the error for a status other than 200."""
     phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
-    kind = _BY_STATUS.get(status, BackendRejected)
-    return kind(f"HTTP {status} {phrase}".strip(), detail=body[:_LONGEST].decode("utf-8", "replace"))
+    error_type = _BY_STATUS.get(status, BackendRejected)
+    return error_type(f"HTTP {status} {phrase}".strip(), detail=body[:MAX_DETAIL].decode("utf-8", "replace"))
 
 
-def of_exception(error: Exception) -> BackendError:
-    """Say why there was no answer at all."""
-    detail = type(error).__name__
+def from_exception(error: Exception) -> BackendError:
+    """Return the error for a request without a response."""
     if isinstance(error, aiohttp.ClientHttpProxyError):
-        return BackendUnreachable("the proxy does not let us through", detail=f"HTTP {error.status}")
-    for cause in socket_errors.causes(error):
-        for kind, made, words in _BY_CAUSE:
-            if isinstance(cause, kind):
-                return made(words, detail=str(getattr(cause, "reason", None) or detail))
-    return BackendUnreachable("the connection broke", detail=detail)
+        return BackendUnreachable("the proxy rejected the connection", detail=f"HTTP {error.status}")
+    return socket_errors.from_exception(error, _BY_CAUSE)

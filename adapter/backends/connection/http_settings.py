@@ -1,75 +1,107 @@
-"""How a server that speaks HTTP is reached, whatever it then says."""
+"""The settings of backends that are HTTP servers."""
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 
-from adapter.backends.connection.urls import parsed, url_problems
+from adapter.backends.connection.urls import url_problems
 from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Tls, at_least_one, tls_problems
+from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
 
-class Basic(Record, frozen=True):
+class BasicAuth(Record, frozen=True):
     """HTTP basic authentication."""
 
     username: str
-    """Whom to say we are."""
-
     password_file: str
-    """Read at every request, so that the password can be changed."""
+    """Read at every request, so that the password can be rotated."""
 
 
 class HttpSettings(BackendSettings, frozen=True):
-    """One server."""
+    """One HTTP server."""
 
     url: str
-    """Where it is."""
-
     bearer_token_file: str = ""
-    """A token to show, read at every request: tokens rotate."""
+    """File of a bearer token, read at every request, so that the token can be rotated."""
 
-    basic: Basic | None = None
+    basic_auth: BasicAuth | None = None
     headers: Mapping[str, str] = {}
-    """Sent with every request. No secrets: what is here can be read in the configuration."""
+    """Sent with every request. Not for secrets: the configuration is readable by others."""
 
     header_files: Mapping[str, str] = {}
-    """Headers whose values are secrets, such as ``X-Api-Key``: by name the file, read at every request."""
+    """Files of secret header values by header name, such as ``X-Api-Key``; read at every request."""
 
     tls: Tls = Tls()
     proxy_url: str = ""
-    """An HTTP proxy on the way. The environment's are not used: they would be a hop nobody sees here."""
+    """An HTTP proxy. Proxy environment variables are ignored."""
 
-    connections: int = 4
-    """Requests in flight at once."""
+    max_connections: int = 4
+    """How many requests can be in flight."""
 
     max_response_bytes: int = 16 * 1024 * 1024
-    """In bytes. More is refused before it fills our memory."""
+    """Larger responses are rejected, which bounds memory."""
 
-    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+    circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them and that no type can say, each problem with its path."""
-        yield from _url_problems(self, at)
-        if self.basic is not None and self.bearer_token_file:
-            yield f"{at}.basic: excludes bearerTokenFile"
-        yield from tls_problems(self.tls, f"{at}.tls")
-        yield from at_least_one({"connections": self.connections, "breaker.failures": self.breaker.failures}, at)
-        yield from _header_problems(self.headers, f"{at}.headers")
-        yield from _header_problems(dict.fromkeys(self.header_files, ""), f"{at}.headerFiles")
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Return the problems that decoding does not find, each with its path."""
+        yield from url_problems(self.url, f"{path}.url", is_required=True)
+        yield from url_problems(self.proxy_url, f"{path}.proxyUrl")
+        if self.basic_auth is not None and self.bearer_token_file:
+            yield Problem(f"{path}.basicAuth", "cannot be combined with bearerTokenFile")
+        yield from tls_problems(self.tls, f"{path}.tls")
+        counts = {"maxConnections": self.max_connections}
+        yield from at_least_one(
+            {**counts, "circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold}, path
+        )
+        yield from _header_problems(self.headers, f"{path}.headers")
+        yield from _header_problems(dict.fromkeys(self.header_files, ""), f"{path}.headerFiles")
 
 
-def _header_problems(headers: Mapping[str, str], at: str) -> Iterator[str]:
+class BatchedHttpSettings(BackendSettings, frozen=True, kw_only=True):
+    """An HTTP API with its own authentication that accepts several queries in one request."""
+
+    url: str = ""
+    """The URL of the API instead of the provider's own, such as a gateway."""
+
+    max_queries_per_request: int
+    min_request_interval: timedelta = timedelta(milliseconds=200)
+    """The minimum time between the starts of two requests."""
+
+    tls: Tls = Tls()
+    proxy_url: str = ""
+    """An HTTP proxy. Proxy environment variables are ignored."""
+
+    max_response_bytes: int = 16 * 1024 * 1024
+    """Larger responses are rejected, which bounds memory."""
+
+    circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+
+    @property
+    def provider_url(self) -> str:
+        """URL of the provider that is used if ``url`` is empty."""
+        raise NotImplementedError
+
+    @property
+    def http(self) -> HttpSettings:
+        """Return the settings of the HTTP client."""
+        return HttpSettings(
+            url=self.url or self.provider_url,
+            tls=self.tls,
+            proxy_url=self.proxy_url,
+            max_response_bytes=self.max_response_bytes,
+            circuit_breaker=self.circuit_breaker,
+        )
+
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Return the problems that decoding does not find, each with its path."""
+        yield from self.http.problems(path)
+        yield from at_least_one({"maxQueriesPerRequest": self.max_queries_per_request}, path)
+
+
+def _header_problems(headers: Mapping[str, str], path: str) -> Iterator[Problem]:
     for key, value in headers.items():
         if not (key.isascii() and key.isprintable() and value.isprintable()) or ":" in key or " " in key:
-            yield f"{at}.{key}: cannot be sent as a header"
+            yield Problem(f"{path}.{key}", "not a valid HTTP header")
         elif key.lower() == "authorization":
-            yield f"{at}.{key}: use bearerTokenFile or basic, so that the secret is in a file of its own"
-
-
-def _url_problems(settings: HttpSettings, at: str) -> Iterator[str]:
-    parts = parsed(settings.url)
-    if parts is None:
-        yield f"{at}.url: not an http or https URL with a host"
-    elif "@" in parts.netloc:
-        yield f"{at}.url: holds a password; use basic, so that it is in a file of its own"
-    elif parts.query or parts.fragment:
-        yield f"{at}.url: holds a query or a fragment; use parameters"
-    yield from url_problems(settings.proxy_url, f"{at}.proxyUrl")
+            yield Problem(f"{path}.{key}", "must not contain credentials", hint="use bearerTokenFile or basicAuth")

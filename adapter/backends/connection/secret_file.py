@@ -1,75 +1,78 @@
-"""Secrets are files, read when they are used: who rotates one only writes it. None is ever shown to anyone else."""
+"""Secrets, which are read from files on each use so that they can be rotated, and their redaction from messages."""
 
 import asyncio
+import threading
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Final, TypeVar
 
 from adapter.errors import BackendError, BackendUnauthorized
 
-_SHORTEST: Final = 4
-"""Shorter texts are no secrets worth the name, and taking them out would make nonsense of what was said."""
+_MIN_LENGTH: Final = 4
+"""Replacing shorter texts would make messages unreadable."""
 
-_HIDDEN: Final = "***"
-_REMEMBERED: Final = 16  # an answer may come that was asked with the secret before
+_REPLACEMENT: Final = "***"
+_MAX_TEXTS: Final = 16  # a response may still contain the secret that was valid before a rotation
 
-A = TypeVar("A")
+R = TypeVar("R")
 E = TypeVar("E", bound=BackendError)
 
 
-class Hidden:
-    """Texts that are not to be seen."""
+class Redactor:
+    """Texts that must not appear in any message."""
 
     def __init__(self, *texts: str) -> None:
         self._texts = tuple(texts)
+        self._lock = threading.Lock()
 
-    def hide(self, *texts: str) -> None:
-        """Hide these, too, such as a secret as it is encoded on the way; those of long ago are forgotten."""
-        fresh = tuple(text for text in texts if text not in self._texts)
-        self._texts = (*self._texts, *fresh)[-_REMEMBERED:]
+    def add(self, *texts: str) -> None:
+        """Add texts, such as an encoded secret; the oldest ones are dropped."""
+        with self._lock:
+            new = tuple(text for text in texts if text not in self._texts)
+            self._texts = (*self._texts, *new)[-_MAX_TEXTS:]
 
-    def scrubbed(self, text: str) -> str:
-        """Take them out of what somebody said: some servers repeat what they are shown."""
-        for hidden in sorted(self._texts, key=len, reverse=True):
-            if len(hidden) >= _SHORTEST:
-                text = _without_beginning(text.replace(hidden, _HIDDEN), hidden)
+    def redact(self, text: str) -> str:
+        """Return a text without them: some servers repeat the credentials of a request in the response."""
+        for secret in sorted(self._texts, key=len, reverse=True):
+            if len(secret) >= _MIN_LENGTH:
+                text = _without_cut_secret(text.replace(secret, _REPLACEMENT), secret)
         return text
 
 
-def _without_beginning(text: str, hidden: str) -> str:
-    """Take out the part of a secret that a text ends with because it was cut there."""
-    for length in range(min(len(hidden), len(text)), _SHORTEST - 1, -1):
-        if text.endswith(hidden[:length]):
-            return text[:-length] + _HIDDEN
+def _without_cut_secret(text: str, secret: str) -> str:
+    """Remove the beginning of a secret from the end of a text that was truncated there."""
+    for length in range(min(len(secret), len(text)), _MIN_LENGTH - 1, -1):
+        if text.endswith(secret[:length]):
+            return text[:-length] + _REPLACEMENT
     return text
 
 
-class SecretFile(Hidden):
+class SecretFile(Redactor):
     """One secret in one file."""
 
     def __init__(self, path: str, setting: str) -> None:
         super().__init__()
         self._path = Path(path)
         self._setting = setting
-        """What the configuration calls it, for who must mend it."""
+        """The configuration key, for messages."""
 
     async def read(self) -> str:
-        """Return what is in the file now; raise ``BackendUnauthorized`` if that is nothing to show anyone."""
-        return await asyncio.to_thread(self.read_now)
+        """Return the secret; raise ``BackendUnauthorized`` if the file has none."""
+        return await asyncio.to_thread(self.read_sync)
 
-    def read_now(self) -> str:
-        """Do the same where waiting is no harm: in a thread."""
-        found = self._text()
-        if not found or not found.isprintable():
-            raise BackendUnauthorized(f"{self._setting} holds nothing that can be sent")
-        self.hide(found)
-        return found
+    def read_sync(self) -> str:
+        """Return the secret like ``read``; blocks, so call it in a thread."""
+        secret = self._text()
+        if not secret or not secret.isprintable():
+            raise BackendUnauthorized(f"{self._setting} is empty or contains unprintable characters")
+        self.add(secret)
+        return secret
 
-    def read_lines_now(self) -> list[str]:
-        """Return a file of several lines likewise, in which secrets stand below titles."""
-        found = self._text().splitlines()
-        self.hide(*(line for line in found if line and " " not in line))
-        return found
+    def read_lines_sync(self) -> list[str]:
+        """Return the lines of a file that contains secrets below headings; blocks."""
+        lines = self._text().splitlines()
+        self.add(*(line for line in lines if line and " " not in line))
+        return lines
 
     def _text(self) -> str:
         try:
@@ -81,16 +84,16 @@ class SecretFile(Hidden):
         return f"SecretFile({self._setting})"
 
 
-def without_secrets(error: E, secrets: Iterable[Hidden]) -> E:
-    """Make the same error without any of these in it."""
+def redacted_error(error: E, secrets: Iterable[Redactor]) -> E:
+    """Return a copy of an error without secrets."""
     message, detail = error.message, error.detail
     for secret in secrets:
-        message, detail = secret.scrubbed(message), secret.scrubbed(detail)
-    made = type(error)(message, detail=detail)
-    made.was_sent = error.was_sent
-    return made
+        message, detail = secret.redact(message), secret.redact(detail)
+    copy = type(error)(message, detail=detail)
+    copy.was_sent = error.was_sent
+    return copy
 
 
-def all_without_secrets(found: Iterable[A | BackendError], secrets: Collection[Hidden]) -> list[A | BackendError]:
-    """Make the same answers, without any of these in the errors among them."""
-    return [without_secrets(each, secrets) if isinstance(each, BackendError) else each for each in found]
+def redacted_results(results: Iterable[R | BackendError], secrets: Collection[Redactor]) -> list[R | BackendError]:
+    """Return the same results, with copies of the errors among them without secrets."""
+    return [redacted_error(result, secrets) if isinstance(result, BackendError) else result for result in results]

@@ -1,4 +1,4 @@
-"""A connection that several questions share: opened when one needs it, replaced when in doubt, closed when unused."""
+"""A connection that several queries share: opened on demand, replaced when it may be broken, closed when unused."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -9,74 +9,74 @@ from typing import Final, Generic, TypeVar
 from adapter.errors import BackendError, BackendUnreachable
 
 C = TypeVar("C")
-_ROUNDS: Final = 2
-"""Of the loop, until it has heard of what came in before: that a connection was ended from there."""
+_LOOP_CYCLES: Final = 2
+"""Event loop cycles after which a connection that the server closed is known to be closed."""
 
 
 @dataclass(eq=False, slots=True)
-class _Lent(Generic[C]):
+class _Entry(Generic[C]):
     connection: C
     users: int = 0
-    is_doubtful: bool = False
-    """Whether somebody waited in vain: who comes now takes another, who is on it stays."""
+    may_be_broken: bool = False
+    """Whether a query got no response: new queries use another connection, current users keep this one."""
 
 
-class Shared(Generic[C]):
-    """One connection at a time, and those before it while somebody is still on them."""
+class SharedConnection(Generic[C]):
+    """The current connection, and replaced ones while they are in use."""
 
     def __init__(
         self,
-        opened: Callable[[], Awaitable[C]],
-        closed: Callable[[C], Coroutine[None, None, None]],
-        is_good: Callable[[C], bool],
+        open_connection: Callable[[], Awaitable[C]],
+        close_connection: Callable[[C], Coroutine[None, None, None]],
+        is_usable: Callable[[C], bool],
     ) -> None:
-        self._opened, self._closed, self._is_good = opened, closed, is_good
-        self._current: _Lent[C] | None = None
+        self._open, self._close, self._is_usable = open_connection, close_connection, is_usable
+        self._current: _Entry[C] | None = None
         self._opening = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def one(self) -> AsyncIterator[C]:
-        """Lend the connection; whoever leaves without an answer leaves it in doubt."""
-        lent = await self._good()
-        lent.users += 1
+    async def acquire(self) -> AsyncIterator[C]:
+        """Return the connection; a block that ends without a response from the server marks it as broken."""
+        entry = await self._usable_entry()
+        entry.users += 1
         try:
-            yield lent.connection
+            yield entry.connection
         except BaseException as error:
-            lent.is_doubtful |= not isinstance(error, BackendError) or isinstance(error, BackendUnreachable)
+            entry.may_be_broken |= not isinstance(error, BackendError) or isinstance(error, BackendUnreachable)
             raise
         finally:
-            lent.users -= 1
-            if lent is not self._current or not self._may_be_lent(lent):
-                self._let_go(lent)
+            entry.users -= 1
+            if entry is not self._current or not self._can_be_shared(entry):
+                self._close_if_unused(entry)
 
-    def let_go(self, connection: C) -> None:
-        """Close one, beside whoever waits for other things."""
-        task = asyncio.create_task(self._closed(connection), name="close")
+    def close_in_background(self, connection: C) -> None:
+        """Close a connection without waiting for it."""
+        task = asyncio.create_task(self._close(connection), name="close")
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
     async def aclose(self) -> None:
-        """Close all; nobody uses them any more."""
+        """Close all connections; none may be in use."""
         if self._current is not None:
-            self._let_go(self._current)
+            self._close_if_unused(self._current)
             self._current = None
         await asyncio.gather(*self._closing)
 
-    async def _good(self) -> _Lent[C]:
+    async def _usable_entry(self) -> _Entry[C]:
         async with self._opening:
-            for _ in range(_ROUNDS if self._current else 0):
+            for _ in range(_LOOP_CYCLES if self._current else 0):
                 await asyncio.sleep(0)
-            if self._current is None or not self._may_be_lent(self._current):
+            if self._current is None or not self._can_be_shared(self._current):
                 if self._current is not None:
-                    self._let_go(self._current)
+                    self._close_if_unused(self._current)
                 self._current = None
-                self._current = _Lent(await self._opened())
+                self._current = _Entry(await self._open())
             return self._current
 
-    def _may_be_lent(self, lent: _Lent[C]) -> bool:
-        return not lent.is_doubtful and self._is_good(lent.connection)
+    def _can_be_shared(self, entry: _Entry[C]) -> bool:
+        return not entry.may_be_broken and self._is_usable(entry.connection)
 
-    def _let_go(self, lent: _Lent[C]) -> None:
-        if not lent.users:
-            self.let_go(lent.connection)
+    def _close_if_unused(self, entry: _Entry[C]) -> None:
+        if not entry.users:
+            self.close_in_background(entry.connection)

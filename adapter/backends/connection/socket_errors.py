@@ -1,39 +1,43 @@
-"""Why a connection could not be made or broke, by what the operating system said below a library's own words."""
+"""Translation of connection errors, found by the operating system's exception below a library's own."""
 
 import socket
 import ssl
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 from adapter.errors import BackendError, BackendTimeout, BackendUnreachable
 
-BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]] = (
-    (ssl.SSLError, BackendUnreachable, "its certificate or ours was not accepted"),
-    (ssl.CertificateError, BackendUnreachable, "its certificate or ours was not accepted"),
+CauseTable: TypeAlias = tuple[tuple[type[BaseException], type[BackendError], str], ...]
+"""Exception type of a cause, the error it becomes, and the message."""
+
+BY_CAUSE: Final[CauseTable] = (
+    (ssl.SSLError, BackendUnreachable, "TLS handshake failed: certificate not accepted"),
+    (ssl.CertificateError, BackendUnreachable, "TLS handshake failed: certificate not accepted"),
     (ConnectionRefusedError, BackendUnreachable, "connection refused"),
-    (socket.gaierror, BackendUnreachable, "its name does not resolve"),
-    (TimeoutError, BackendTimeout, "no answer in time"),
+    (socket.gaierror, BackendUnreachable, "host name does not resolve"),
+    (TimeoutError, BackendTimeout, "no response in time"),
 )
-"""What is the matter, by what is found below what a library raised; its own words may follow."""
 
 
-def of_connection(error: BaseException) -> BackendError:
-    """Say why there is no connection."""
+def from_exception(error: BaseException, table: CauseTable = BY_CAUSE) -> BackendError:
+    """Return the error for an exception, by the first of its causes that is in the table."""
     for cause in causes(error):
-        for kind, made, words in BY_CAUSE:
-            if isinstance(cause, kind):
-                return made(words, detail=str(getattr(cause, "reason", None) or type(cause).__name__))
-    return BackendUnreachable("the connection broke", detail=type(error).__name__)
+        for exception_type, error_type, message in table:
+            if isinstance(cause, exception_type):
+                reason = getattr(cause, "reason", None)
+                return error_type(message, detail=reason if isinstance(reason, str) else type(error).__name__)
+    return BackendUnreachable("connection lost", detail=type(error).__name__)
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Walk down to what the operating system said; libraries wrap it, some more than once."""
+    """Return an exception and its causes; libraries put them into arguments and attributes."""
     seen: set[int] = set()
-    waiting = [error]
-    while waiting:
-        each = waiting.pop()
-        if id(each) not in seen:
-            seen.add(id(each))
-            yield each
-            inner = (each.__cause__, each.__context__, getattr(each, "os_error", None), *each.args)
-            waiting += [cause for cause in inner if isinstance(cause, BaseException)]
+    pending = [error]
+    while pending:
+        cause = pending.pop()
+        if id(cause) not in seen:
+            seen.add(id(cause))
+            yield cause
+            attributes = (getattr(cause, "os_error", None), getattr(cause, "reason", None))
+            inner = (cause.__cause__, cause.__context__, *attributes, *cause.args)
+            pending += [each for each in inner if isinstance(each, BaseException)]

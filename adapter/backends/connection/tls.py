@@ -1,4 +1,4 @@
-"""TLS contexts by settings, made anew when their files change. Everything here reads files, so call it in a thread."""
+"""TLS contexts by settings, created again when their files change. All functions block: call them in a thread."""
 
 import ssl
 from pathlib import Path
@@ -8,42 +8,44 @@ from adapter.errors import BackendUnreachable
 
 
 class TlsFiles:
-    """The context for one server, as its files are now."""
+    """The TLS context of one server."""
 
     def __init__(self, tls: Tls) -> None:
         self._tls = tls
-        self._stamp: object = None
+        self._version: object = None
         self._context: ssl.SSLContext | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Return the context; the same one as long as the files are the same, so that connections can be kept."""
-        now = stamp(self._tls)
-        if self._context is None or now != self._stamp:
-            self._context, self._stamp = context(self._tls), now
+        """Return the same context while the files are unchanged, so that connections can be reused."""
+        version = files_version(self._tls)
+        if self._context is None or version != self._version:
+            self._context, self._version = create_context(self._tls), version
         return self._context
 
 
-def stamp(tls: Tls) -> tuple[object, ...]:
-    """Say which version of its files a TLS context is made of."""
-    return tuple(_version(path) for path in (tls.ca_file, tls.cert_file, tls.key_file) if path)
+def files_version(tls: Tls) -> tuple[object, ...]:
+    """Return a value that changes when one of the files changes."""
+    return tuple(_file_version(path) for path in (tls.ca_file, tls.cert_file, tls.key_file) if path)
 
 
-def context(tls: Tls) -> ssl.SSLContext:
-    """Make a TLS context as the settings say; raise ``BackendUnreachable`` if its files are no good."""
+def create_context(tls: Tls) -> ssl.SSLContext:
+    """Create a TLS context; raise ``BackendUnreachable`` if a file cannot be used."""
     try:
-        made = ssl.create_default_context(cafile=tls.ca_file or None)
+        context = ssl.create_default_context(cafile=tls.ca_file or None)
         if tls.cert_file:
-            made.load_cert_chain(tls.cert_file, tls.key_file or None)
+            context.load_cert_chain(tls.cert_file, tls.key_file or None)
     except (OSError, ssl.SSLError) as error:
-        raise BackendUnreachable("the files of tls cannot be used", detail=type(error).__name__) from None
+        raise BackendUnreachable(
+            "TLS files cannot be loaded: check caFile, certFile and keyFile", detail=type(error).__name__
+        ) from None
     if tls.insecure_skip_verify:
-        made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
-    return made
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
-def _version(path: str) -> tuple[int, int, int]:
+def _file_version(path: str) -> tuple[int, int, int]:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return 0, 0, 0
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size

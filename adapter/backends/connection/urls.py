@@ -1,14 +1,16 @@
-"""URLs in settings: where a server or a proxy is. A password in one would be seen by whoever sees the configuration."""
+"""Validation of URLs in settings."""
 
 from collections.abc import Iterator
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+from adapter.decoding.problem import Problem
+
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def parsed(url: str) -> SplitResult | None:
-    """Take a URL of HTTP with a host apart; None if it is none."""
+    """Return the parts of an HTTP or HTTPS URL with a host; None if it is not one."""
     try:
         parts = urlsplit(url)
         is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -17,16 +19,18 @@ def parsed(url: str) -> SplitResult | None:
     return parts if is_valid else None
 
 
-def url_problems(url: str, at: str, *, must_be_encrypted: bool = False) -> Iterator[str]:
-    """Say what is wrong with a URL that need not be there; without TLS a token may go to this machine only."""
-    if not url:
+def url_problems(
+    url: str, path: str, *, is_required: bool = False, must_be_encrypted: bool = False
+) -> Iterator[Problem]:
+    """Return the problems of a URL; ``must_be_encrypted`` allows plain HTTP only to the loopback interface."""
+    if not url and not is_required:
         return
     parts = parsed(url)
     if parts is None:
-        yield f"{at}: not an http or https URL with a host"
+        yield Problem(path, "not an http or https URL with a host")
     elif "@" in parts.netloc:
-        yield f"{at}: must not hold a password"
+        yield Problem(path, "must not contain credentials")
     elif parts.query or parts.fragment:
-        yield f"{at}: must not hold a query or a fragment"
+        yield Problem(path, "must not contain a query or a fragment")
     elif must_be_encrypted and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-        yield f"{at}: must be https: a token would be seen on the way"
+        yield Problem(path, "must be https, because credentials are sent to it")

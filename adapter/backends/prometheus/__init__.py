@@ -1,5 +1,5 @@
-"""Prometheus and whatever answers as it does: Thanos, Mimir, Cortex, VictoriaMetrics.
+"""The backend for Prometheus and servers with the same HTTP API: Thanos, Mimir, Cortex, VictoriaMetrics.
 
-``backend`` is the door; behind it prometheus-api-client runs in threads of its own, with a deadline that ends both the
-wait and the connection, without its retries, and with every failure told by its class.
+prometheus-api-client is synchronous, so it runs in the backend's own threads. Its session is replaced by one that
+aborts requests at their deadline, does not retry and translates errors.
 """

@@ -1,166 +1,122 @@
-"""The Prometheus backend: a deadline on every question, a breaker in front of a server that does not answer."""
+"""The Prometheus backend: queries with the timestamps of their samples, sent by threads within a deadline."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from cachetools import TTLCache
 
+from adapter.backends.connection.http_credentials import HttpCredentials
 from adapter.backends.prometheus.client import Client
-from adapter.backends.prometheus.connection import Call
-from adapter.backends.prometheus.parse import names, samples, warned
+from adapter.backends.prometheus.connection import AbortableRequest
+from adapter.backends.prometheus.parse import names, partial_result_error, samples
 from adapter.backends.prometheus.settings import Prometheus
-from adapter.backends.resilience.circuit_breaker import CircuitBreaker
-from adapter.errors import BackendError, BackendTimeout, BackendUnreachable, BadQuery
-from adapter.rules.promql.sample_age import timed
+from adapter.backends.resilience.protected_call import ProtectedCall
+from adapter.errors import BadQuery
+from adapter.rules.promql.sample_age import with_timestamps
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 T = TypeVar("T")
-Answered: TypeAlias = tuple[tuple[RawSample, ...], tuple[str, ...]]
-"""The series of an answer, and the warnings that came with it."""
+Result: TypeAlias = tuple[tuple[RawSample, ...], tuple[str, ...]]
+"""The samples of a query, and the warnings that the result may be partial."""
 
 _log = logging.getLogger(__name__)
-_PING = timedelta(seconds=5)
-_REMEMBERED = 4096
-_HEAD_START = 0.98
-"""We give up a little before whoever waits for us does, and so know that it was for want of an answer."""
-_TIMED_FOR = 300  # seconds; that two series clashed may have been a passing thing
+_PING_DEADLINE: Final = timedelta(seconds=5)
+_MAX_QUERIES: Final = 4096
+_VARIANT_TTL: Final = 300
+"""Seconds; that two series had the same labels may have been temporary."""
 
 
 class PrometheusBackend:
-    """A client of one Prometheus."""
+    """A client of one Prometheus server."""
 
     def __init__(self, name: str, settings: Prometheus, clock: Callable[[], datetime]) -> None:
-        self._name = name
+        self.name = name
         self._settings = settings
         self._clock = clock
-        self._client = Client(settings)
-        self._threads = ThreadPoolExecutor(settings.connections, f"prometheus-{name}")
-        self._calls: set[Call] = set()
-        limits = settings.breaker
-        self._breaker = CircuitBreaker(limits.failures, limits.rest, limits.longest)
-        self._failure: BackendError = BackendUnreachable("not asked yet")
-        self._timed: TTLCache[str, tuple[str, ...]] = TTLCache(_REMEMBERED, _TIMED_FOR)
-        """In which forms to ask for a query's numbers and times together: the one that worked, or none that did."""
-        self._warned: tuple[str, ...] = ()
-        self._is_closed = False
-
-    @property
-    def name(self) -> str:
-        """What the configuration calls it."""
-        return self._name
+        credentials = HttpCredentials(settings)
+        self._client = Client(settings, credentials)
+        self._protected = ProtectedCall(settings.circuit_breaker, clock, credentials.secrets)
+        self._threads = ThreadPoolExecutor(settings.max_connections, f"prometheus-{name}")
+        self._variants: TTLCache[str, tuple[str, ...]] = TTLCache(_MAX_QUERIES, _VARIANT_TTL)
+        """By query, the variant that yields timestamps too, as far as it is known; empty if there is none."""
+        self._last_warnings: tuple[str, ...] = ()
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
-        """Return all series that the query finds, each with the time of its sample."""
-        with _within(deadline):
-            found, doubts = await self._answer(query.text, self._clock(), _after(deadline))
-        if doubts != self._warned:
-            self._warned = doubts
-            _log.warning("answers come with warnings", extra={"backend": self.name, "warnings": doubts[:5]})
-        if doubts and self._settings.warnings == "refuse":
-            raise warned(doubts)
-        return found
+        """Return all series of the query, each with the timestamp of its sample."""
+        ends = asyncio.get_running_loop().time() + deadline.total_seconds()
+        result, warnings = await self._protected.run(query.text, deadline, lambda: self._fetch(query.text, ends))
+        if warnings != self._last_warnings:
+            self._last_warnings = warnings
+            _log.warning("responses have warnings", extra={"backend": self.name, "warnings": warnings[:5]})
+        if warnings and self._settings.warnings == "refuse":
+            raise partial_result_error(warnings)
+        return result
 
     async def names(self, selector: str, age: timedelta, deadline: timedelta) -> frozenset[str]:
-        """Return the names of the series that match and were heard of within ``age``."""
+        """Return the names of the series that match and have samples not older than ``age``."""
         now = self._clock()
+        ends = asyncio.get_running_loop().time() + deadline.total_seconds()
 
-        def ask(call: Call) -> frozenset[str]:
-            return names(self._client.series(call, selector, now - age, now))
+        def send(request: AbortableRequest) -> frozenset[str]:
+            return names(self._client.series(request, selector, now - age, now))
 
-        with _within(deadline):
-            return await self._ask(selector, ask, _after(deadline))
+        return await self._protected.run(selector, deadline, lambda: self._in_thread(send, ends))
 
     async def ping(self) -> None:
-        """Ask for a number that needs no data."""
-        with _within(_PING):
-            await self._query("vector(1)", self._clock(), _after(_PING))
+        """Evaluate an expression that needs no data."""
+        ends = asyncio.get_running_loop().time() + _PING_DEADLINE.total_seconds()
+        await self._protected.run("ping", _PING_DEADLINE, lambda: self._query("vector(1)", ends))
 
     async def aclose(self) -> None:
-        """End what is under way, and let go of connections and threads."""
-        self._is_closed = True
-        for call in tuple(self._calls):
-            call.end()
+        """End running requests, then stop the threads and close connections."""
+        await self._protected.aclose()
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
         self._client.close()
 
-    async def _answer(self, text: str, now: datetime, ends: float) -> Answered:
-        """Ask for numbers and times in one query; for the numbers alone where the two cannot be asked together."""
-        forms = self._timed.get(text) if text in self._timed else self._forms(text)
-        for form in forms or ():
+    async def _fetch(self, text: str, ends: float) -> Result:
+        """Query values and timestamps together, or the values alone where the two cannot be combined."""
+        variants = self._variants.get(text)
+        if variants is None:
+            variants = self._possible_variants(text)
+        for variant in variants:
             try:
-                answered = await self._query(form, now, ends)
+                result = await self._query(variant, ends)
             except BadQuery:
-                continue  # the query's own fault, or that of what we added: the next answer will tell
-            self._timed[text] = (form,)
-            return answered
-        answered = await self._query(text, now, ends)
-        if forms:
-            self._timed[text] = ()
-            _log.warning("how old a query's numbers are cannot be asked", extra={"backend": self.name, "query": text})
-        return answered
+                continue  # either the query itself is invalid or the extension of it; the next request tells
+            self._variants[text] = (variant,)
+            return result
+        result = await self._query(text, ends)
+        if variants:
+            self._variants[text] = ()
+            _log.warning("timestamps of a query are not available", extra={"backend": self.name, "query": text})
+        return result
 
-    def _forms(self, text: str) -> tuple[str, ...]:
-        """Give the ways to ask for times as well; a scalar has none of its own, so it is made a vector."""
+    def _possible_variants(self, text: str) -> tuple[str, ...]:
+        """Return the variants that yield timestamps too; one of them converts a scalar into a vector."""
         if not self._settings.sample_times:
             return ()
-        return tuple(form for form in (timed(text), timed(f"vector(\n{text}\n)")) if form is not None)
+        variants = (with_timestamps(text), with_timestamps(f"vector(\n{text}\n)"))
+        return tuple(variant for variant in variants if variant is not None)
 
-    async def _query(self, text: str, now: datetime, ends: float) -> Answered:
-        def ask(call: Call) -> Answered:
-            # Read in the thread, too: ten thousand series are too much work to hold up everyone else for.
-            answer = self._client.query(call, text)
-            return samples(answer, now), answer.doubts
+    async def _query(self, text: str, ends: float) -> Result:
+        now = self._clock()
 
-        return await self._ask(text, ask, ends)
+        def send(request: AbortableRequest) -> Result:
+            # Parsed in the thread, too: ten thousand series would block the event loop.
+            response = self._client.query(request, text)
+            return samples(response, now), response.partial_warnings
 
-    async def _ask(self, about: str, ask: Callable[[Call], T], ends: float) -> T:
-        if not self._breaker.admits(self._clock()):
-            raise type(self._failure)(self._failure.message, detail=f"not asked again yet: {self._failure.detail}")
+        return await self._in_thread(send, ends)
+
+    async def _in_thread(self, send: Callable[[AbortableRequest], T], ends: float) -> T:
+        """Run a request in a thread; when the caller is cancelled, abort the request without waiting for the thread."""
+        request = AbortableRequest(ends)
         try:
-            answer = await self._in_thread(ask, ends)
-        except asyncio.CancelledError:
-            self._breaker.abandoned()
-            raise
-        except BackendError as error:
-            if error.affects_all_queries:
-                self._failure = error
-                self._breaker.failed(self._clock(), about)
-            else:
-                self._breaker.succeeded()  # it answers; that we do not like the answer is another matter
-            raise
-        self._breaker.succeeded()
-        return answer
-
-    async def _in_thread(self, ask: Callable[[Call], T], ends: float) -> T:
-        """Wait for an answer as long as there is time, and not for the thread that fetches it."""
-        if self._is_closed:
-            raise BackendUnreachable("it is no longer configured")
-        call = Call(ends)
-        self._calls.add(call)
-        try:
-            async with asyncio.timeout_at(ends):
-                return await asyncio.get_running_loop().run_in_executor(self._threads, ask, call)
-        except TimeoutError:
-            raise BackendTimeout from None
+            return await asyncio.get_running_loop().run_in_executor(self._threads, send, request)
         finally:
-            call.end()
-            self._calls.discard(call)
-
-
-@contextmanager
-def _within(deadline: timedelta) -> Iterator[None]:
-    """Say of whatever was too slow the same: who notices first, the server, the socket or we, is chance."""
-    try:
-        yield
-    except BackendTimeout as error:
-        raise BackendTimeout(f"no answer within {deadline.total_seconds():g}s", detail=error.detail) from None
-
-
-def _after(time: timedelta) -> float:
-    return asyncio.get_running_loop().time() + time.total_seconds() * _HEAD_START
+            request.abort()

@@ -1,7 +1,7 @@
-"""Connections that can be ended from another thread, in whatever they are waiting for.
+"""urllib3 connections that another thread can abort at any point: handshake, sending or reading.
 
-A time limit on a socket starts anew with every byte, so a server that drips would keep a thread for ever. So a call
-keeps a second handle on the socket it uses: shut down through that, shaking hands, sending and reading all end at once.
+A socket timeout restarts with each received byte, so a server that sends one byte at a time would occupy a thread for
+ever. Therefore an ``AbortableRequest`` holds a duplicate of the file descriptor of its socket and shuts it down.
 """
 
 import os
@@ -14,92 +14,89 @@ from typing import Any
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-_here = threading.local()
+_thread = threading.local()
 
 
-class Call:
-    """One question to the server: who waits for the answer may end it."""
+class AbortableRequest:
+    """One request; used as a context manager by the thread that sends it."""
 
     def __init__(self, ends: float) -> None:
         self.ends = ends
-        """When its time is up, by the clock that is never set back."""
+        """When the request times out, on the monotonic clock."""
         self._lock = threading.Lock()
-        self._handle: socket.socket | None = None
-        self.is_over = False
+        self._socket: socket.socket | None = None
+        self.is_aborted = False
 
     def __enter__(self) -> None:
-        _here.call = self
+        _thread.request = self
 
     def __exit__(self, *_: object) -> None:
-        _here.call = None
-        self._hold(None)  # the connection may serve another call from now on
+        _thread.request = None
+        self._replace_socket(None)  # the connection may be reused by another request
 
     @property
     def seconds_left(self) -> float:
-        """How long it may still take; never nothing, which to a socket would mean for ever."""
+        """Return the time until the timeout; always positive, because zero disables a socket's timeout."""
         return max(self.ends - time.monotonic(), 0.001)
 
-    def adopt(self, used: socket.socket) -> None:
-        """Keep a handle on the connection that this call is using."""
-        # Not used.dup(): a TLS socket has none, and while hands are shaken the plain one is taken apart.
-        self._hold(socket.socket(fileno=os.dup(used.fileno())))
+    def use_socket(self, used: socket.socket) -> None:
+        """Remember the socket that this request uses."""
+        # Not used.dup(): TLS sockets have none, and the handshake detaches the plain socket.
+        self._replace_socket(socket.socket(fileno=os.dup(used.fileno())))
 
-    def end(self) -> None:
-        """End it: whoever works on it is thrown out of any wait."""
+    def abort(self) -> None:
+        """Shut the socket down, which ends any blocking call of the sending thread."""
         with self._lock:
-            self.is_over = True
-            self._cut()
+            self.is_aborted = True
+            self._shut_down()
 
-    def _hold(self, handle: socket.socket | None) -> None:
+    def _replace_socket(self, new: socket.socket | None) -> None:
         with self._lock:
-            before, self._handle = self._handle, handle
-            if self.is_over:
-                self._cut()
-        if before is not None:
-            before.close()
+            old, self._socket = self._socket, new
+            if self.is_aborted:
+                self._shut_down()
+        if old is not None:
+            old.close()
 
-    def _cut(self) -> None:
-        if self._handle is not None:
+    def _shut_down(self) -> None:
+        if self._socket is not None:
             with suppress(OSError):
-                self._handle.shutdown(socket.SHUT_RDWR)
+                self._socket.shutdown(socket.SHUT_RDWR)
 
 
-def current() -> Call:
-    """Return the call that this thread works on."""
-    call: Call = _here.call
-    return call
+def current_request() -> AbortableRequest:
+    """Return the request that this thread sends."""
+    request: AbortableRequest = _thread.request
+    return request
 
 
-class _Endable(HTTPConnection):
-    """A connection that tells the call of its thread which socket it uses."""
+class AbortableConnection(HTTPConnection):
+    """A connection that reports its socket to the request of the current thread."""
 
     def _new_conn(self) -> socket.socket:
-        made = super()._new_conn()
-        current().adopt(made)
-        return made
+        # Not connect(): that returns after the TLS handshake, which must be abortable, too.
+        created = super()._new_conn()
+        current_request().use_socket(created)
+        return created
 
-    def request(self, *words: Any, **options: Any) -> None:  # noqa: ANN401 - handed on as they are
+    def request(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - passed through
+        """Send a request; a reused connection is reported here."""
         if self.sock is not None:
-            current().adopt(self.sock)
-        super().request(*words, **options)
+            current_request().use_socket(self.sock)
+        super().request(*arguments, **options)
 
 
-class _EndableTls(_Endable, HTTPSConnection):
-    """The same, encrypted."""
+class AbortableTlsConnection(AbortableConnection, HTTPSConnection):
+    """The same with TLS."""
 
 
-class PlainPool(HTTPConnectionPool):
-    """Plain connections to one server."""
+class AbortablePool(HTTPConnectionPool):
+    """The pool of plain connections to one server."""
 
-    ConnectionCls = _Endable
+    ConnectionCls = AbortableConnection
 
 
-class TlsPool(HTTPSConnectionPool):
-    """Encrypted connections to one server."""
+class AbortableTlsPool(HTTPSConnectionPool):
+    """The pool of TLS connections to one server."""
 
-    ConnectionCls = _EndableTls
-
-    def _validate_conn(self, conn: Any) -> None:  # noqa: ANN401 - the library does not say what it may be
-        """Connect, and do not warn of a server that is not verified at every request: the setting says so."""
-        if conn.is_closed:
-            conn.connect()
+    ConnectionCls = AbortableTlsConnection

@@ -1,19 +1,19 @@
-"""From the bytes of an answer to samples; pure."""
+"""Conversion of Prometheus' responses into samples. No I/O."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 from adapter.backends.prometheus import errors
 from adapter.errors import BackendError, BackendRejected, BadQuery
-from adapter.rules.promql.sample_age import MARK, TIME
+from adapter.rules.promql.sample_age import KIND_LABEL, TIMESTAMP_KIND
 from adapter.sample import RawSample
 
 Point: TypeAlias = tuple[float, str]
 Labels: TypeAlias = frozenset[tuple[str, str]]
-_NAME = "__name__"
+_NAME: Final = "__name__"
 
 
 class Series(msgspec.Struct, gc=False):
@@ -24,20 +24,20 @@ class Series(msgspec.Struct, gc=False):
     histogram: msgspec.Raw = msgspec.Raw()
 
     @property
-    def asked(self) -> float:
-        """When the server evaluated the query, by its own clock."""
+    def evaluated_at(self) -> float:
+        """When the server evaluated the query, by the server's clock."""
         return self.value[0] if self.value is not None else 0.0
 
 
 class Data(msgspec.Struct):
-    """What a query found; how to read ``result`` depends on its type."""
+    """The result of a query; the shape of ``result`` depends on its type."""
 
     result_type: str = msgspec.field(name="resultType")
     result: msgspec.Raw
 
 
-class Answer(msgspec.Struct):
-    """The body of an answer, as Prometheus writes it."""
+class ApiResponse(msgspec.Struct):
+    """The body of a response of Prometheus' HTTP API."""
 
     status: str
     data: msgspec.Raw = msgspec.Raw()
@@ -46,71 +46,70 @@ class Answer(msgspec.Struct):
     warnings: list[str] | None = None
 
     @property
-    def doubts(self) -> tuple[str, ...]:
-        """The warnings that the answer may be partial; those about how a query is written are not."""
-        return tuple(each for each in self.warnings or () if not each.startswith("PromQL "))
+    def partial_warnings(self) -> tuple[str, ...]:
+        """The warnings that the result may be partial; warnings about the expression itself are left out."""
+        return tuple(warning for warning in self.warnings or () if not warning.startswith("PromQL "))
 
 
-_answer = msgspec.json.Decoder(Answer).decode
-_data = msgspec.json.Decoder(Data).decode
-_vector = msgspec.json.Decoder(list[Series]).decode
-_point = msgspec.json.Decoder(Point).decode
-_label_sets = msgspec.json.Decoder(list[dict[str, str]]).decode
+_decode_response = msgspec.json.Decoder(ApiResponse).decode
+_decode_data = msgspec.json.Decoder(Data).decode
+_decode_vector = msgspec.json.Decoder(list[Series]).decode
+_decode_point = msgspec.json.Decoder(Point).decode
+_decode_label_sets = msgspec.json.Decoder(list[dict[str, str]]).decode
 
 
-def decode(body: bytes) -> Answer:
-    """Read an answer; raise ``BackendError`` if it is none."""
+def decode(body: bytes) -> ApiResponse:
+    """Decode a response; raise ``BackendError`` if it is an error or not one of Prometheus."""
     try:
-        answer = _answer(body)
+        response = _decode_response(body)
     except msgspec.DecodeError as error:
-        raise _garbage(str(error)) from None
-    if answer.status == "error":
-        raise errors.of_refusal(errors.Refusal(answer.status, answer.error_type, answer.error))
-    return answer
+        raise _invalid(str(error)) from None
+    if response.status == "error":
+        raise errors.from_body(200, errors.ErrorBody(response.status, response.error_type, response.error))
+    return response
 
 
-def samples(answer: Answer, now: datetime) -> tuple[RawSample, ...]:
-    """Return the samples of a query's answer, ``now`` being when it was asked by our clock."""
+def samples(response: ApiResponse, now: datetime) -> tuple[RawSample, ...]:
+    """Return the samples of a query's response; ``now`` is when the query was sent, by this process' clock."""
     try:
-        data = _data(answer.data)
+        data = _decode_data(response.data)
         match data.result_type:
             case "vector":
-                return tuple(_samples(_vector(data.result), now))
+                return tuple(_samples(_decode_vector(data.result), now))
             case "scalar":
-                return (RawSample(float(_point(data.result)[1]), now),)
+                return (RawSample(float(_decode_point(data.result)[1]), now),)
             case _:
-                raise BadQuery(f"it answers with a {data.result_type}, not with one number for each series")
+                raise BadQuery(f"the result is a {data.result_type}, not a number for each series")
     except (msgspec.DecodeError, ValueError) as error:
-        raise _garbage(str(error)) from None
+        raise _invalid(str(error)) from None
 
 
-def names(answer: Answer) -> frozenset[str]:
-    """Return the names of the series in an answer to ``/series``."""
+def names(response: ApiResponse) -> frozenset[str]:
+    """Return the metric names in a response of ``/series``."""
     try:
-        return frozenset(each[_NAME] for each in _label_sets(answer.data) if _NAME in each)
+        return frozenset(labels[_NAME] for labels in _decode_label_sets(response.data) if _NAME in labels)
     except msgspec.DecodeError as error:
-        raise _garbage(str(error)) from None
+        raise _invalid(str(error)) from None
 
 
-def _samples(series: list[Series], now: datetime) -> Iterator[RawSample]:
-    times: dict[Labels, float] = {}
-    numbers: list[Series] = []
-    for each in series:
-        if each.metric.pop(MARK, None) == TIME:
-            times[frozenset(each.metric.items())] = _number(each)
+def _samples(vector: list[Series], now: datetime) -> Iterator[RawSample]:
+    timestamps: dict[Labels, float] = {}
+    values: list[Series] = []
+    for series in vector:
+        if series.metric.pop(KIND_LABEL, None) == TIMESTAMP_KIND:
+            timestamps[frozenset(series.metric.items())] = _number(series)
         else:
-            numbers.append(each)
-    of_all = times.get(frozenset())
-    for each in numbers:
-        labels = each.metric
-        heard = times.get(_unnamed(labels), of_all) if times else None
-        # Both times are by the server's clock, so that ours may differ from it.
-        age = max(each.asked - heard, 0.0) if heard is not None else 0.0
-        yield RawSample(_number(each), now - timedelta(seconds=age) if age else now, labels)
+            values.append(series)
+    common_timestamp = timestamps.get(frozenset())
+    for series in values:
+        timestamp = timestamps.get(_labels_without_name(series.metric), common_timestamp) if timestamps else None
+        # Both times are the server's, so a difference between its clock and this process' clock has no effect.
+        age = max(series.evaluated_at - timestamp, 0.0) if timestamp is not None else 0.0
+        yield RawSample(_number(series), now - timedelta(seconds=age) if age else now, series.metric)
 
 
-def _unnamed(labels: dict[str, str]) -> Labels:
-    """Say which series it is but for its name: ``timestamp()`` drops that."""
+def _labels_without_name(labels: dict[str, str]) -> Labels:
+    """Return the labels as ``timestamp()`` returns them: without the metric's name."""
     name = labels.pop(_NAME, None)
     key = frozenset(labels.items())
     if name is not None:
@@ -120,14 +119,14 @@ def _unnamed(labels: dict[str, str]) -> Labels:
 
 def _number(series: Series) -> float:
     if series.value is None:
-        raise BadQuery("it answers with a native histogram, not with one number for each series")
+        raise BadQuery("the result is a native histogram, not a number for each series")
     return float(series.value[1])
 
 
-def _garbage(detail: str) -> BackendError:
-    return BackendRejected("it answers, but not as Prometheus does", detail=detail[:200])
+def _invalid(detail: str) -> BackendError:
+    return BackendRejected("the response is not one of Prometheus' HTTP API", detail=detail[:200])
 
 
-def warned(doubts: Iterable[str]) -> BackendError:
-    """Make the error for an answer that may be partial."""
-    return BackendRejected("the answer may be partial: it came with warnings", detail="; ".join(doubts)[:500])
+def partial_result_error(warnings: Iterable[str]) -> BackendError:
+    """Return the error for a result that may be partial."""
+    return BackendRejected("the result may be partial: the response has warnings", detail="; ".join(warnings)[:500])

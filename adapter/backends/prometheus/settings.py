@@ -1,4 +1,4 @@
-"""How to reach one Prometheus, and what to make of its answers."""
+"""The settings of a Prometheus server."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal
@@ -8,32 +8,32 @@ from adapter.backends.settings import PROMQL
 
 
 class Prometheus(HttpSettings, frozen=True, kw_only=True):
-    """A server that answers Prometheus' HTTP API."""
+    """A server with Prometheus' HTTP API."""
 
-    opened_by: ClassVar[str] = "adapter.backends.prometheus.backend:PrometheusBackend"
-    language: ClassVar[str] = PROMQL
+    backend_class: ClassVar[str] = "adapter.backends.prometheus.backend:PrometheusBackend"
+    query_language: ClassVar[str] = PROMQL
 
     url: str
-    """Where its API is, without ``/api/v1``: ``http://prometheus.monitoring:9090``, or Mimir's with ``/prometheus``."""
+    """The URL without ``/api/v1``: ``http://prometheus.monitoring:9090``, or Mimir's with ``/prometheus``."""
 
     headers: Mapping[str, str] = {}
-    """Sent with every request: ``X-Scope-OrgID`` names the tenant to Mimir and Cortex, ``THANOS-TENANT`` to Thanos."""
+    """Sent with every request: ``X-Scope-OrgID`` is the tenant of Mimir and Cortex, ``THANOS-TENANT`` of Thanos."""
 
-    connections: int = 4
-    """Queries in flight at once, and threads to wait for them; a server that hangs holds up no other backend."""
+    max_connections: int = 4
+    """How many queries can be in flight, each in a thread of this backend."""
 
     max_response_bytes: int = 64 * 1024 * 1024
-    """In bytes; a hundred thousand series with a dozen labels fit. More is refused before it fills our memory."""
+    """Larger responses are rejected, which bounds memory; the default is enough for 100,000 series with 12 labels."""
 
     parameters: Mapping[str, str] = {}
-    """Added to every query: ``dedup: "true"`` for Thanos, ``extra_label`` for VictoriaMetrics."""
+    """Added to every request: ``dedup: "true"`` for Thanos, ``extra_label`` for VictoriaMetrics."""
 
     method: Literal["GET", "POST"] = "GET"
-    """POST for queries that are longer than a URL may be."""
+    """POST allows queries that are longer than the maximum length of a URL."""
 
     sample_times: bool = True
-    """Ask for the samples' own times, in the same query. Without, every number counts as of the time of asking, and
-    one that Prometheus has not heard of for minutes passes for new."""
+    """Query the samples' timestamps together with their values. Without, all values count as current, and a value
+    that Prometheus last scraped minutes ago is not detected as too old."""
 
     warnings: Literal["refuse", "accept"] = "refuse"
-    """What to do with an answer that says it may be partial, as Thanos' may. A part of a sum is a smaller number."""
+    """What to do with a result that may be partial, as Thanos' may be. A partial sum is too small a value."""

@@ -1,8 +1,7 @@
-"""Questions of many rules, sent as one call: for systems that take hundreds at a time and charge or limit each call.
+"""Gathers the queries of many rules into few requests, for backends that accept many queries per request.
 
-Who asks waits only for its own answer, by its own deadline. The rules' fetches come at the same moments if the backend
-says that it is ``aligned``; this gathers those that come within a short while of each other. How often a system lets
-itself be called is another matter: ``pacing.py``.
+Each caller waits for its own result until its own deadline. Rules are fetched at the same moments if the backend is
+``aligned``; a ``Batcher`` combines the queries that arrive within a short time.
 """
 
 import asyncio
@@ -11,150 +10,147 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Generic, TypeAlias, TypeVar
 
+from adapter.backends.resilience.protected_call import REMOVED
 from adapter.errors import BackendError, BackendRejected, BackendTimeout, BackendUnreachable
 
 Q = TypeVar("Q")
-A = TypeVar("A")
+R = TypeVar("R")
 
-_HEAD_START: Final = 0.98
-"""Who asks gives up a little before whoever waits for it does, and so knows why; a call before who asks."""
+_DEADLINE_MARGIN: Final = 0.98
+"""A query times out shortly before its caller does, and a request before its queries, so that the reason is known."""
 
 
 @dataclass(eq=False, slots=True)
-class _Asked(Generic[Q, A]):
-    question: Q
+class _Pending(Generic[Q, R]):
+    query: Q
     ends: float
-    answer: asyncio.Future[A]
+    result: asyncio.Future[R]
 
 
-Send: TypeAlias = Callable[[Sequence[Q], timedelta], Awaitable[Sequence[A | BackendError]]]
-"""Sends questions as one call that may take so long, and gives an answer or an error for each, in their order."""
+Send: TypeAlias = Callable[[Sequence[Q], timedelta], Awaitable[Sequence[R | BackendError]]]
+"""Sends queries within a timeout and returns a result or an error for each, in their order."""
 
 
-class Batcher(Generic[Q, A]):
-    """Gathers questions and sends them together."""
+class Batcher(Generic[Q, R]):
+    """Gathers queries and sends them in batches."""
 
     def __init__(
         self,
-        send: Send[Q, A],
+        send: Send[Q, R],
         *,
-        most: int,
+        max_queries: int,
         linger: timedelta = timedelta(milliseconds=100),
-        together: Callable[[Q], Hashable] = lambda _: None,
+        group_key: Callable[[Q], Hashable] = lambda _: None,
     ) -> None:
         self._send = send
-        self._together = together
-        """Which questions can go by one call: those of which this says the same. No others wait for their answers."""
+        self._group_key = group_key
+        """Only queries with the same group key are sent together and wait for each other's results."""
 
-        self._most = most
-        """Questions in one call, by the system's limit."""
-
+        self._max_queries = max_queries
         self._linger = linger.total_seconds()
-        """How long the first question of a call waits for others to go with it."""
+        """How long the first query of a batch waits for more queries."""
 
-        self._waiting: list[_Asked[Q, A]] = []
+        self._pending: list[_Pending[Q, R]] = []
         self._is_full = asyncio.Event()
         self._gathering: asyncio.Task[None] | None = None
-        self._calls: set[asyncio.Task[None]] = set()
+        self._requests: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
-    async def ask(self, question: Q, deadline: timedelta) -> A:
-        """Send this with the next call, and return its own answer or raise its own error."""
+    async def query(self, query: Q, deadline: timedelta) -> R:
+        """Send a query with the next batch; return its own result or raise its own error."""
         if self._is_closed:
-            raise BackendUnreachable("it is no longer configured")
+            raise BackendUnreachable(REMOVED)
         loop = asyncio.get_running_loop()
-        ends = loop.time() + deadline.total_seconds() * _HEAD_START
-        asked: _Asked[Q, A] = _Asked(question, ends, loop.create_future())
-        self._waiting.append(asked)
-        if len(self._waiting) >= self._most:
+        ends = loop.time() + deadline.total_seconds() * _DEADLINE_MARGIN
+        pending: _Pending[Q, R] = _Pending(query, ends, loop.create_future())
+        self._pending.append(pending)
+        if len(self._pending) >= self._max_queries:
             self._is_full.set()
         if self._gathering is None:
             self._gathering = asyncio.create_task(self._gather(), name="batch")
         try:
-            async with asyncio.timeout_at(asked.ends):
-                return await asked.answer
-        except TimeoutError:
-            raise BackendTimeout(f"no answer within {deadline.total_seconds():g}s") from None
-        except BackendTimeout as error:  # who was first to notice, and of how much time, is chance
-            raise BackendTimeout(f"no answer within {deadline.total_seconds():g}s", detail=error.detail) from None
+            async with asyncio.timeout_at(pending.ends):
+                return await pending.result
+        except (TimeoutError, BackendTimeout) as error:  # the same message, whichever timeout fires first
+            detail = getattr(error, "detail", "")
+            raise BackendTimeout(f"no response within {deadline.total_seconds():g}s", detail=detail) from None
         finally:
-            asked.answer.cancel()  # whoever left is not waited for
-            if asked in self._waiting:
-                self._waiting.remove(asked)
+            pending.result.cancel()
+            if pending in self._pending:
+                self._pending.remove(pending)
 
     async def aclose(self) -> None:
-        """End what is under way; who still waits is told so."""
+        """End running requests; queries that still wait fail."""
         self._is_closed = True
-        under_way = [*self._calls, *([self._gathering] if self._gathering else [])]
-        for asked in self._waiting:
-            if not asked.answer.done():
-                asked.answer.set_exception(BackendUnreachable("it is no longer configured"))
-        for task in under_way:
+        running = [*self._requests, *([self._gathering] if self._gathering else [])]
+        for pending in self._pending:
+            if not pending.result.done():
+                pending.result.set_exception(BackendUnreachable(REMOVED))
+        for task in running:
             task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
 
     async def _gather(self) -> None:
-        """Make calls of what waits, until nothing does."""
-        loop = asyncio.get_running_loop()
+        """Send batches until no query is pending."""
         try:
-            while self._waiting:
-                await self._for_company(loop.time() + self._linger)
-                batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-                self._begin(batch)
+            while self._pending:
+                await self._wait_until_full()
+                batch, self._pending = self._pending, []
+                self._start_requests(batch)
         finally:
             self._gathering = None
 
-    async def _for_company(self, until: float) -> None:
-        """Wait for others to go along, as long as one call can take more."""
+    async def _wait_until_full(self) -> None:
         self._is_full.clear()
-        if len(self._waiting) < self._most:
+        if len(self._pending) < self._max_queries:
             try:
-                async with asyncio.timeout_at(until):
+                async with asyncio.timeout(self._linger):
                     await self._is_full.wait()
             except TimeoutError:
                 pass
 
-    def _begin(self, batch: list[_Asked[Q, A]]) -> None:
-        groups: dict[Hashable, list[_Asked[Q, A]]] = {}
-        for asked in batch:
-            groups.setdefault(self._together(asked.question), []).append(asked)
+    def _start_requests(self, batch: list[_Pending[Q, R]]) -> None:
+        groups: dict[Hashable, list[_Pending[Q, R]]] = {}
+        for pending in batch:
+            groups.setdefault(self._group_key(pending.query), []).append(pending)
         for group in groups.values():
-            call = asyncio.create_task(self._call(group), name="batch call")
-            self._calls.add(call)
-            call.add_done_callback(self._calls.discard)
+            for start in range(0, len(group), self._max_queries):
+                part = group[start : start + self._max_queries]
+                request = asyncio.create_task(self._request(part), name="batch request")
+                self._requests.add(request)
+                request.add_done_callback(self._requests.discard)
 
-    async def _call(self, batch: list[_Asked[Q, A]]) -> None:
-        """Send one call, for as long as anyone waits for it, and hand out what came of it."""
+    async def _request(self, batch: list[_Pending[Q, R]]) -> None:
+        """Send one batch while at least one caller waits for it, and distribute the results."""
         loop = asyncio.get_running_loop()
-        left = (max(asked.ends for asked in batch) - loop.time()) * _HEAD_START
-        sending = asyncio.ensure_future(self._send([asked.question for asked in batch], timedelta(seconds=left)))
-        everyone = asyncio.gather(*(asked.answer for asked in batch), return_exceptions=True)
+        timeout = (max(pending.ends for pending in batch) - loop.time()) * _DEADLINE_MARGIN
+        sending = asyncio.ensure_future(self._send([pending.query for pending in batch], timedelta(seconds=timeout)))
+        callers = asyncio.gather(*(pending.result for pending in batch), return_exceptions=True)
         try:
-            await asyncio.wait((sending, everyone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((sending, callers), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            if not sending.done():
-                sending.cancel()  # nobody waits for it any more, or we are told to stop
+            sending.cancel()  # no effect if it is done
             await asyncio.gather(sending, return_exceptions=True)
-            _hand_out(batch, sending)
-            everyone.cancel()
+            _distribute(batch, sending)
+            callers.cancel()
 
 
-def _hand_out(batch: list[_Asked[Q, A]], sent: asyncio.Future[Sequence[A | BackendError]]) -> None:
-    answers: Sequence[A | BaseException]
-    failure = BackendUnreachable("it is no longer configured") if sent.cancelled() else sent.exception()
+def _distribute(batch: list[_Pending[Q, R]], sent: asyncio.Future[Sequence[R | BackendError]]) -> None:
+    results: Sequence[R | BaseException]
+    failure = BackendUnreachable(REMOVED) if sent.cancelled() else sent.exception()
     if failure is not None:
-        answers = [failure] * len(batch)
+        results = [failure] * len(batch)
     elif len(sent.result()) != len(batch):
-        answers = [BackendRejected("it answers, but not everything that was asked")] * len(batch)
+        results = [BackendRejected("the response does not contain a result for each query")] * len(batch)
     else:
-        answers = sent.result()
-    for asked, answer in zip(batch, answers, strict=True):
-        if asked.answer.done():
+        results = sent.result()
+    for pending, result in zip(batch, results, strict=True):
+        if pending.result.done():
             continue
-        if isinstance(answer, BackendError):
-            # One for each: who catches it adds to it.
-            asked.answer.set_exception(type(answer)(answer.message, detail=answer.detail))
-        elif isinstance(answer, BaseException):
-            asked.answer.set_exception(answer)
+        if isinstance(result, BackendError):
+            # A new instance for each caller: raising an exception modifies it.
+            pending.result.set_exception(type(result)(result.message, detail=result.detail))
+        elif isinstance(result, BaseException):
+            pending.result.set_exception(result)
         else:
-            asked.answer.set_result(answer)
+            pending.result.set_result(result)

@@ -1,126 +1,123 @@
-"""One question among many that are sent as one call must not take the others along, be it bad or slow.
+"""Sends batches so that an invalid or a slow query does not fail the other queries of its batch for long.
 
-Where a system refuses a whole call because of one question, that one is looked for, by its place if the refusal tells
-it and else by halves, and is sent by itself from then on, until it is good again. What is known of it is kept: a search
-that a deadline ends goes on with the next. So does the search for a slow one: a call that is late leaves no time to ask
-again, so its questions go by two calls the next time, and those of them that are late by two again.
+A rejected batch is split, at the positions that the error names or else in halves, until the invalid query is alone.
+Slow queries are found by ``quarantine.py``. Both kinds are sent alone until they are answered.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Hashable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Generic, TypeVar
 
-from adapter.backends.resilience.fair_semaphore import Turns
-from adapter.backends.resilience.quarantine import Part, Suspects
+from adapter.backends.resilience.quarantine import Quarantine
 from adapter.errors import BackendError, BackendTimeout, BadQuery
 
 Q = TypeVar("Q")
-A = TypeVar("A")
+R = TypeVar("R")
 
-_SLOW_AT_ONCE: Final = 2
-"""Calls with perhaps a slow question in them that are under way at once: they last, and others need connections too."""
+_MAX_CONCURRENT_SLOW: Final = 3
+"""Slow queries occupy connections until their deadline; batches need connections, too."""
 
 
-class SettingApart(Generic[Q, A]):
-    """Sends questions as few calls as can be; ``send`` is what a ``Batcher`` wants."""
+@dataclass(frozen=True, slots=True)
+class Batch(Generic[Q]):
+    """Queries to send as one request."""
+
+    queries: Sequence[Q]
+    ends: float
+    """When the request times out, on the loop's clock."""
+
+    is_quarantined: bool = False
+
+    def time_left(self) -> timedelta:
+        """Return the time until the request times out."""
+        return timedelta(seconds=max(0.0, self.ends - asyncio.get_running_loop().time()))
+
+
+class BatchSender(Generic[Q, R]):
+    """Sends queries in as few requests as possible; ``send`` and ``group_key`` are meant for a ``Batcher``."""
 
     def __init__(
         self,
-        call: Callable[[Sequence[Q], float], Awaitable[Sequence[A | BackendError]]],
+        request: Callable[[Batch[Q]], Awaitable[Sequence[R | BackendError]]],
         *,
-        text: Callable[[Q], str],
-        together: Callable[[Q], Hashable] = lambda _: None,
-        blamed: Callable[[BadQuery], Container[int]] = lambda _: (),
+        key: Callable[[Q], str],
+        group_key: Callable[[Q], Hashable] = lambda _: None,
+        rejected_positions: Callable[[BadQuery], Container[int]] = lambda _: (),
     ) -> None:
-        self._call = call
-        """Makes one call that ends at this time of the loop; raises ``BadQuery`` if one of the questions is bad."""
+        self._request = request
+        """Sends one request; raises ``BadQuery`` if the backend rejects it because of one of the queries."""
 
-        self._text = text
-        """What tells questions apart."""
+        self._key = key
+        self._group_key = group_key
+        """Only queries with the same group key can be sent in one request."""
 
-        self._together = together
-        """Which questions can go by one call: those of which this says the same."""
+        self._rejected_positions = rejected_positions
+        """The positions of invalid queries in the request, if the error names them."""
 
-        self._blamed = blamed
-        """The places in its call of the questions that a refusal names, if it does; they are looked at first."""
+        self._quarantine = Quarantine()
+        self._slow_slots = asyncio.Semaphore(_MAX_CONCURRENT_SLOW)
 
-        self._suspects = Suspects()
-        self._turns = Turns(_SLOW_AT_ONCE)
+    def group_key(self, query: Q) -> Hashable:
+        """Return equal keys for queries that are sent in one request; a quarantined query has its own."""
+        key = self._key(query)
+        return self._group_key(query), key if self._quarantine.get(key) else None
 
-    def together(self, question: Q) -> Hashable:
-        """Say which questions can go by one call, as things are: so nobody waits for the answers of a suspect."""
-        return self._together(question), self._suspects.part(self._text(question))
-
-    async def send(self, questions: Sequence[Q], left: timedelta) -> Sequence[A | BackendError]:
-        """Ask everything within this time, and give an answer or an error for each, in their order."""
-        ends = asyncio.get_running_loop().time() + left.total_seconds()
+    async def send(self, queries: Sequence[Q], time_left: timedelta) -> Sequence[R | BackendError]:
+        """Return a result or an error for each query, in their order."""
+        ends = asyncio.get_running_loop().time() + time_left.total_seconds()
         groups: dict[Hashable, list[int]] = {}
-        for place, question in enumerate(questions):
-            groups.setdefault(self.together(question), []).append(place)
-        found = await asyncio.gather(
-            *(self._ask([questions[place] for place in places], ends) for places in groups.values())
-        )
-        answers: dict[int, A | BackendError] = {}
-        for places, theirs in zip(groups.values(), found, strict=True):
-            answers.update(zip(places, theirs, strict=True))
-        return [answers[place] for place in range(len(questions))]
+        for position, query in enumerate(queries):
+            groups.setdefault(self.group_key(query), []).append(position)
+        return await self._send_parts(queries, list(groups.values()), ends)
 
-    async def _ask(self, questions: Sequence[Q], ends: float, *, is_again: bool = False) -> Sequence[A | BackendError]:
-        loop, texts = asyncio.get_running_loop(), [self._text(question) for question in questions]
-        began = loop.time()
+    async def _send_parts(self, queries: Sequence[Q], parts: list[list[int]], ends: float) -> list[R | BackendError]:
+        requests = (self._send_part([queries[position] for position in part], ends) for part in parts)
+        results: dict[int, R | BackendError] = {}
+        for part, found in zip(parts, await asyncio.gather(*requests), strict=True):
+            results.update(zip(part, found, strict=True))
+        return [results[position] for position in range(len(queries))]
+
+    async def _send_part(self, queries: Sequence[Q], ends: float) -> Sequence[R | BackendError]:
+        keys = [self._key(query) for query in queries]
         try:
-            answers = await self._in_time(questions, self._suspects.part(texts[0]), ends)
+            results = await self._send_request(queries, keys, ends)
         except BadQuery as error:
-            if len(questions) == 1:
-                self._suspects.refused(texts, loop.time())
-                return [error]
-            return await self._parts(questions, self._blamed(error), ends)
-        except BackendTimeout as error:
-            # What is asked again had less time than it should have; it goes by itself the next time anyway.
-            if error.was_sent and not is_again:
-                self._suspects.late(texts, began, loop.time())
-            return [error] * len(questions)
+            if len(queries) > 1:
+                return await self._send_parts(queries, self._split(len(queries), error), ends)
+            self._quarantine.record_invalid(keys[0])
+            return [error]
         except BackendError as error:
-            return [error] * len(questions)
-        self._suspects.answered(texts, began, loop.time(), ends)
-        return answers
+            return [error] * len(queries)
+        self._quarantine.record_success(keys)
+        return results
 
-    async def _in_time(self, questions: Sequence[Q], part: Part | None, ends: float) -> Sequence[A | BackendError]:
-        late = BackendTimeout(
-            "no answer in time", detail="not asked this time: others that may be slow were asked first"
-        )
+    async def _send_request(self, queries: Sequence[Q], keys: list[str], ends: float) -> Sequence[R | BackendError]:
+        loop, quarantined = asyncio.get_running_loop(), self._quarantine.get(keys[0])
+        is_slow = quarantined is not None and quarantined.is_slow
+        begun = loop.time()
+        late = BackendTimeout("no response in time", detail="quarantined")
         late.was_sent = False
-        if part is not None and self._suspects.rests(part, asyncio.get_running_loop().time()):
+        if quarantined is not None and begun < quarantined.retry_at:
             raise late
         try:
-            async with asyncio.timeout_at(ends), self._turn(part, ends):
-                late = BackendTimeout("no answer in time")
-                return await self._call(questions, ends)
+            async with asyncio.timeout_at(ends), self._slow_slots if is_slow else nullcontext():
+                started, late = loop.time(), BackendTimeout("no response in time")
+                return await self._request(Batch(queries, ends, is_quarantined=is_slow))
         except TimeoutError:
-            raise late from None
+            pass
+        except BackendTimeout as error:
+            late = error
+        # A query that waited for a slot for most of its time is not necessarily slow.
+        if late.was_sent and started - begun < ends - started:
+            self._quarantine.record_timeout(keys, loop.time())
+        raise late
 
-    def _turn(self, part: Part | None, ends: float) -> AbstractAsyncContextManager[None]:
-        """Wait until it may be asked; but in the little time that is left late it would only seem slow."""
-        if part is None or not part.is_slow:
-            return nullcontext()
-        half = (asyncio.get_running_loop().time() + ends) / 2
-        return self._turns.turn(last=part.late_at, until=half)
-
-    async def _parts(self, questions: Sequence[Q], blamed: Container[int], ends: float) -> Sequence[A | BackendError]:
-        """Ask again by two calls: those that are blamed and the others, or else by halves."""
-        places, now = range(len(questions)), asyncio.get_running_loop().time()
-        first = [place for place in places if place in blamed]
-        if not 0 < len(first) < len(questions):
-            first = list(places[: len(questions) // 2])
-        parts = [first, [place for place in places if place not in first]]
-        for theirs in parts:
-            self._suspects.refused([self._text(questions[place]) for place in theirs], now)
-        found = await asyncio.gather(
-            *(self._ask([questions[place] for place in theirs], ends, is_again=True) for theirs in parts)
-        )
-        answers: dict[int, A | BackendError] = {}
-        for theirs, said in zip(parts, found, strict=True):
-            answers.update(zip(theirs, said, strict=True))
-        return [answers[place] for place in places]
+    def _split(self, count: int, error: BadQuery) -> list[list[int]]:
+        rejected = self._rejected_positions(error)
+        first = [position for position in range(count) if position in rejected]
+        if not 0 < len(first) < count:
+            first = list(range(count // 2))
+        return [first, [position for position in range(count) if position not in first]]

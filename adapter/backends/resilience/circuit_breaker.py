@@ -1,8 +1,8 @@
-"""A circuit breaker: after failures in a row nobody asks for a while, then one may try. Pure; time is an argument.
+"""A circuit breaker. Pure: the current time is an argument.
 
-closed ── ``failures`` in a row ──▶ open ── ``rest`` is over ──▶ half open ── it works ──▶ closed
-                                     ▲                             │
-                                     └──────── it fails ───────────┘  and rests twice as long, up to ``longest``
+closed ── ``failure_threshold`` failures ──▶ open ── ``open_duration`` elapsed ──▶ half-open ── success ──▶ closed
+                                              ▲                                      │
+                                              └────── failure, duration doubled ─────┘
 """
 
 from dataclasses import dataclass, field
@@ -11,68 +11,67 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """What the breaker lets through."""
+    """Which requests the circuit breaker allows."""
 
     CLOSED = "closed"
-    """Everything."""
+    """All requests."""
 
     OPEN = "open"
-    """Nothing."""
+    """No requests."""
 
     HALF_OPEN = "half open"
-    """One, and the others learn from it."""
+    """One request at a time, the probe."""
 
 
 @dataclass(slots=True)
 class CircuitBreaker:
-    """Who may ask now. Say ``admits`` before, and one of ``succeeded``, ``failed`` and ``abandoned`` after."""
+    """Call ``allows`` before a request, then exactly one of ``succeeded``, ``failed`` and ``abandoned`` after it."""
 
-    failures: int
-    """How many different questions must fail in a row to open it: one bad question alone never does."""
+    failure_threshold: int
+    """How many different queries must fail in a row; a single bad query never opens the circuit."""
 
-    rest: timedelta
-    """How long it stays open at first."""
+    open_duration: timedelta
+    """How long the circuit stays open at first; doubled after each failed probe."""
 
-    longest: timedelta
-    """How long it stays open at most, however often the trial fails."""
+    max_open_duration: timedelta
 
-    _in_a_row: set[str] = field(default_factory=set)
-    _openings: int = 0
-    _until: datetime | None = None
-    _trial_since: datetime | None = None
+    _failed_queries: set[str] = field(default_factory=set)
+    _times_opened: int = 0
+    _open_until: datetime | None = None
+    _probe_started: datetime | None = None
 
     def state(self, now: datetime) -> State:
-        """Say which it is."""
-        if self._until is None:
+        """Return the state at this time."""
+        if self._open_until is None:
             return State.CLOSED
-        return State.OPEN if now < self._until else State.HALF_OPEN
+        return State.OPEN if now < self._open_until else State.HALF_OPEN
 
-    def admits(self, now: datetime) -> bool:
-        """Say whether one may ask now; in half open the first may, and is the trial."""
+    def allows(self, now: datetime) -> bool:
+        """Return whether a request may be sent now. In the half-open state the first caller becomes the probe."""
         state = self.state(now)
         if state is not State.HALF_OPEN:
             return state is State.CLOSED
-        # A trial that never reported back must not keep the door shut for ever.
-        if self._trial_since is not None and now < self._trial_since + self.longest:
+        # A probe whose result is never reported must not block the circuit for ever.
+        if self._probe_started is not None and now < self._probe_started + self.max_open_duration:
             return False
-        self._trial_since = now
+        self._probe_started = now
         return True
 
     def succeeded(self) -> None:
-        """Note an answer: all is well at once."""
-        self._in_a_row.clear()
-        self._openings = 0
-        self._until = self._trial_since = None
+        """Record a response: close the circuit."""
+        self._failed_queries.clear()
+        self._times_opened = 0
+        self._open_until = self._probe_started = None
 
-    def failed(self, now: datetime, question: str) -> None:
-        """Note that there was no answer."""
-        if len(self._in_a_row) < self.failures:
-            self._in_a_row.add(question)
-        was_trial, self._trial_since = self._trial_since is not None, None
-        if was_trial or (self._until is None and len(self._in_a_row) >= self.failures):
-            self._until = now + min(self.rest * 2**self._openings, self.longest)
-            self._openings = min(self._openings + 1, 32)
+    def failed(self, now: datetime, query_key: str) -> None:
+        """Record a failure that affects all queries of the backend."""
+        if len(self._failed_queries) < self.failure_threshold:
+            self._failed_queries.add(query_key)
+        was_probe, self._probe_started = self._probe_started is not None, None
+        if was_probe or (self._open_until is None and len(self._failed_queries) >= self.failure_threshold):
+            self._open_until = now + min(self.open_duration * 2**self._times_opened, self.max_open_duration)
+            self._times_opened = min(self._times_opened + 1, 32)
 
     def abandoned(self) -> None:
-        """Note that the question was withdrawn: nothing was learned, and the next may try."""
-        self._trial_since = None
+        """Record a request that ended without information about the backend: the next request may be the probe."""
+        self._probe_started = None

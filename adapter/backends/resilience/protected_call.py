@@ -1,98 +1,108 @@
-"""The door to one metric system: a deadline on every question, and a breaker in front of who does not answer."""
+"""The deadline, circuit breaker and redaction of secrets that every request to a backend goes through."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
-from adapter.backends.connection.secret_file import Hidden, without_secrets
+from adapter.backends.connection.secret_file import Redactor, redacted_error
 from adapter.backends.resilience.circuit_breaker import CircuitBreaker
 from adapter.backends.settings import CircuitBreakerSettings
 from adapter.errors import BackendError, BackendTimeout, BackendUnreachable
 
 T = TypeVar("T")
 
-_HEAD_START: Final = 0.98
-"""We give up a little before whoever waits for us does, and so know that it was for want of an answer."""
+_DEADLINE_MARGIN: Final = 0.98
+"""The operation times out shortly before its caller does, so that the caller receives the reason."""
+
+REMOVED: Final = "the backend was removed from the configuration"
 
 
-class Guard:
-    """Lets questions through while there is time and reason to ask them."""
+class ProtectedCall:
+    """Runs the operations of one backend."""
 
     def __init__(
-        self, limits: CircuitBreakerSettings, clock: Callable[[], datetime], secrets: Sequence[Hidden] = ()
+        self, limits: CircuitBreakerSettings, clock: Callable[[], datetime], secrets: Sequence[Redactor] = ()
     ) -> None:
         self._clock = clock
         self._secrets = secrets
-        """What is taken out of whatever a system says; looked at each time, so more may be added."""
+        """Removed from all error messages; read on each use, so the sequence may grow."""
 
-        self._breaker = CircuitBreaker(limits.failures, limits.rest, limits.longest)
-        self._failure: BackendError = BackendUnreachable("not asked yet")
-        self._waits: set[asyncio.Timeout] = set()
+        self._breaker = CircuitBreaker(limits.failure_threshold, limits.open_duration, limits.max_open_duration)
+        self._last_failure: BackendError = BackendUnreachable("no request was sent yet")
+        self._timeouts: set[asyncio.Timeout] = set()
         self._is_idle = asyncio.Event()
         self._is_idle.set()
         self._is_closed = False
 
-    async def ask(self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask, and wait no longer than the deadline; ``about`` tells questions apart.
+    async def run(
+        self,
+        query_key: str,
+        deadline: timedelta,
+        operation: Callable[[], Awaitable[T]],
+        *,
+        is_quarantined: bool = False,
+    ) -> T:
+        """Return the operation's result; raise a ``BackendError`` without secrets if it fails or the deadline passes.
 
-        What ``ask`` raises should be a ``BackendError``. Whoever is too slow, the system, its library or we: the words
-        are the same, because who notices first is chance. No secret is in what is raised.
+        ``query_key`` distinguishes queries for the circuit breaker, which ignores a timeout of a quarantined query:
+        that query is known to be slow, so its timeout says nothing about the backend. The message of a timeout is the
+        same whether the backend, its client library or this deadline ended the operation.
         """
+        if not self._breaker.allows(self._clock()):
+            raise redacted_error(self._open_circuit_error(), self._secrets)
         try:
-            return await self._asked(about, deadline, ask)
+            result = await self._run_within(deadline, operation)
         except BackendError as error:
-            raise without_secrets(error, self._secrets) from None
-
-    async def aclose(self) -> None:
-        """End what is under way, and wait until it has ended; nothing is asked any more."""
-        self._is_closed = True
-        for wait in tuple(self._waits):
-            if not wait.expired():
-                wait.reschedule(asyncio.get_running_loop().time())
-        await self._is_idle.wait()
-
-    async def _asked(self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
-        if not self._breaker.admits(self._clock()):
-            raise self._as_before()
-        try:
-            answer = await self._in_time(deadline, ask)
-        except BackendError as error:
-            if error.affects_all_queries:
-                self._failure = error
-                self._breaker.failed(self._clock(), about)
-            else:
-                self._breaker.succeeded()  # it answers; that we do not like the answer is another matter
-            raise
+            self._record_failure(error, query_key, is_quarantined=is_quarantined)
+            raise redacted_error(error, self._secrets) from None
         except BaseException:
-            self._breaker.abandoned()
+            self._breaker.abandoned()  # cancelled, or a programming error: the probe must not stay pending
             raise
         self._breaker.succeeded()
-        return answer
+        return result
 
-    def _as_before(self) -> BackendError:
-        told = type(self._failure)(self._failure.message, detail=f"not asked again yet: {self._failure.detail}")
-        told.was_sent = False
-        return told
+    async def aclose(self) -> None:
+        """End running operations and wait for them; later calls of ``run`` fail."""
+        self._is_closed = True
+        for timeout in tuple(self._timeouts):
+            if not timeout.expired():
+                timeout.reschedule(asyncio.get_running_loop().time())
+        await self._is_idle.wait()
 
-    async def _in_time(self, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
+    def _record_failure(self, error: BackendError, query_key: str, *, is_quarantined: bool) -> None:
+        if not error.affects_all_queries:
+            self._breaker.succeeded()  # the backend responded; only this query failed
+        elif is_quarantined and isinstance(error, BackendTimeout):
+            self._breaker.abandoned()
+        else:
+            self._last_failure = error
+            self._breaker.failed(self._clock(), query_key)
+
+    def _open_circuit_error(self) -> BackendError:
+        last = self._last_failure
+        error = type(last)(last.message, detail=f"circuit breaker open: {last.detail}")
+        error.was_sent = False
+        return error
+
+    async def _run_within(self, deadline: timedelta, operation: Callable[[], Awaitable[T]]) -> T:
         if self._is_closed:
-            raise BackendUnreachable("it is no longer configured")
-        wait = asyncio.timeout(deadline.total_seconds() * _HEAD_START)
+            raise BackendUnreachable(REMOVED)
+        timeout = asyncio.timeout(deadline.total_seconds() * _DEADLINE_MARGIN)
         detail = ""
         try:
-            async with wait:
-                self._waits.add(wait)
+            async with timeout:
+                self._timeouts.add(timeout)
                 self._is_idle.clear()
-                return await ask()
+                return await operation()
         except TimeoutError:
             pass
         except BackendTimeout as error:
             detail = error.detail
         finally:
-            self._waits.discard(wait)
-            if not self._waits:
+            self._timeouts.discard(timeout)
+            if not self._timeouts:
                 self._is_idle.set()
         if self._is_closed:
-            raise BackendUnreachable("it is no longer configured")
-        raise BackendTimeout(f"no answer within {deadline.total_seconds():g}s", detail=detail)
+            raise BackendUnreachable(REMOVED)
+        raise BackendTimeout(f"no response within {deadline.total_seconds():g}s", detail=detail)

@@ -1,33 +1,26 @@
-"""Not more calls at once, and not more in a second, than a system allows; who comes in between waits."""
+"""A limit on concurrent requests and on the interval between the starts of requests."""
 
 import asyncio
-import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Self
 
 
-class Pace:
-    """Lets calls begin one after another."""
+class RateLimit:
+    """Delays requests that would exceed the limit."""
 
-    def __init__(self, *, at_once: int, per_second: float) -> None:
-        self._at_once = asyncio.Semaphore(at_once)
-        self._apart = 1 / per_second
-        self._next = 0.0
-
-    @classmethod
-    def apart(cls, pace: timedelta, *, at_once: int) -> Self:
-        """Make one by the least time between two calls; none: as fast as may be."""
-        return cls(at_once=at_once, per_second=timedelta(seconds=1) / pace if pace else math.inf)
+    def __init__(self, *, max_concurrent: int, min_interval: timedelta = timedelta()) -> None:
+        self._slots = asyncio.Semaphore(max_concurrent)
+        self._min_interval = min_interval.total_seconds()
+        self._next_start = 0.0
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait until a call may begin, and count it as under way inside of the block."""
-        async with self._at_once:
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait until a request may start; the request counts as running until the block ends."""
+        async with self._slots:
             loop = asyncio.get_running_loop()
             now = loop.time()
-            begins = max(now, self._next)
-            self._next = begins + self._apart
-            await asyncio.sleep(begins - now)
+            start = max(now, self._next_start)
+            self._next_start = start + self._min_interval
+            await asyncio.sleep(start - now)
             yield

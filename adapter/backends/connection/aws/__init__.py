@@ -1,1 +1,1 @@
-"""What CloudWatch and SQS are asked with: regions, credentials, signed calls, and failures in our own words."""
+"""Clients of AWS services on aiobotocore."""

@@ -1,4 +1,4 @@
-"""Calls of one AWS service: signed, in the region that is asked for, never retried, told in our own words."""
+"""A client of one AWS service on aiobotocore: signed requests in any region, without retries."""
 
 import asyncio
 import logging
@@ -11,74 +11,79 @@ from aiobotocore.config import AioConfig
 from aiobotocore.session import AioSession
 
 from adapter.backends.connection.aws import errors
-from adapter.backends.connection.aws.credentials import Credentials, region_of
+from adapter.backends.connection.aws.credentials import AwsCredentials, region_of
 from adapter.backends.connection.aws.session import BoundedSession
 from adapter.backends.connection.aws.settings import AwsSettings
-from adapter.backends.connection.aws.thread_runner import Aside
-from adapter.backends.resilience.protected_call import Guard
+from adapter.backends.connection.aws.thread_runner import ThreadRunner
+from adapter.backends.resilience.protected_call import ProtectedCall
 
 T = TypeVar("T")
-_NOT_OURS: Final = 600
-"""Seconds that aiobotocore may wait for the network: the guard's deadline comes first."""
+_LIBRARY_TIMEOUT: Final = 600
+"""Seconds; effectively disables aiobotocore's own timeouts, because ``ProtectedCall`` has the deadline."""
 
-for _talkative in ("botocore", "aiobotocore"):  # they write requests into the log, and with them what proves who we are
-    logging.getLogger(_talkative).setLevel(logging.WARNING)
+for _logger in ("botocore", "aiobotocore"):  # at DEBUG they log requests with their signatures
+    logging.getLogger(_logger).setLevel(logging.WARNING)
 
 
 class AwsClient:
-    """Asks one service, in whatever region."""
+    """Sends requests to one service, with one aiobotocore client for each region."""
 
     def __init__(self, service: str, settings: AwsSettings, clock: Callable[[], datetime]) -> None:
         self._service = service
         self._settings = settings
-        self._aside = Aside()
+        self._thread_runner = ThreadRunner()
         self._config = _config(settings)
-        self._credentials = Credentials(settings, self._config, self._aside)
-        self.secrets = (self._credentials.hidden,)
-        """What must not be told."""
-
-        self._guard = Guard(settings.breaker, clock, self.secrets)
-        self._session: Any = None  # aiobotocore tells no types
-        self._turn = asyncio.Lock()
+        self._credentials = AwsCredentials(settings, self._config, self._thread_runner)
+        self.secrets = (self._credentials.redactor,)
+        self._protected = ProtectedCall(settings.circuit_breaker, clock, self.secrets)
+        self._session: Any = None  # aiobotocore has no types
+        self._lock = asyncio.Lock()
         self._clients: dict[str, asyncio.Task[Any]] = {}
 
-    async def through(self, about: str, deadline: timedelta, ask: Callable[[], Awaitable[T]]) -> T:
-        """Do whatever it takes to answer a question, with as many calls as that needs, under one deadline."""
-        return await self._guard.ask(about, deadline, ask)
+    async def run(
+        self,
+        query_key: str,
+        deadline: timedelta,
+        operation: Callable[[], Awaitable[T]],
+        *,
+        is_quarantined: bool = False,
+    ) -> T:
+        """Run an operation that consists of any number of requests, as ``ProtectedCall.run`` does."""
+        return await self._protected.run(query_key, deadline, operation, is_quarantined=is_quarantined)
 
-    async def call(self, region: str, operation: str, **request: Any) -> Any:  # noqa: ANN401 - each its own shape
-        """Make one call, inside of ``through``; an empty region is the configured one."""
+    async def request(self, region: str, operation: str, **parameters: Any) -> Any:  # noqa: ANN401 - by operation
+        """Send one request; call it in an operation of ``run``. An empty region is the configured one."""
         try:
             client = await self._client(region)
-            return await getattr(client, operation)(**request)
-        except Exception as error:  # noqa: BLE001 - for an answer that is none of AWS's its parsers raise anything
-            told = errors.of(error)
-            if errors.is_disbelief(told):
-                self._credentials.forget()
-            raise told from None
+            return await getattr(client, operation)(**parameters)
+        except Exception as error:  # noqa: BLE001 - aiobotocore's parsers raise anything for an invalid response
+            translated = errors.from_exception(error)
+            if errors.is_authentication_failure(translated):
+                self._credentials.reset()
+            raise translated from None
 
     async def aclose(self) -> None:
-        """End what is under way, and let go of connections."""
-        await self._guard.aclose()
+        """End running requests and close connections."""
+        await self._protected.aclose()
         opening, self._clients = tuple(self._clients.values()), {}
-        await self._aside.aclose()
+        await self._thread_runner.aclose()
         for client in await asyncio.gather(*opening, return_exceptions=True):
             if not isinstance(client, BaseException):
                 await client.close()
 
-    async def _client(self, region: str) -> Any:  # noqa: ANN401 - aiobotocore makes its classes as it runs
-        """Give the client for a region. Opening one goes on if who wanted it cannot wait: the next one will be glad."""
+    async def _client(self, region: str) -> Any:  # noqa: ANN401 - aiobotocore creates its classes at runtime
+        """Return the client of a region. Its creation continues if the caller is cancelled, for the next caller."""
         if region not in self._clients:
-            opening = self._clients[region] = asyncio.create_task(self._open(region), name="aws client")
-            opening.add_done_callback(lambda done: self._opened(region, done))
+            opening = self._clients[region] = asyncio.create_task(self._create_client(region), name="aws client")
+            opening.add_done_callback(lambda task: self._discard_failed(region, task))
         return await asyncio.shield(self._clients[region])
 
-    async def _open(self, region: str) -> Any:  # noqa: ANN401 - likewise
-        """Make a client; that reads descriptions of services, so it happens beside the loop."""
-        async with self._turn:
+    async def _create_client(self, region: str) -> Any:  # noqa: ANN401 - see _client
+        """Create a client in a thread, because aiobotocore reads the descriptions of services from files."""
+        async with self._lock:
             if self._session is None:
                 self._session = await asyncio.to_thread(_session, self._credentials)
-            made = partial(
+            create = partial(
                 self._session.create_client,
                 self._service,
                 region_name=region or region_of(self._settings),
@@ -86,32 +91,32 @@ class AwsClient:
                 config=self._config,
             )
             try:
-                return await self._aside.run(lambda: made().__aenter__())
-            except Exception as error:  # noqa: BLE001 - whatever it finds in files and in the environment
-                self._session = None  # it remembers what it read
-                raise errors.of_opening(error) from None
+                return await self._thread_runner.run(lambda: create().__aenter__())
+            except Exception as error:  # noqa: BLE001 - depends on files and on the environment
+                self._session = None  # it caches what it read
+                raise errors.from_client_creation(error) from None
 
-    def _opened(self, region: str, opening: asyncio.Task[Any]) -> None:
+    def _discard_failed(self, region: str, opening: asyncio.Task[Any]) -> None:
         if (opening.cancelled() or opening.exception()) and self._clients.get(region) is opening:
             del self._clients[region]
 
 
-def _session(credentials: Credentials) -> AioSession:
-    made = AioSession()
-    made.register_component("credential_provider", credentials)
-    return made
+def _session(credentials: AwsCredentials) -> AioSession:
+    session = AioSession()
+    session.register_component("credential_provider", credentials)
+    return session
 
 
 def _config(settings: AwsSettings) -> AioConfig:
     proxies = {"http": settings.proxy_url, "https": settings.proxy_url} if settings.proxy_url else {}
     return AioConfig(
         http_session_cls=BoundedSession,
-        connect_timeout=_NOT_OURS,
-        read_timeout=_NOT_OURS,
-        max_pool_connections=settings.connections,
+        connect_timeout=_LIBRARY_TIMEOUT,
+        read_timeout=_LIBRARY_TIMEOUT,
+        max_pool_connections=settings.max_connections,
         retries={"total_max_attempts": 1, "mode": "standard"},
         proxies=proxies,
-        parameter_validation=False,  # what is asked was checked when the rule was read, and five hundred cost time
+        parameter_validation=False,  # rules are validated when loaded; validating 500 queries again takes time
         account_id_endpoint_mode="disabled",
         user_agent_extra="steadyscale",
     )

@@ -1,4 +1,4 @@
-"""Who we say we are to AWS: keys from files, or the platform's own chain, and a role that is assumed with either."""
+"""AWS credentials: from files or from AWS' provider chain, with an optional role that is assumed with them."""
 
 import asyncio
 import os
@@ -13,22 +13,22 @@ from botocore.credentials import ReadOnlyCredentials, RefreshableCredentials
 
 from adapter.backends.connection.aws import errors
 from adapter.backends.connection.aws.settings import AwsSettings
-from adapter.backends.connection.aws.thread_runner import Aside
-from adapter.backends.connection.secret_file import Hidden, SecretFile
+from adapter.backends.connection.aws.thread_runner import ThreadRunner
+from adapter.backends.connection.secret_file import Redactor, SecretFile
 from adapter.errors import BackendError, BackendUnauthorized
 
-_SESSION: Final = "steadyscale"
-_NONE: Final = "there are no credentials: the platform gives none, and accessKeyIdFile is not set"
+_ROLE_SESSION: Final = "steadyscale"
+_NO_CREDENTIALS: Final = "no AWS credentials: set accessKeyIdFile or configure the provider chain"
 
 
-class Credentials:
-    """What aiobotocore signs with: it asks before every request."""
+class AwsCredentials:
+    """Both the credential provider and the credentials of an aiobotocore session, which reads them for each request."""
 
     method = "steadyscale"
 
-    def __init__(self, settings: AwsSettings, config: AioConfig, aside: Aside) -> None:
+    def __init__(self, settings: AwsSettings, config: AioConfig, thread_runner: ThreadRunner) -> None:
         self._settings = settings
-        self._aside = aside
+        self._thread_runner = thread_runner
         self._config = config
         files = {
             "accessKeyIdFile": settings.access_key_id_file,
@@ -36,85 +36,79 @@ class Credentials:
             "sessionTokenFile": settings.session_token_file,
         }
         self._files = [SecretFile(path, setting) for setting, path in files.items() if path]
-        self.hidden = Hidden()
-        """What was ever shown, to be taken out of whatever is told."""
-
-        self._turn = asyncio.Lock()
+        self.redactor = Redactor()
+        self._lock = asyncio.Lock()
         self._keys: tuple[str, ...] = ()
-        self._found: Any = None
+        self._source: Any = None
 
-    async def load_credentials(self) -> "Credentials":
-        """Be what a session looks for its credentials in."""
+    async def load_credentials(self) -> "AwsCredentials":
+        """Return this object to the session."""
         return self
 
     async def get_account_id(self) -> None:
-        """Say nothing: no address of ours depends on it."""
+        """Return None: no endpoint depends on the account."""
 
     def get_deferred_property(self, _: str) -> Callable[[], None]:
-        """Say nothing of anything else, either."""
+        """Return a function without a result: no endpoint depends on other properties."""
         return lambda: None
 
     async def get_frozen_credentials(self) -> ReadOnlyCredentials:
-        """Give what to sign with now; raise a ``BackendError`` if there is nothing."""
-        async with self._turn:
+        """Return the current credentials; raise ``BackendError`` if there are none."""
+        async with self._lock:
             try:
                 frozen = await self._current()
             except BackendError:
                 raise
-            except Exception as error:  # noqa: BLE001 - the chain has a dozen links, each with its own
-                raise errors.of_credentials(error) from None
-        self.hidden.hide(*(each for each in (frozen.access_key, frozen.secret_key, frozen.token) if each))
+            except Exception as error:  # noqa: BLE001 - each provider of the chain raises its own exceptions
+                raise errors.from_credentials(error) from None
+        self.redactor.add(*(text for text in (frozen.access_key, frozen.secret_key, frozen.token) if text))
         return frozen
 
-    def forget(self) -> None:
-        """Look for them from the beginning next time: these were not believed."""
-        self._found = None
+    def reset(self) -> None:
+        """Resolve the credentials again for the next request, because AWS rejected these."""
+        self._source = None
 
     async def _current(self) -> ReadOnlyCredentials:
         if self._files:
-            keys = await asyncio.to_thread(self._read)
+            keys = await asyncio.to_thread(lambda: tuple(file.read_sync() for file in self._files))
             if keys != self._keys:
-                self._keys, self._found = keys, None
-        if self._found is None:
-            self._found = await self._look()
-        found = self._found
-        if isinstance(found, RefreshableCredentials) and found.refresh_needed():
-            return await self._aside.run(found.get_frozen_credentials)  # it reads tokens from files, and asks others
-        return await found.get_frozen_credentials()
+                self._keys, self._source = keys, None
+        if self._source is None:
+            self._source = await self._resolve()
+        source = self._source
+        if isinstance(source, RefreshableCredentials) and source.refresh_needed():
+            return await self._thread_runner.run(source.get_frozen_credentials)  # reads token files
+        return await source.get_frozen_credentials()
 
-    def _read(self) -> tuple[str, ...]:
-        return tuple(file.read_now() for file in self._files)
-
-    async def _look(self) -> Any:  # noqa: ANN401 - aiobotocore has several kinds
-        """Find who we are, and what role that is to play."""
+    async def _resolve(self) -> Any:  # noqa: ANN401 - aiobotocore has several types
         session = await asyncio.to_thread(AioSession)
         session.set_default_client_config(self._config)
-        session.set_config_variable("region", region_of(self._settings))  # for STS, which the chain may ask
-        source = AioCredentials(*self._keys) if self._keys else await self._by_chain(session)
+        session.set_config_variable("region", region_of(self._settings))  # for requests of the chain to STS
+        source = AioCredentials(*self._keys) if self._keys else await self._from_chain(session)
         if source is None:
-            raise BackendUnauthorized(_NONE)
-        return self._assuming(session, source) if self._settings.role_arn else source
+            raise BackendUnauthorized(_NO_CREDENTIALS)
+        return self._assumed_role(session, source) if self._settings.role_arn else source
 
-    async def _by_chain(self, session: AioSession) -> Any:  # noqa: ANN401 - likewise
-        chain = await asyncio.to_thread(session.get_component, "credential_provider")  # reads files already
-        return await self._aside.run(chain.load_credentials)
+    async def _from_chain(self, session: AioSession) -> Any:  # noqa: ANN401 - aiobotocore has several types
+        chain = await asyncio.to_thread(session.get_component, "credential_provider")  # reads files
+        return await self._thread_runner.run(chain.load_credentials)
 
-    def _assuming(self, session: AioSession, source: object) -> AioDeferredRefreshableCredentials:
-        wanted = {"RoleSessionName": _SESSION}
+    def _assumed_role(self, session: AioSession, source: object) -> AioDeferredRefreshableCredentials:
+        arguments = {"RoleSessionName": _ROLE_SESSION}
         if self._settings.external_id:
-            wanted["ExternalId"] = self._settings.external_id
+            arguments["ExternalId"] = self._settings.external_id
         fetcher = AioAssumeRoleCredentialFetcher(
             client_creator=partial(session.create_client, region_name=region_of(self._settings)),
             source_credentials=source,
             role_arn=self._settings.role_arn,
-            extra_args=wanted,
+            extra_args=arguments,
         )
         return AioDeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
 
     def __repr__(self) -> str:
-        return "Credentials()"
+        return "AwsCredentials()"
 
 
 def region_of(settings: AwsSettings) -> str | None:
-    """Say where to ask; None: aiobotocore finds out. It does not know the variable that everyone else sets."""
+    """Return the region; None: aiobotocore determines it. aiobotocore itself ignores ``AWS_REGION``."""
     return settings.region or os.environ.get("AWS_REGION") or None

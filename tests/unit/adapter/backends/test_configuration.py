@@ -1,4 +1,4 @@
-"""What can be wrong with backends and with what rules ask of them, whichever kind it is."""
+"""Validation of backends and of rules' parameters, for all backend kinds."""
 
 import subprocess
 import sys
@@ -13,84 +13,89 @@ from adapter.backends import loader
 from adapter.backends.configuration import BackendEntry, backend_kinds, price_per_day
 from adapter.backends.http.settings import Http
 from adapter.backends.settings import BackendSettings, Parameters, Price
-from adapter.config.model import decode
-from adapter.errors import ConfigInvalid
+from adapter.config.loading import decode
+from adapter.decoding.problem import ConfigInvalid
 from adapter.rules.rule import Rule
 
 ROOT = Path(__file__).parents[4]
 HTTP = {"http": {"url": "http://x"}}
 
 
-def told(backends: dict[str, Any], *rules: dict[str, Any]) -> tuple[str, ...]:
+def messages(backends: dict[str, Any], *rules: dict[str, Any]) -> tuple[str, ...]:
     try:
         decode({"backends": backends, "rules": [{"name": f"m{number}", **rule} for number, rule in enumerate(rules)]})
     except ConfigInvalid as error:
-        return error.problems
+        return error.messages
     return ()
 
 
 @pytest.mark.parametrize(
     ("parameters", "problem"),
     [
-        pytest.param({"pth": "/"}, ".pth: unknown key; did you mean 'path'?", id="unknown"),
+        pytest.param({"pth": "/"}, ".pth: unknown key; did you mean 'path'?", id="unknown key"),
         pytest.param({"path": 5}, ".path: expected `str`, got `int`", id="wrong type"),
-        pytest.param({"format": "yaml"}, ".format: invalid enum value 'yaml'", id="wrong word"),
         pytest.param(
-            {"format": "xml"}, ".value: is needed with xml: a document of elements is no number", id="missing"
+            {"format": "yaml"}, ".format: invalid enum value 'yaml'; one of json, xml, text", id="unknown enum value"
         ),
-        pytest.param({"path": "/../x"}, ".path: must not lead out of the backend's url", id="out"),
-        pytest.param({"path": "/%2e%2e/x"}, ".path: must not lead out of the backend's url", id="out in disguise"),
         pytest.param(
-            {"path": "x"}, ".path: must begin with / and hold no spaces or characters that need encoding", id="no slash"
+            {"format": "xml"}, ".value: is needed with xml: a document of elements is no number", id="missing key"
+        ),
+        pytest.param({"path": "/../x"}, ".path: must not lead out of the backend's url", id="path outside of the URL"),
+        pytest.param(
+            {"path": "/%2e%2e/x"}, ".path: must not lead out of the backend's url", id="encoded path outside of the URL"
+        ),
+        pytest.param(
+            {"path": "x"},
+            ".path: must begin with / and hold no spaces or characters that need encoding",
+            id="path without slash",
         ),
         pytest.param(
             {"value": "a["},
             ".value: cannot be understood: Invalid jmespath expression: Incomplete expression:",
-            id="what only the library sees",
+            id="error found by the library",
         ),
         pytest.param(
             {"format": "text", "value": "("},
             ".value: cannot be understood: missing ) at position 1",
-            id="an expression",
+            id="invalid regular expression",
         ),
     ],
 )
-def test_a_parameter_that_makes_no_sense_is_told_when_the_file_is_read(parameters: dict[str, Any], problem: str):
-    assert told({"it": HTTP}, {"backend": "it", "parameters": parameters}) == (f"rules[0].parameters{problem}",)
+def test_invalid_parameter_is_reported_when_the_configuration_is_loaded(parameters: dict[str, Any], problem: str):
+    assert messages({"it": HTTP}, {"backend": "it", "parameters": parameters}) == (f"rules[0].parameters{problem}",)
 
 
 @pytest.mark.parametrize(
     ("rule", "problem"),
     [
-        pytest.param({"backend": "it", "query": "x"}, "query: http is asked with parameters", id="a text"),
+        pytest.param({"backend": "it", "query": "x"}, "query: not supported by http; use parameters", id="query"),
         pytest.param(
             {"backend": "main", "parameters": {"a": 1}},
-            "parameters: prometheus is asked with a query in PromQL",
-            id="parts",
+            "parameters: not supported by prometheus; use query, in PromQL",
+            id="parameters",
         ),
     ],
 )
-def test_what_is_asked_is_what_the_kind_understands(rule: dict[str, Any], problem: str):
-    assert told({"it": HTTP, "main": {"prometheus": {"url": "http://p"}}}, rule) == (f"rules[0].{problem}",)
+def test_rule_with_query_or_parameters_that_the_kind_does_not_support_is_reported(rule: dict[str, Any], problem: str):
+    assert messages({"it": HTTP, "main": {"prometheus": {"url": "http://p"}}}, rule) == (f"rules[0].{problem}",)
 
 
-def test_a_kind_whose_rules_write_the_labels_is_opened_to_named_namespaces_only():
-    assert told({"it": {**HTTP, "externalMetrics": {"namespaces": ["shop"]}}}) == ()
-    assert told({"it": {**HTTP, "externalMetrics": {}}}) == (
-        "backends.it.externalMetrics.namespaces: is needed: with labels of its own a rule sees everything",
-    )
+def test_kind_whose_rules_control_labels_needs_a_list_of_namespaces_for_external_metrics():
+    assert messages({"it": {**HTTP, "externalMetrics": {"namespaces": ["shop"]}}}) == ()
+    message = "required: with http no label can restrict an object to its own namespace's series"
+    assert messages({"it": {**HTTP, "externalMetrics": {}}}) == (f"backends.it.externalMetrics.namespaces: {message}",)
 
 
-def test_a_library_that_is_missing_is_named_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Http, "library", ("jmespath", "no_such_thing", "no.such.thing"))
-    why = "needs no_such_thing, no.such.thing: pip install 'steadyscale[http]'"
-    assert told({"orders": HTTP}) == (f"backends.orders.http: {why}",)
+def test_missing_module_is_reported_with_the_command_to_install_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Http, "required_modules", ("jmespath", "no_such_thing", "no.such.thing"))
+    message = "needs no_such_thing, no.such.thing: pip install 'steadyscale[http]'"
+    assert messages({"orders": HTTP}) == (f"backends.orders.http: {message}",)
 
 
-def test_a_file_is_read_and_its_rules_are_checked_where_no_library_is_installed():
+def test_configuration_is_decoded_without_importing_client_libraries():
     program = """
 import sys
-from adapter.config.model import decode
+from adapter.config.loading import decode
 from adapter.backends.configuration import backend_kinds
 libraries = {"aiobotocore", "botocore", "azure", "google", "datadog_api_client", "aiokafka", "redis", "nats", "asyncpg",
              "jmespath", "regex"}
@@ -108,12 +113,12 @@ def kinds() -> Iterator[type[BackendSettings]]:
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.__name__) for kind in kinds()])
-def test_every_kind_says_what_the_service_needs_to_know(kind: type[BackendSettings]):
+def test_every_kind_declares_its_class_parameters_and_extra(kind: type[BackendSettings]):
     assert issubclass(kind, BackendSettings)
-    assert kind.asked_with is not None or kind.language
-    made = loader.imported(kind.opened_by)
-    assert {"fetch", "ping", "aclose"} <= set(dir(made))
-    assert bool(kind.library) == bool(kind.extra)
+    assert kind.parameters_type is not None or kind.query_language
+    backend = loader.import_object(kind.backend_class)
+    assert {"fetch", "ping", "aclose"} <= set(dir(backend))
+    assert bool(kind.required_modules) == bool(kind.extra)
     extras = (ROOT / "pyproject.toml").read_text()
     assert not kind.extra or f"\n{kind.extra} = [" in extras
     assert not kind.extra or f"{kind.extra}," in extras or f",{kind.extra}]" in extras
@@ -124,7 +129,7 @@ class Metered(Parameters, frozen=True):
 
 
 class Charging(Http, frozen=True):
-    asked_with = Metered
+    parameters_type = Metered
 
     def price_per_day(self, parameters: Parameters, interval: timedelta) -> Price | None:
         assert isinstance(parameters, Metered)
@@ -132,7 +137,7 @@ class Charging(Http, frozen=True):
         return Price(calls * 0.01 / 1000, f"{calls:g} at $0.01 per 1,000")
 
 
-def test_a_price_is_worked_out_of_settings_parameters_and_interval():
+def test_price_is_calculated_from_settings_parameters_and_interval():
     entry = BackendEntry(http=Charging(url="http://x"))
     rule = Rule("m", backend="it", parameters={"count": 2}, interval=timedelta(minutes=1))
     assert price_per_day(rule, entry) == Price(0.0288, "2880 at $0.01 per 1,000")

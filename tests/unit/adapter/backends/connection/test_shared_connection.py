@@ -1,87 +1,87 @@
-"""One connection for many questions: opened once, replaced when in doubt, closed when nobody is on it."""
+"""Sharing, replacing and closing of a connection."""
 
 import asyncio
 
 import pytest
 
-from adapter.backends.connection.shared_connection import Shared
+from adapter.backends.connection.shared_connection import SharedConnection
 from adapter.errors import BackendRejected, BackendUnreachable
 
 
-class Line:
-    """A connection that remembers what became of it."""
-
+class FakeConnection:
     def __init__(self, number: int) -> None:
-        self.number, self.is_good, self.is_closed = number, True, False
+        self.number, self.is_usable, self.is_closed = number, True, False
 
     async def close(self) -> None:
         await asyncio.sleep(0)
         self.is_closed = True
 
 
-class RequestContext:
-    """Opens connections, or does not."""
+class FakeServer:
+    """Opens connections, except for the first ``failures`` attempts."""
 
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self.connections: list[FakeConnection] = []
         self.failures = 0
-        self.shared = Shared(self.open, Line.close, lambda line: line.is_good)
+        self.shared = SharedConnection(self.open, FakeConnection.close, lambda connection: connection.is_usable)
 
-    async def open(self) -> Line:
+    async def open(self) -> FakeConnection:
         await asyncio.sleep(0)
         if self.failures:
             self.failures -= 1
             raise BackendUnreachable("connection refused")
-        self.lines.append(Line(len(self.lines)))
-        return self.lines[-1]
+        self.connections.append(FakeConnection(len(self.connections)))
+        return self.connections[-1]
 
-    async def number(self) -> int:
-        async with self.shared.one() as line:
+    async def used_connection(self) -> int:
+        async with self.shared.acquire() as connection:
             await asyncio.sleep(0)
-            return line.number
+            return connection.number
 
 
 @pytest.fixture
-def exchange() -> RequestContext:
-    return RequestContext()
+def server() -> FakeServer:
+    return FakeServer()
 
 
-async def test_a_crowd_shares_one(exchange: RequestContext) -> None:
-    assert await asyncio.gather(*(exchange.number() for _ in range(20))) == [0] * 20
-    await exchange.shared.aclose()
-    assert [line.is_closed for line in exchange.lines] == [True]
+async def test_concurrent_users_share_one_connection(server: FakeServer) -> None:
+    assert await asyncio.gather(*(server.used_connection() for _ in range(20))) == [0] * 20
+    await server.shared.aclose()
+    assert [connection.is_closed for connection in server.connections] == [True]
 
 
-async def test_one_that_ended_is_replaced_before_it_is_used(exchange: RequestContext) -> None:
-    assert await exchange.number() == 0
-    exchange.lines[0].is_good = False
-    assert await exchange.number() == 1
-    await exchange.shared.aclose()
-    assert [line.is_closed for line in exchange.lines] == [True, True]
+async def test_unusable_connection_is_replaced_before_its_next_use(server: FakeServer) -> None:
+    assert await server.used_connection() == 0
+    server.connections[0].is_usable = False
+    assert await server.used_connection() == 1
+    await server.shared.aclose()
+    assert [connection.is_closed for connection in server.connections] == [True, True]
 
 
-@pytest.mark.parametrize("error", [BackendUnreachable("the connection broke"), asyncio.CancelledError(), ValueError()])
-async def test_who_leaves_without_an_answer_leaves_it_in_doubt(exchange: RequestContext, error: BaseException) -> None:
-    async with exchange.shared.one() as stays:
+@pytest.mark.parametrize("error", [BackendUnreachable("connection lost"), asyncio.CancelledError(), ValueError()])
+async def test_connection_is_replaced_after_a_use_without_response_and_closed_after_its_last_use(
+    server: FakeServer, error: BaseException
+) -> None:
+    async with server.shared.acquire() as connection:
         with pytest.raises(type(error)):
-            async with exchange.shared.one():
+            async with server.shared.acquire():
                 raise error
-        assert await exchange.number() == 1
-        assert not stays.is_closed
-    await exchange.shared.aclose()
-    assert [line.is_closed for line in exchange.lines] == [True, True]
+        assert await server.used_connection() == 1
+        assert not connection.is_closed
+    await server.shared.aclose()
+    assert [connection.is_closed for connection in server.connections] == [True, True]
 
 
-async def test_a_refusal_is_an_answer(exchange: RequestContext) -> None:
+async def test_connection_is_kept_after_an_error_response(server: FakeServer) -> None:
     with pytest.raises(BackendRejected):
-        async with exchange.shared.one():
+        async with server.shared.acquire():
             raise BackendRejected("no")
-    assert await exchange.number() == 0
-    await exchange.shared.aclose()
+    assert await server.used_connection() == 0
+    await server.shared.aclose()
 
 
-async def test_who_cannot_connect_leaves_it_to_the_next(exchange: RequestContext) -> None:
-    exchange.failures = 2
-    said = await asyncio.gather(*(exchange.number() for _ in range(4)), return_exceptions=True)
-    assert [isinstance(each, BackendUnreachable) for each in said] == [True, True, False, False]
-    await exchange.shared.aclose()
+async def test_next_user_connects_after_a_failed_attempt(server: FakeServer) -> None:
+    server.failures = 2
+    results = await asyncio.gather(*(server.used_connection() for _ in range(4)), return_exceptions=True)
+    assert [isinstance(result, BackendUnreachable) for result in results] == [True, True, False, False]
+    await server.shared.aclose()

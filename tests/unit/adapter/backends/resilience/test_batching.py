@@ -1,3 +1,5 @@
+"""Gathering of queries into batches, in virtual time."""
+
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
@@ -11,164 +13,169 @@ pytestmark = pytest.mark.looptime
 DEADLINE = timedelta(seconds=5)
 
 
-class System:
-    """Doubles numbers, many at a time; says when and how many it was asked."""
+class FakeSystem:
+    """Doubles numbers in batches and records the time and size of each request."""
 
-    def __init__(self, takes: float = 1.0, **options: object) -> None:
-        self.takes = takes
-        self.calls: list[tuple[float, int]] = []
-        self.given: list[timedelta] = []
-        self.ended = 0
-        self.fails: BaseException | None = None
-        self.batcher: Batcher[int, int] = Batcher(self.send, **{"most": 500, **options})  # type: ignore[arg-type]
+    def __init__(self, duration: float = 1.0, **options: object) -> None:
+        self.duration = duration
+        self.requests: list[tuple[float, int]] = []
+        self.timeouts: list[timedelta] = []
+        self.cancelled = 0
+        self.error: BaseException | None = None
+        self.batcher: Batcher[int, int] = Batcher(self.send, **{"max_queries": 500, **options})  # type: ignore[arg-type]
 
-    async def send(self, questions: Sequence[int], deadline: timedelta) -> Sequence[int | BackendError]:
-        self.calls.append((round(asyncio.get_running_loop().time(), 3), len(questions)))
-        self.given.append(deadline)
+    async def send(self, queries: Sequence[int], time_left: timedelta) -> Sequence[int | BackendError]:
+        self.requests.append((round(asyncio.get_running_loop().time(), 3), len(queries)))
+        self.timeouts.append(time_left)
         try:
-            await asyncio.sleep(self.takes)
+            await asyncio.sleep(self.duration)
         except asyncio.CancelledError:
-            self.ended += 1
+            self.cancelled += 1
             raise
-        if self.fails is not None:
-            raise self.fails
-        return [BackendRejected("negative") if each < 0 else each * 2 for each in questions]
+        if self.error is not None:
+            raise self.error
+        return [BackendRejected("negative") if number < 0 else number * 2 for number in queries]
 
-    async def ask(self, question: int, deadline: timedelta = DEADLINE) -> int:
-        return await self.batcher.ask(question, deadline)
+    async def query(self, number: int, deadline: timedelta = DEADLINE) -> int:
+        return await self.batcher.query(number, deadline)
 
 
-async def test_questions_of_one_moment_are_one_call_and_each_gets_its_own_answer():
-    system = System()
-    found = await asyncio.gather(*(system.ask(number) for number in range(500)))
+async def test_simultaneous_queries_are_one_request_and_each_gets_its_own_result():
+    system = FakeSystem()
+    results = await asyncio.gather(*(system.query(number) for number in range(500)))
 
-    assert found == [number * 2 for number in range(500)]
-    assert system.calls == [(0.0, 500)]  # full: nothing to wait for
+    assert results == [number * 2 for number in range(500)]
+    assert system.requests == [(0.0, 500)], "a full batch is sent immediately"
     assert not asyncio.all_tasks() - {asyncio.current_task()}
 
 
-async def test_who_comes_within_a_short_while_goes_along():
-    system = System(linger=timedelta(milliseconds=100))
+async def test_queries_within_the_linger_time_are_one_request():
+    system = FakeSystem(linger=timedelta(milliseconds=100))
 
-    async def later(seconds: float) -> int:
+    async def query_later(seconds: float) -> int:
         await asyncio.sleep(seconds)
-        return await system.ask(1)
+        return await system.query(1)
 
-    await asyncio.gather(system.ask(0), later(0.05), later(0.09), later(0.2))
-    assert system.calls == [(0.1, 3), (0.3, 1)]
-
-
-async def test_more_than_fit_are_several_calls():
-    system = System(most=3)
-    found = await asyncio.gather(*(system.ask(number, timedelta(seconds=20)) for number in range(8)))
-
-    assert found == [number * 2 for number in range(8)]
-    assert [count for _, count in system.calls] == [3, 3, 2]
+    await asyncio.gather(system.query(0), query_later(0.05), query_later(0.09), query_later(0.2))
+    assert system.requests == [(0.1, 3), (0.3, 1)]
 
 
-async def test_nobody_waits_for_a_call_that_it_could_not_go_with():
-    async def send(questions: Sequence[int], _: timedelta) -> list[int]:
-        await asyncio.sleep(3600 if questions[0] % 2 else 0)
-        return list(questions)
+async def test_queries_beyond_the_maximum_are_further_requests():
+    system = FakeSystem(max_queries=3)
+    results = await asyncio.gather(*(system.query(number, timedelta(seconds=20)) for number in range(8)))
 
-    batcher: Batcher[int, int] = Batcher(send, most=10, together=lambda question: question % 2)
-    found = await asyncio.gather(*(batcher.ask(each, DEADLINE) for each in range(4)), return_exceptions=True)
-    assert [found[0], found[2]] == [0, 2]
-    assert [type(each) for each in found[1::2]] == [BackendTimeout, BackendTimeout]
+    assert results == [number * 2 for number in range(8)]
+    assert [count for _, count in system.requests] == [3, 3, 2]
 
 
-async def test_one_bad_question_is_nobody_elses_trouble():
-    system = System()
-    good, bad = await asyncio.gather(system.ask(1), system.ask(-1), return_exceptions=True)
+async def test_query_does_not_wait_for_a_request_of_another_group():
+    async def send(queries: Sequence[int], _: timedelta) -> list[int]:
+        await asyncio.sleep(3600 if queries[0] % 2 else 0)
+        return list(queries)
 
-    assert good == 2
-    assert isinstance(bad, BackendRejected)
-    assert bad.message == "negative"
+    batcher: Batcher[int, int] = Batcher(send, max_queries=10, group_key=lambda number: number % 2)
+    results = await asyncio.gather(*(batcher.query(number, DEADLINE) for number in range(4)), return_exceptions=True)
+    assert [results[0], results[2]] == [0, 2]
+    assert [type(result) for result in results[1::2]] == [BackendTimeout, BackendTimeout]
+
+
+async def test_error_of_one_query_does_not_fail_the_others():
+    system = FakeSystem()
+    valid, invalid = await asyncio.gather(system.query(1), system.query(-1), return_exceptions=True)
+
+    assert valid == 2
+    assert isinstance(invalid, BackendRejected)
+    assert invalid.message == "negative"
 
 
 @pytest.mark.parametrize(
     ("error", "expected"),
-    [(BackendUnreachable("gone", detail="x"), BackendUnreachable), (ZeroDivisionError("a slip"), ZeroDivisionError)],
+    [
+        pytest.param(BackendUnreachable("gone", detail="x"), BackendUnreachable, id="backend error"),
+        pytest.param(ZeroDivisionError("a bug"), ZeroDivisionError, id="unexpected exception"),
+    ],
 )
-async def test_a_call_that_fails_fails_for_all_each_with_an_error_of_its_own(
+async def test_failed_request_fails_all_its_queries_each_with_its_own_exception(
     error: BaseException, expected: type[BaseException]
 ):
-    system = System()
-    system.fails = error
-    found = await asyncio.gather(system.ask(1), system.ask(2), return_exceptions=True)
+    system = FakeSystem()
+    system.error = error
+    results = await asyncio.gather(system.query(1), system.query(2), return_exceptions=True)
 
-    assert [type(each) for each in found] == [expected, expected]
+    assert [type(result) for result in results] == [expected, expected]
     if expected is BackendUnreachable:
-        assert found[0] is not found[1]
-        assert (found[0].message, found[0].detail) == ("gone", "x")
+        assert results[0] is not results[1]
+        assert (results[0].message, results[0].detail) == ("gone", "x")
 
 
-async def test_each_waits_by_its_own_deadline_and_the_call_goes_on_for_who_has_more():
-    system = System(takes=3)
+async def test_query_times_out_at_its_own_deadline_and_the_request_continues_for_the_others():
+    system = FakeSystem(duration=3)
     loop = asyncio.get_running_loop()
-    hasty = asyncio.create_task(system.ask(1, timedelta(seconds=1)))
-    patient = asyncio.create_task(system.ask(2, timedelta(seconds=10)))
-    with pytest.raises(BackendTimeout, match="no answer within 1s"):
-        await hasty
+    short = asyncio.create_task(system.query(1, timedelta(seconds=1)))
+    long = asyncio.create_task(system.query(2, timedelta(seconds=10)))
+    with pytest.raises(BackendTimeout, match="no response within 1s"):
+        await short
     assert loop.time() < 1
-    assert await patient == 4
-    assert system.given[0] > timedelta(seconds=9)
+    assert await long == 4
+    assert system.timeouts[0] > timedelta(seconds=9)
 
 
-async def test_a_call_that_takes_all_its_time_can_still_tell_why():
-    async def send(_: Sequence[int], left: timedelta) -> list[int]:
-        await asyncio.sleep(left.total_seconds())
-        raise BackendTimeout("no answer in 4.7s", detail="why")
+async def test_request_that_takes_all_its_time_can_still_report_its_error():
+    async def send(_: Sequence[int], time_left: timedelta) -> list[int]:
+        await asyncio.sleep(time_left.total_seconds())
+        raise BackendTimeout("no response in 4.7s", detail="reason")
 
-    batcher: Batcher[int, int] = Batcher(send, most=10)
-    with pytest.raises(BackendTimeout, match=r"^no answer within 5s$") as caught:
-        await batcher.ask(1, DEADLINE)
-    assert caught.value.detail == "why"
+    batcher: Batcher[int, int] = Batcher(send, max_queries=10)
+    with pytest.raises(BackendTimeout, match=r"^no response within 5s$") as caught:
+        await batcher.query(1, DEADLINE)
+    assert caught.value.detail == "reason"
 
 
-async def test_who_is_cancelled_takes_nobody_along_and_the_last_one_ends_the_call():
-    system = System(takes=3)
-    tasks = [asyncio.create_task(system.ask(number)) for number in range(3)]
+async def test_request_is_cancelled_when_its_last_caller_is_cancelled():
+    system = FakeSystem(duration=3)
+    callers = [asyncio.create_task(system.query(number)) for number in range(3)]
     await asyncio.sleep(1)
-    tasks[0].cancel()
+    callers[0].cancel()
     await asyncio.sleep(0.1)
-    assert system.ended == 0
-    tasks[1].cancel()
-    tasks[2].cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    assert system.cancelled == 0
+    callers[1].cancel()
+    callers[2].cancel()
+    await asyncio.gather(*callers, return_exceptions=True)
     await asyncio.sleep(0.1)
-    assert system.ended == 1
-    assert await system.ask(4) == 8
+    assert system.cancelled == 1
+    assert await system.query(4) == 8
 
 
-async def test_who_leaves_before_the_call_is_not_asked_for():
-    system = System(linger=timedelta(seconds=1))
-    leaving = asyncio.create_task(system.ask(1))
-    staying = asyncio.create_task(system.ask(2))
+async def test_query_that_is_cancelled_before_the_request_is_not_sent():
+    system = FakeSystem(linger=timedelta(seconds=1))
+    cancelled = asyncio.create_task(system.query(1))
+    other = asyncio.create_task(system.query(2))
     await asyncio.sleep(0.5)
-    leaving.cancel()
-    assert await staying == 4
-    assert [count for _, count in system.calls] == [1]
+    cancelled.cancel()
+    assert await other == 4
+    assert [count for _, count in system.requests] == [1]
 
 
-async def test_an_answer_of_the_wrong_length_answers_nobody():
-    async def short(questions: Sequence[int], _deadline: timedelta) -> Sequence[int | BackendError]:
-        return list(questions)[1:]
+async def test_response_with_a_wrong_number_of_results_fails_all_queries():
+    async def send(queries: Sequence[int], _timeout: timedelta) -> Sequence[int | BackendError]:
+        return list(queries)[1:]
 
-    batcher: Batcher[int, int] = Batcher(short, most=10)
-    found = await asyncio.gather(*(batcher.ask(each, DEADLINE) for each in range(2)), return_exceptions=True)
-    assert [str(each) for each in found] == ["it answers, but not everything that was asked"] * 2
+    batcher: Batcher[int, int] = Batcher(send, max_queries=10)
+    results = await asyncio.gather(*(batcher.query(number, DEADLINE) for number in range(2)), return_exceptions=True)
+    assert [str(result) for result in results] == ["the response does not contain a result for each query"] * 2
 
 
-async def test_closing_ends_calls_and_tells_who_waits():
-    system = System(takes=30, most=2, linger=timedelta(seconds=60))
-    asked = [asyncio.create_task(system.ask(number)) for number in range(3)]  # two make a call, one waits for company
+async def test_closing_cancels_requests_and_fails_pending_queries():
+    system = FakeSystem(duration=30, max_queries=2, linger=timedelta(seconds=60))
+    callers = [asyncio.create_task(system.query(number)) for number in range(2)]  # a full batch: sent
+    await asyncio.sleep(0.5)
+    callers.append(asyncio.create_task(system.query(2)))  # pending
     await asyncio.sleep(0.5)
     await system.batcher.aclose()
-    found = await asyncio.gather(*asked, return_exceptions=True)
+    results = await asyncio.gather(*callers, return_exceptions=True)
 
-    assert [type(each) for each in found] == [BackendUnreachable] * 3
-    assert (system.ended, system.calls) == (1, [(0.0, 2)])
-    with pytest.raises(BackendUnreachable, match="no longer configured"):
-        await system.ask(1)
+    assert [type(result) for result in results] == [BackendUnreachable] * 3
+    assert (system.cancelled, system.requests) == (1, [(0.0, 2)])
+    with pytest.raises(BackendUnreachable, match="removed from the configuration"):
+        await system.query(1)
     assert not asyncio.all_tasks() - {asyncio.current_task()}

@@ -1,5 +1,6 @@
+"""Invalid queries in batches: found by splitting, then sent alone."""
+
 import asyncio
-import contextlib
 import math
 from collections.abc import Sequence
 from datetime import timedelta
@@ -8,121 +9,97 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.backends.resilience.bisect import SettingApart
+from adapter.backends.resilience.bisect import Batch, BatchSender
 from adapter.errors import BackendError, BackendRejected, BadQuery
 
-TIME = timedelta(seconds=5)
+TIMEOUT = timedelta(seconds=5)
 
 
-class System:
-    """Doubles numbers, many at a time; one that is bad makes it refuse all that came with it."""
+class FakeSystem:
+    """Doubles numbers in batches; rejects a batch that contains an invalid number."""
 
-    def __init__(self, *bad: int, groups: int = 1) -> None:
-        self.bad = set(bad)
-        self.calls: list[list[int]] = []
-        self.fails: BackendError | None = None
-        self.left = math.inf
-        """How many more calls are answered, before everyone waits in vain."""
+    def __init__(self, *invalid: int, groups: int = 1) -> None:
+        self.invalid = set(invalid)
+        self.requests: list[list[int]] = []
+        self.error: BackendError | None = None
+        self.sender: BatchSender[int, int] = BatchSender(self.request, key=str, group_key=lambda each: each % groups)
 
-        self.apart: SettingApart[int, int] = SettingApart(self.call, text=str, together=lambda each: each % groups)
-
-    async def call(self, questions: Sequence[int], ends: float) -> Sequence[int | BackendError]:
-        self.calls.append(list(questions))
+    async def request(self, batch: Batch[int]) -> Sequence[int | BackendError]:
+        self.requests.append(list(batch.queries))
         await asyncio.sleep(0)
-        assert ends > asyncio.get_running_loop().time()
-        self.left -= 1
-        if self.left < 0:
-            await asyncio.sleep(600)
-        if self.fails is not None:
-            raise self.fails
-        if self.bad & set(questions):
+        assert batch.time_left() > timedelta()
+        if self.error is not None:
+            raise self.error
+        if self.invalid & set(batch.queries):
             raise BadQuery("one of them")
-        return [each * 2 for each in questions]
+        return [number * 2 for number in batch.queries]
 
-    async def send(self, questions: Sequence[int]) -> list[int | str]:
-        self.calls.clear()
-        found = await self.apart.send(questions, TIME)
-        return [type(each).__name__ if isinstance(each, BackendError) else each for each in found]
+    async def send(self, queries: Sequence[int]) -> list[int | str]:
+        self.requests.clear()
+        results = await self.sender.send(queries, TIMEOUT)
+        return [type(result).__name__ if isinstance(result, BackendError) else result for result in results]
 
 
-def expected(questions: Sequence[int], bad: set[int]) -> list[int | str]:
-    return ["BadQuery" if each in bad else each * 2 for each in questions]
+def expected(queries: Sequence[int], invalid: set[int]) -> list[int | str]:
+    return ["BadQuery" if number in invalid else number * 2 for number in queries]
 
 
 @given(
-    questions=st.lists(st.integers(0, 60), max_size=40, unique=True),
-    bad=st.sets(st.integers(0, 60), max_size=6),
+    queries=st.lists(st.integers(0, 60), max_size=40, unique=True),
+    invalid=st.sets(st.integers(0, 60), max_size=6),
     groups=st.integers(1, 4),
 )
-def test_whoever_is_bad_the_others_have_their_answers_at_once_and_by_few_calls_from_then_on(
-    questions: list[int], bad: set[int], groups: int
+def test_valid_queries_are_answered_at_once_and_invalid_ones_are_sent_alone_from_then_on(
+    queries: list[int], invalid: set[int], groups: int
 ) -> None:
     async def run() -> None:
-        system = System(*bad, groups=groups)
-        assert await system.send(questions) == expected(questions, bad)
-        sought = bad & set(questions)
-        most = groups + len(sought) * 2 * (math.ceil(math.log2(max(len(questions), 2))) + 1)
-        assert len(system.calls) <= most
-        assert await system.send(questions) == expected(questions, bad)
-        assert len(system.calls) <= groups + len(sought), "each bad one has a call of its own, and nobody is looked for"
+        system = FakeSystem(*invalid, groups=groups)
+        assert await system.send(queries) == expected(queries, invalid)
+        found = invalid & set(queries)
+        bound = groups + len(found) * 2 * (math.ceil(math.log2(max(len(queries), 2))) + 1)
+        assert len(system.requests) <= bound
+        assert await system.send(queries) == expected(queries, invalid)
+        assert len(system.requests) <= groups + len(found), "one request for each invalid query and none for a search"
 
     asyncio.run(run())
 
 
-async def test_whom_a_refusal_names_is_not_looked_for():
-    calls = []
+async def test_positions_named_by_the_error_replace_the_search():
+    sizes = []
 
-    async def call(questions: Sequence[int], _: float) -> Sequence[int | BackendError]:
-        calls.append(len(questions))
-        if bad := [place for place, each in enumerate(questions) if each in {3, 30}]:
-            raise BadQuery("no", detail=str(bad[0]))
-        return [each * 2 for each in questions]
+    async def request(batch: Batch[int]) -> Sequence[int | BackendError]:
+        sizes.append(len(batch.queries))
+        if invalid := [position for position, number in enumerate(batch.queries) if number in {3, 30}]:
+            raise BadQuery("invalid", detail=str(invalid[0]))
+        return [number * 2 for number in batch.queries]
 
-    apart: SettingApart[int, int] = SettingApart(call, text=str, blamed=lambda error: {int(error.detail)})
-    found = await apart.send(range(40), TIME)
-    assert [place for place, each in enumerate(found) if isinstance(each, BadQuery)] == [3, 30]
-    assert all(each == place * 2 for place, each in enumerate(found) if place not in {3, 30})
-    assert sorted(calls) == [1, 1, 38, 39, 40]
+    sender: BatchSender[int, int] = BatchSender(request, key=str, rejected_positions=lambda error: {int(error.detail)})
+    results = await sender.send(range(40), TIMEOUT)
+    assert [position for position, result in enumerate(results) if isinstance(result, BadQuery)] == [3, 30]
+    assert all(result == position * 2 for position, result in enumerate(results) if position not in {3, 30})
+    assert sorted(sizes) == [1, 1, 38, 39, 40]
 
 
-async def test_who_is_good_again_goes_with_the_others():
-    system = System(3)
+async def test_query_that_becomes_valid_returns_to_the_batch():
+    system = FakeSystem(3)
     await system.send(range(8))
-    system.bad.clear()
+    system.invalid.clear()
     assert await system.send(range(8)) == expected(range(8), set())
-    assert sorted(map(len, system.calls)) == [1, 7]
+    assert sorted(map(len, system.requests)) == [1, 7]
     await system.send(range(8))
-    assert system.calls == [list(range(8))]
+    assert system.requests == [list(range(8))]
 
 
-async def test_a_failure_that_is_no_questions_is_everyones_and_nobody_is_looked_for():
-    system = System()
-    system.fails = BackendRejected("asked too often")
+async def test_error_that_concerns_no_single_query_fails_the_batch_without_a_search():
+    system = FakeSystem()
+    system.error = BackendRejected("rate limit exceeded")
     assert await system.send(range(8)) == ["BackendRejected"] * 8
-    assert len(system.calls) == 1
+    assert len(system.requests) == 1
 
 
-async def test_a_search_that_is_cut_short_goes_on_with_the_next():
-    system, questions = System(21), list(range(35))
-    for _ in range(10):
-        system.left = 3
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(0.05):
-                if await system.send(questions) == expected(questions, {21}):
-                    return
-    pytest.fail("it was never found")
-
-
-async def test_bad_ones_of_long_ago_are_forgotten():
-    system = System(*range(1500))
-    for number in range(1500):
-        await system.send([number])
-    assert len(system.apart._suspects) == 1000
-
-
-async def test_who_leaves_ends_the_calls():
-    system = System()
-    sending = asyncio.create_task(system.apart.send([1, 2], TIME))
+async def test_cancelled_send_cancels_its_requests():
+    system = FakeSystem()
+    sending = asyncio.create_task(system.sender.send([1, 2], TIMEOUT))
     await asyncio.sleep(0)
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):

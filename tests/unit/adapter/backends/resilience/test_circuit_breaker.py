@@ -1,4 +1,4 @@
-"""The breaker, step by step; time is an argument."""
+"""The state machine of the circuit breaker; time is an argument."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,92 +14,94 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def breaker() -> CircuitBreaker:
-    return CircuitBreaker(failures=3, rest=timedelta(seconds=2), longest=timedelta(seconds=5))
+def closed_breaker() -> CircuitBreaker:
+    return CircuitBreaker(
+        failure_threshold=3, open_duration=timedelta(seconds=2), max_open_duration=timedelta(seconds=5)
+    )
 
 
-def opened() -> CircuitBreaker:
-    made = breaker()
-    for question in "abc":
-        made.failed(at(0), question)
-    return made
+def open_breaker() -> CircuitBreaker:
+    breaker = closed_breaker()
+    for query in "abc":
+        breaker.failed(at(0), query)
+    return breaker
 
 
-def test_it_lets_everything_through_at_first() -> None:
-    assert breaker().state(at(0)) is State.CLOSED
-    assert breaker().admits(at(0))
+def test_circuit_is_closed_at_first() -> None:
+    assert closed_breaker().state(at(0)) is State.CLOSED
+    assert closed_breaker().allows(at(0))
 
 
-def test_different_questions_that_fail_in_a_row_open_it() -> None:
-    assert opened().state(at(0)) is State.OPEN
-    assert not opened().admits(at(1.9))
+def test_failures_of_different_queries_in_a_row_open_the_circuit() -> None:
+    assert open_breaker().state(at(0)) is State.OPEN
+    assert not open_breaker().allows(at(1.9))
 
 
-def test_one_question_alone_never_opens_it() -> None:
-    made = breaker()
+def test_failures_of_a_single_query_never_open_the_circuit() -> None:
+    breaker = closed_breaker()
     for second in range(100):
-        made.failed(at(second), "the same")
-    assert made.admits(at(100))
+        breaker.failed(at(second), "the same")
+    assert breaker.allows(at(100))
 
 
-def test_an_answer_in_between_starts_the_count_anew() -> None:
-    made = breaker()
-    made.failed(at(0), "a")
-    made.failed(at(0), "b")
-    made.succeeded()
-    made.failed(at(0), "c")
-    assert made.admits(at(0))
+def test_success_resets_the_count_of_failures() -> None:
+    breaker = closed_breaker()
+    breaker.failed(at(0), "a")
+    breaker.failed(at(0), "b")
+    breaker.succeeded()
+    breaker.failed(at(0), "c")
+    assert breaker.allows(at(0))
 
 
-def test_after_its_rest_one_may_try_and_the_others_wait() -> None:
-    made = opened()
-    assert made.state(at(2)) is State.HALF_OPEN
-    assert [made.admits(at(2)) for _ in range(3)] == [True, False, False]
+def test_half_open_circuit_allows_one_probe() -> None:
+    breaker = open_breaker()
+    assert breaker.state(at(2)) is State.HALF_OPEN
+    assert [breaker.allows(at(2)) for _ in range(3)] == [True, False, False]
 
 
-def test_a_trial_that_works_lets_everything_through_at_once() -> None:
-    made = opened()
-    assert made.admits(at(2))
-    made.succeeded()
-    assert [made.admits(at(2)) for _ in range(3)] == [True, True, True]
+def test_successful_probe_closes_the_circuit() -> None:
+    breaker = open_breaker()
+    assert breaker.allows(at(2))
+    breaker.succeeded()
+    assert [breaker.allows(at(2)) for _ in range(3)] == [True, True, True]
 
 
-def test_a_trial_that_fails_doubles_the_rest_up_to_the_longest() -> None:
-    made, now = opened(), 2.0
-    rests = []
+def test_failed_probe_doubles_the_open_duration_up_to_the_maximum() -> None:
+    breaker, now = open_breaker(), 2.0
+    durations = []
     for _ in range(4):
-        assert made.admits(at(now))
-        made.failed(at(now), "a")
-        rest = next(rest for rest in range(1, 20) if made.state(at(now + rest)) is State.HALF_OPEN)
-        rests.append(rest)
-        now += rest
-    assert rests == [4, 5, 5, 5]
+        assert breaker.allows(at(now))
+        breaker.failed(at(now), "a")
+        duration = next(seconds for seconds in range(1, 20) if breaker.state(at(now + seconds)) is State.HALF_OPEN)
+        durations.append(duration)
+        now += duration
+    assert durations == [4, 5, 5, 5]
 
 
-def test_a_trial_that_is_withdrawn_leaves_the_next_to_another() -> None:
-    made = opened()
-    assert made.admits(at(2))
-    made.abandoned()
-    assert made.admits(at(2))
+def test_abandoned_probe_allows_another_probe() -> None:
+    breaker = open_breaker()
+    assert breaker.allows(at(2))
+    breaker.abandoned()
+    assert breaker.allows(at(2))
 
 
-def test_a_trial_that_never_reports_back_does_not_keep_it_shut() -> None:
-    made = opened()
-    assert made.admits(at(2))
-    assert not made.admits(at(6.9))
-    assert made.admits(at(7))
+def test_probe_without_a_reported_result_does_not_block_the_circuit_for_ever() -> None:
+    breaker = open_breaker()
+    assert breaker.allows(at(2))
+    assert not breaker.allows(at(6.9))
+    assert breaker.allows(at(7))
 
 
-@given(st.lists(st.tuples(st.sampled_from(["ok", "fail", "leave"]), st.floats(0, 3))))
-def test_whatever_happens_it_admits_someone_within_twice_the_longest_rest(steps: list[tuple[str, float]]) -> None:
-    made, now = breaker(), 0.0
+@given(st.lists(st.tuples(st.sampled_from(["success", "failure", "abandoned"]), st.floats(0, 3))))
+def test_some_request_is_allowed_within_twice_the_maximum_open_duration(steps: list[tuple[str, float]]) -> None:
+    breaker, now = closed_breaker(), 0.0
     for number, (step, wait) in enumerate(steps):
         now += wait
-        if made.admits(at(now)):
-            if step == "ok":
-                made.succeeded()
-            elif step == "fail":
-                made.failed(at(now), str(number))
+        if breaker.allows(at(now)):
+            if step == "success":
+                breaker.succeeded()
+            elif step == "failure":
+                breaker.failed(at(now), str(number))
             else:
-                made.abandoned()
-    assert made.admits(at(now + 10))
+                breaker.abandoned()
+    assert breaker.allows(at(now + 10))

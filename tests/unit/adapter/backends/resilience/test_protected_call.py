@@ -1,9 +1,11 @@
+"""Deadline, circuit breaker and closing of ``ProtectedCall``, in virtual time."""
+
 import asyncio
 from datetime import timedelta
 
 import pytest
 
-from adapter.backends.resilience.protected_call import Guard
+from adapter.backends.resilience.protected_call import ProtectedCall
 from adapter.backends.settings import CircuitBreakerSettings
 from adapter.errors import (
     Ambiguous,
@@ -20,115 +22,155 @@ from tests.fakes.backend import loop_clock
 
 pytestmark = pytest.mark.looptime
 SECOND = timedelta(seconds=1)
+REMOVED = "the backend was removed from the configuration"
 
 
-def guard(failures: int = 2) -> Guard:
-    return Guard(CircuitBreakerSettings(failures=failures, rest=SECOND, longest=SECOND * 4), loop_clock)
+def protected_call(failure_threshold: int = 2) -> ProtectedCall:
+    limits = CircuitBreakerSettings(failure_threshold, open_duration=SECOND, max_open_duration=SECOND * 4)
+    return ProtectedCall(limits, loop_clock)
 
 
-async def answer() -> int:
+async def succeed() -> int:
     return 42
 
 
-async def forever() -> int:
+async def hang() -> int:
     await asyncio.sleep(3600)
     return 0
 
 
-async def gone() -> int:
+async def refuse() -> int:
     raise BackendUnreachable("connection refused", detail="x")
 
 
-async def test_an_answer_passes():
-    assert await guard().ask("q", SECOND, answer) == 42
+async def half_open() -> ProtectedCall:
+    protected = protected_call(failure_threshold=1)
+    with pytest.raises(BackendUnreachable):
+        await protected.run("q", SECOND, refuse)
+    await asyncio.sleep(1.1)
+    return protected
 
 
-async def test_a_deadline_ends_the_wait_and_the_question():
-    ended = []
+async def test_result_of_the_operation_is_returned():
+    assert await protected_call().run("q", SECOND, succeed) == 42
 
-    async def ask() -> int:
+
+async def test_deadline_cancels_the_operation():
+    cancelled = []
+
+    async def operation() -> int:
         try:
-            return await forever()
+            return await hang()
         except asyncio.CancelledError:
-            ended.append(asyncio.get_running_loop().time())
+            cancelled.append(asyncio.get_running_loop().time())
             raise
 
-    with pytest.raises(BackendTimeout, match=r"^no answer within 1s$"):
-        await guard().ask("q", SECOND, ask)
-    assert ended == [pytest.approx(0.98)]
+    with pytest.raises(BackendTimeout, match=r"^no response within 1s$"):
+        await protected_call().run("q", SECOND, operation)
+    assert cancelled == [pytest.approx(0.98)]
 
 
-@pytest.mark.parametrize("raised", [TimeoutError("a library's"), BackendTimeout("its own words", detail="said")])
-async def test_who_noticed_that_it_was_too_slow_makes_no_difference(raised: Exception):
-    async def ask() -> int:
+@pytest.mark.parametrize(
+    "raised",
+    [
+        pytest.param(TimeoutError("a library's"), id="timeout of a library"),
+        pytest.param(BackendTimeout("its own text", detail="x"), id="timeout of the backend"),
+    ],
+)
+async def test_message_of_a_timeout_is_the_same_whatever_timed_out(raised: Exception):
+    async def operation() -> int:
         raise raised
 
-    with pytest.raises(BackendTimeout, match=r"^no answer within 1s$"):
-        await guard().ask("q", SECOND, ask)
+    with pytest.raises(BackendTimeout, match=r"^no response within 1s$"):
+        await protected_call().run("q", SECOND, operation)
 
 
-async def test_who_answers_nobody_is_left_in_peace_and_tried_again():
-    door, asked = guard(), []
+async def test_open_circuit_repeats_the_last_error_without_a_request_and_closes_after_a_success():
+    protected, requests = protected_call(), []
 
-    async def ask() -> int:
-        asked.append(1)
-        return await gone()
+    async def operation() -> int:
+        requests.append(1)
+        return await refuse()
 
     for number in range(10):
-        with pytest.raises(BackendUnreachable, match=r"^connection refused$"):
-            await door.ask(f"q{number}", SECOND, ask)
-    assert len(asked) == 2
+        with pytest.raises(BackendUnreachable, match=r"^connection refused$") as caught:
+            await protected.run(f"q{number}", SECOND, operation)
+    assert len(requests) == 2
+    assert (caught.value.detail, caught.value.was_sent) == ("circuit breaker open: x", False)
     await asyncio.sleep(1.1)
-    assert await door.ask("q", SECOND, answer) == 42
-    assert await door.ask("q", SECOND, answer) == 42
+    assert await protected.run("q", SECOND, succeed) == 42
+    assert await protected.run("q", SECOND, succeed) == 42
 
 
 @pytest.mark.parametrize("kind", [Ambiguous, BackendRejected, BackendUnauthorized, BackendMetricUnknown, BadQuery])
-async def test_who_answers_is_there_whatever_the_answer(kind: type[BackendError]):
-    door = guard()
+async def test_error_of_a_single_query_does_not_open_the_circuit(kind: type[BackendError]):
+    protected = protected_call()
 
-    async def ask() -> int:
+    async def operation() -> int:
         raise kind("HTTP 404 Not Found")
 
     for number in range(10):
         with pytest.raises(kind):
-            await door.ask(f"q{number}", SECOND, ask)
-    assert await door.ask("q", SECOND, answer) == 42
+            await protected.run(f"q{number}", SECOND, operation)
+    assert await protected.run("q", SECOND, succeed) == 42
 
 
-async def test_who_is_asked_too_often_is_left_in_peace():
-    door = guard()
+async def test_exceeded_rate_limit_opens_the_circuit():
+    protected = protected_call()
 
-    async def ask() -> int:
+    async def operation() -> int:
         raise BackendBusy("HTTP 429 Too Many Requests")
 
     for number in range(2):
         with pytest.raises(BackendBusy):
-            await door.ask(f"q{number}", SECOND, ask)
+            await protected.run(f"q{number}", SECOND, operation)
     with pytest.raises(BackendBusy, match=r"^HTTP 429 Too Many Requests$"):
-        await door.ask("q", SECOND, answer)
+        await protected.run("q", SECOND, succeed)
 
 
-async def test_closing_ends_what_is_under_way_and_lets_nothing_through():
-    door = guard()
-    waiting = asyncio.create_task(door.ask("q", SECOND * 60, forever))
+async def test_timeouts_of_quarantined_queries_do_not_open_the_circuit():
+    protected = protected_call(failure_threshold=1)
+    for number in range(5):
+        with pytest.raises(BackendTimeout):
+            await protected.run(f"q{number}", SECOND, hang, is_quarantined=True)
+    assert await protected.run("q", SECOND, succeed) == 42
+
+
+async def test_timeout_of_a_quarantined_probe_allows_another_probe():
+    protected = await half_open()
+    with pytest.raises(BackendTimeout):
+        await protected.run("slow", SECOND, hang, is_quarantined=True)
+    assert await protected.run("q", SECOND, succeed) == 42
+
+
+async def test_closing_ends_running_operations_and_rejects_new_ones():
+    protected = protected_call()
+    running = asyncio.create_task(protected.run("q", SECOND * 60, hang))
     await asyncio.sleep(0.5)
-    await door.aclose()
-    with pytest.raises(BackendUnreachable, match="no longer configured"):
-        await waiting
-    with pytest.raises(BackendUnreachable, match="no longer configured"):
-        await door.ask("q", SECOND, answer)
+    await protected.aclose()
+    with pytest.raises(BackendUnreachable, match=REMOVED):
+        await running
+    with pytest.raises(BackendUnreachable, match=REMOVED):
+        await protected.run("q", SECOND, succeed)
     assert asyncio.get_running_loop().time() == pytest.approx(0.5)
 
 
-async def test_who_is_cancelled_leaves_the_trial_to_the_next():
-    door = guard(failures=1)
-    with pytest.raises(BackendUnreachable):
-        await door.ask("q", SECOND, gone)
-    await asyncio.sleep(1.1)
-    trial = asyncio.create_task(door.ask("q", SECOND, forever))
+async def test_cancelled_probe_allows_another_probe():
+    protected = await half_open()
+    probe = asyncio.create_task(protected.run("q", SECOND, hang))
     await asyncio.sleep(0.1)
-    trial.cancel()
+    probe.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await trial
-    assert await door.ask("q", SECOND, answer) == 42
+        await probe
+    assert await protected.run("q", SECOND, succeed) == 42
+
+
+async def test_unexpected_exception_in_the_probe_does_not_leave_the_circuit_half_open():
+    protected = await half_open()
+
+    async def fail_unexpectedly() -> int:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await protected.run("q", SECOND, fail_unexpectedly)
+    assert await protected.run("q", SECOND, succeed) == 42

@@ -1,80 +1,57 @@
-"""What becomes of late calls, without any call."""
+"""Which queries are quarantined; time is an argument."""
 
-from adapter.backends.resilience.quarantine import Suspects
-
-LONG = 3600
+from adapter.backends.resilience.quarantine import Quarantine, Quarantined
 
 
-def slow(suspects: Suspects, first: int, last: int, now: float) -> None:
-    """Have each of these be late by itself, while another is answered."""
-    for number in range(first, last):
-        suspects.answered(["another"], now - 5, now - 4, now)
-        suspects.late([str(number)], now - 5, now)
+def test_queries_of_a_batch_are_quarantined_after_its_second_timeout() -> None:
+    quarantine = Quarantine()
+    quarantine.record_timeout(["a", "b"], 5)
+    assert quarantine.get("a") is quarantine.get("b") is None
+    quarantine.record_timeout(["a", "b"], 15)
+    assert quarantine.get("a") == quarantine.get("b") == Quarantined(is_slow=True)
 
 
-def test_there_are_no_more_parts_than_a_system_can_be_asked():
-    suspects = Suspects()
-    slow(suspects, 0, 32, 100)
-    suspects.late(["a", "b"], 95, 100)
-    assert suspects.part("a") is suspects.part("b") is None
+def test_success_between_two_timeouts_resets_the_count() -> None:
+    quarantine = Quarantine()
+    quarantine.record_timeout(["a"], 5)
+    quarantine.record_success(["a"])
+    quarantine.record_timeout(["a"], 15)
+    assert quarantine.get("a") is None
 
 
-def test_parts_that_nobody_asks_for_any_more_do_not_count():
-    suspects = Suspects()
-    slow(suspects, 0, 32, 100)
-    suspects.late(["a", "b"], 101 + LONG, 106 + LONG)
-    assert suspects.part("a") is not None
+def test_query_that_is_twice_in_a_batch_counts_once() -> None:
+    quarantine = Quarantine()
+    quarantine.record_timeout(["a", "a"], 5)
+    assert quarantine.get("a") is None
 
 
-def test_a_question_that_is_asked_twice_in_a_call_is_one():
-    suspects = Suspects()
-    suspects.late(["a", "a"], 0, 5)
-    suspects.late(["a", "a"], 10, 15)
-    assert len(suspects) == 1
-    suspects.answered(["b"], 16, 17, 21)
-    suspects.late(["a", "a"], 20, 25)
-    part = suspects.part("a")
-    assert part is not None
-    assert part.is_proven
+def test_backoff_of_a_slow_query_doubles_up_to_a_minute() -> None:
+    quarantine = Quarantine()
+    backoffs = []
+    for now in range(5):
+        quarantine.record_timeout(["a"], now)
+        entry = quarantine.get("a")
+        backoffs.append(entry and (entry.backoff, entry.retry_at))
+    assert backoffs == [None, (0, 0), (30, 32), (60, 63), (60, 64)]
 
 
-def test_one_that_was_late_by_itself_while_nobody_was_answered_goes_with_the_others_once_it_is_in_time():
-    suspects = Suspects()
-    suspects.late(["a"], 0, 5)
-    suspects.answered(["a"], 10, 14.9, 15)
-    assert suspects.part("a") is None
+def test_success_ends_the_quarantine_of_slow_and_of_invalid_queries() -> None:
+    quarantine = Quarantine()
+    for now in range(3):
+        quarantine.record_timeout(["slow"], now)
+    quarantine.record_invalid("invalid")
+    quarantine.record_success(["slow", "invalid"])
+    assert len(quarantine) == 0
 
 
-def test_one_that_is_late_by_itself_again_is_slow_if_another_was_answered_in_between():
-    suspects = Suspects()
-    suspects.late(["a"], 0, 5)
-    suspects.late(["a"], 10, 15)
-    before = suspects.part("a")
-    suspects.answered(["another"], 16, 17, 21)
-    suspects.late(["a"], 20, 25)
-    after = suspects.part("a")
-    assert before is not None
-    assert after is not None
-    assert (before.is_proven, after.is_proven) == (False, True)
+def test_invalid_query_is_quarantined_without_backoff() -> None:
+    quarantine = Quarantine()
+    quarantine.record_invalid("a")
+    assert quarantine.get("a") == Quarantined(is_slow=False, backoff=0, retry_at=0)
 
 
-def test_one_that_is_slow_by_itself_says_nothing_of_those_it_went_with():
-    suspects = Suspects()
-    suspects.late(["a", "b", "c", "d"], 0, 5)
-    suspects.answered(["another"], 6, 7, 11)
-    suspects.late(["a"], 10, 15)
-    one, other = suspects.part("a"), suspects.part("b")
-    assert one is not None
-    assert other is not None
-    assert (one.is_proven, other.is_proven) == (True, False)
-
-
-def test_what_was_under_way_when_the_system_was_found_slow_parts_nothing():
-    suspects = Suspects()
-    calls = [[f"{call} {number}" for number in range(4)] for call in range(17)]
-    for now in (5, 10):
-        for call in calls:
-            suspects.late(call, now - 5, now)
-    parts = {suspects.part(question) for call in calls for question in call}
-    assert len(parts) == 2
-    assert None in parts
+def test_number_of_quarantined_queries_is_bounded() -> None:
+    quarantine = Quarantine()
+    for number in range(5000):
+        quarantine.record_invalid(str(number))
+    assert len(quarantine) == 4096

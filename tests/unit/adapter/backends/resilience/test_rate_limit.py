@@ -1,62 +1,59 @@
-"""Calls begin no closer together, and are no more at once, than they may be; in virtual time."""
+"""Concurrency and interval of requests, in virtual time."""
 
 import asyncio
 from datetime import timedelta
 
 import pytest
 
-from adapter.backends.resilience.rate_limit import Pace
+from adapter.backends.resilience.rate_limit import RateLimit
 
 pytestmark = pytest.mark.looptime
 
 
-async def test_calls_begin_one_after_another() -> None:
-    loop, pace, begun = asyncio.get_running_loop(), Pace(at_once=10, per_second=2), []
+async def starts(limit: RateLimit, count: int) -> list[float]:
+    started: list[float] = []
 
-    async def call() -> None:
-        async with pace.turn():
-            begun.append(loop.time())
+    async def request() -> None:
+        async with limit.slot():
+            started.append(asyncio.get_running_loop().time())
 
-    await asyncio.gather(*(call() for _ in range(4)))
-    assert begun == [0, 0.5, 1, 1.5]
+    await asyncio.gather(*(request() for _ in range(count)))
+    return started
+
+
+async def test_requests_start_at_the_minimum_interval() -> None:
+    limit = RateLimit(max_concurrent=10, min_interval=timedelta(seconds=0.5))
+    assert await starts(limit, 4) == [0, 0.5, 1, 1.5]
     await asyncio.sleep(10)
-    await call()
-    assert begun[-1] == 11.5, "who comes late waits for nobody"
+    assert await starts(limit, 1) == [11.5], "a request after a pause starts immediately"
 
 
-async def test_without_a_pace_all_begin_at_once() -> None:
-    loop, pace, begun = asyncio.get_running_loop(), Pace.apart(timedelta(), at_once=10), []
-
-    async def call() -> None:
-        async with pace.turn():
-            begun.append(loop.time())
-
-    await asyncio.gather(*(call() for _ in range(4)))
-    assert begun == [0] * 4
+async def test_requests_without_a_minimum_interval_start_immediately() -> None:
+    assert await starts(RateLimit(max_concurrent=10), 4) == [0] * 4
 
 
-async def test_no_more_are_under_way_than_may_be() -> None:
-    pace, now, most = Pace(at_once=2, per_second=1000), 0, 0
+async def test_concurrent_requests_do_not_exceed_the_maximum() -> None:
+    limit, running, maximum = RateLimit(max_concurrent=2), 0, 0
 
-    async def call() -> None:
-        nonlocal now, most
-        async with pace.turn():
-            now += 1
-            most = max(most, now)
+    async def request() -> None:
+        nonlocal running, maximum
+        async with limit.slot():
+            running += 1
+            maximum = max(maximum, running)
             await asyncio.sleep(1)
-            now -= 1
+            running -= 1
 
-    await asyncio.gather(*(call() for _ in range(6)))
-    assert (now, most) == (0, 2)
+    await asyncio.gather(*(request() for _ in range(6)))
+    assert (running, maximum) == (0, 2)
 
 
-async def test_who_fails_or_leaves_gives_the_place_back() -> None:
-    pace = Pace(at_once=1, per_second=1000)
+async def test_failed_or_cancelled_request_releases_its_slot() -> None:
+    limit = RateLimit(max_concurrent=1)
     with pytest.raises(ZeroDivisionError):
-        async with pace.turn():
+        async with limit.slot():
             raise ZeroDivisionError
-    leaving = asyncio.create_task(pace.turn().__aenter__())
-    leaving.cancel()
-    await asyncio.gather(leaving, return_exceptions=True)
-    async with asyncio.timeout(5), pace.turn():
+    cancelled = asyncio.create_task(limit.slot().__aenter__())
+    cancelled.cancel()
+    await asyncio.gather(cancelled, return_exceptions=True)
+    async with asyncio.timeout(5), limit.slot():
         pass

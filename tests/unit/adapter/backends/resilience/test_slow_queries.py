@@ -1,16 +1,14 @@
-"""A slow question among many in one call: found in few intervals, and nobody else's trouble from then on."""
+"""Slow queries in batches, in virtual time: the other queries are answered again after at most four intervals."""
 
 import asyncio
-import math
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 
 import pytest
 
 from adapter.backends.resilience.batching import Batcher
-from adapter.backends.resilience.bisect import SettingApart
-from adapter.backends.resilience.protected_call import Guard
-from adapter.backends.resilience.rate_limit import Pace
+from adapter.backends.resilience.bisect import Batch, BatchSender
+from adapter.backends.resilience.protected_call import ProtectedCall
 from adapter.backends.settings import CircuitBreakerSettings
 from adapter.errors import BackendError, BadQuery
 from tests.fakes.backend import loop_clock
@@ -18,269 +16,190 @@ from tests.fakes.backend import loop_clock
 pytestmark = pytest.mark.looptime
 DEADLINE = timedelta(seconds=5)
 INTERVAL = 15.0
-LATE = "no answer within 5s"
-HUNDRED = range(100)
-LONGEST_REST = 300.0
+TIMED_OUT = "no response within 5s"
+QUERIES = range(100)
+INTERVALS_UNTIL_ANSWERED = 4
+"""Two in which the batch times out, and two for a hundred queries that are sent alone, 0.2 seconds each."""
+
+INTERVALS_UNTIL_RECOVERY = 6
+"""After an outage of the whole system: a minute of backoff, then two intervals for a hundred queries."""
 
 
-class System:
-    """Doubles numbers, many at a time, each call as slowly as its slowest question."""
+class FakeSystem:
+    """Doubles numbers in batches; a batch takes as long as its slowest query."""
 
-    def __init__(self, *slow: int, bad: Collection[int] = ()) -> None:
-        self.takes = dict.fromkeys(slow, 3600.0)
-        self.usually = 0.2
-        self.bad = set(bad)
-        self.refuses_after = 0.0
-        self.calls: list[list[int]] = []
-        self.least_time = math.inf
-        """The least that any call had."""
+    def __init__(self, *slow: int, invalid: Collection[int] = ()) -> None:
+        self.durations = dict.fromkeys(slow, 3600.0)
+        self.default_duration = 0.2
+        self.invalid = set(invalid)
+        self.batches: list[list[int]] = []
+        self.running = self.max_running_alone = 0
+        self.sender: BatchSender[int, int] = BatchSender(self.request, key=str)
+        self.batcher: Batcher[int, int] = Batcher(self.sender.send, max_queries=500, group_key=self.sender.group_key)
 
-        self.pace = Pace(at_once=1000, per_second=math.inf)
-        apart: SettingApart[int, int] = SettingApart(self.call, text=str)
-        self.batcher: Batcher[int, int] = Batcher(apart.send, most=500, together=apart.together)
-
-    async def call(self, questions: Sequence[int], ends: float) -> Sequence[int | BackendError]:
-        self.least_time = min(self.least_time, ends - asyncio.get_running_loop().time())
-        async with self.pace.turn():
-            self.calls.append(list(questions))
-            if self.bad & set(questions):
-                await asyncio.sleep(self.refuses_after)
-                raise BadQuery("one of them")
-            await asyncio.sleep(max(self.takes.get(each, self.usually) for each in questions))
-            return [each * 2 for each in questions]
-
-    async def ask(self, question: int, deadline: timedelta = DEADLINE) -> int | str:
+    async def request(self, batch: Batch[int]) -> Sequence[int | BackendError]:
+        self.batches.append(list(batch.queries))
+        self.running += batch.is_quarantined
+        self.max_running_alone = max(self.max_running_alone, self.running)
         try:
-            return await self.batcher.ask(question, deadline)
+            if self.invalid & set(batch.queries):
+                raise BadQuery("one of them")
+            await asyncio.sleep(max(self.durations.get(number, self.default_duration) for number in batch.queries))
+        finally:
+            self.running -= batch.is_quarantined
+        return [number * 2 for number in batch.queries]
+
+    async def query(self, number: int, deadline: timedelta = DEADLINE) -> int | str:
+        try:
+            return await self.batcher.query(number, deadline)
         except BackendError as error:
             return error.message
 
-    async def interval(self, questions: Iterable[int] = HUNDRED) -> dict[int, int | str]:
-        """Ask all of these at once, and wait until it is time to do so again."""
-        self.calls.clear()
-        loop, asked = asyncio.get_running_loop(), list(questions)
-        begun = loop.time()
-        found = await asyncio.gather(*(self.ask(each) for each in asked))
-        await asyncio.sleep(begun + INTERVAL - loop.time())
-        return dict(zip(asked, found, strict=True))
+    async def interval(self, queries: Iterable[int] = QUERIES) -> dict[int, int | str]:
+        """Send all queries at once, and wait until the next interval."""
+        self.batches.clear()
+        loop, numbers = asyncio.get_running_loop(), list(queries)
+        started = loop.time()
+        results = await asyncio.gather(*(self.query(number) for number in numbers))
+        await asyncio.sleep(started + INTERVAL - loop.time())
+        return dict(zip(numbers, results, strict=True))
 
-    async def until_others_are_answered(self, slow: Collection[int]) -> int:
-        """Count the intervals until all but the slow ones have their numbers."""
-        for number in range(1, 50):
-            found = await self.interval()
-            if all(found[each] == each * 2 for each in HUNDRED if each not in slow):
-                return number
-        pytest.fail("some are never answered")
+    async def intervals_until(self, expected_results: dict[int, int | str]) -> int:
+        for count in range(1, 50):
+            if await self.interval() == expected_results:
+                return count
+        pytest.fail("the expected results never occurred")
 
     def sizes(self) -> list[int]:
-        return sorted(map(len, self.calls))
+        return sorted(map(len, self.batches))
 
 
-def expected(slow: Collection[int], bad: Collection[int] = ()) -> dict[int, int | str]:
-    told = {**dict.fromkeys(slow, LATE), **dict.fromkeys(bad, "one of them")}
-    return {each: told.get(each, each * 2) for each in HUNDRED}
+def expected(slow: Collection[int], invalid: Collection[int] = ()) -> dict[int, int | str]:
+    errors = {**dict.fromkeys(slow, TIMED_OUT), **dict.fromkeys(invalid, "one of them")}
+    return {number: errors.get(number, number * 2) for number in QUERIES}
 
 
-@pytest.mark.parametrize("slow", [0, 37, 99])
-async def test_one_slow_question_is_by_itself_after_few_intervals_and_fails_alone(slow: int):
-    system = System(slow)
-    assert set((await system.interval()).values()) == {LATE}
-    assert await system.until_others_are_answered({slow}) <= math.ceil(math.log2(100))
+@pytest.mark.parametrize("slow", [{0}, {37}, {99}, {3, 80}], ids=["first", "middle", "last", "two"])
+async def test_slow_queries_fail_alone_after_four_intervals_and_the_others_return_to_the_batch(slow: set[int]):
+    system = FakeSystem(*slow)
+    for _ in range(2):
+        assert set((await system.interval()).values()) == {TIMED_OUT}
+    assert 2 + await system.intervals_until(expected(slow)) <= INTERVALS_UNTIL_ANSWERED
     for _ in range(20):
-        assert await system.interval() == expected({slow})
-        assert system.sizes() == [1, 99]
-
-
-async def test_in_every_interval_of_the_search_half_of_those_who_failed_are_answered():
-    system, failed = System(37), []
-    for _ in range(9):
-        found = await system.interval()
-        failed.append(sum(each == LATE for each in found.values()))
-    assert failed == [100, 50, 25, 13, 6, 3, 1, 1, 1]
-
-
-async def test_nobody_waits_for_the_slow_one():
-    system = System(37)
-    await system.until_others_are_answered({37})
-    loop = asyncio.get_running_loop()
-    begun, slow = loop.time(), asyncio.create_task(system.ask(37))
-    await asyncio.gather(*(system.ask(each, timedelta(seconds=1)) for each in range(30)))
-    assert loop.time() - begun < 0.5
-    assert await slow == LATE
-
-
-async def test_who_is_fast_again_goes_with_the_others():
-    system = System(37)
-    await system.until_others_are_answered({37})
-    system.takes.clear()
-    assert await system.interval() == expected(())
-    assert await system.interval() == expected(())
-    assert system.sizes() == [100]
-
-
-async def test_who_is_barely_in_time_stays_by_itself_since_the_next_time_it_may_not_be():
-    system = System(37)
-    await system.until_others_are_answered({37})
-    for seconds in (4.0, 3600.0, 4.0):
-        system.takes[37] = seconds
-        found = await system.interval()
-        assert found == expected({37} if seconds > 5 else ())
-        assert system.sizes() == [1, 99]
-
-
-@pytest.mark.parametrize("slow", [{3, 80}, {3, 4}, {0, 49, 99}, {10, 11, 12, 13}])
-async def test_several_slow_ones_are_found_too(slow: set[int]):
-    system = System(*slow)
-    assert await system.until_others_are_answered(slow) <= 14
-    for _ in range(5):
-        await system.interval()
-    for _ in range(20):
-        found = await system.interval()
-        assert found == expected(slow)
+        assert await system.interval() == expected(slow)
         assert max(system.sizes()) == 100 - len(slow)
 
 
-async def test_a_system_that_is_slow_as_a_whole_is_not_called_much_more_often():
-    system = System(*HUNDRED)
-    calls = []
-    for _ in range(40):
-        assert await system.interval() == expected(HUNDRED)
-        calls.append(len(system.calls))
-    assert calls == [1, *[2] * 16, 1, *[2] * 16, 1, *[2] * 5]
-    system.takes.clear()
-    assert await system.interval() == expected(())
+async def test_timeouts_that_are_not_consecutive_quarantine_no_query():
+    system = FakeSystem(37)
     await system.interval()
-    assert system.sizes() == [100]
+    system.durations.clear()
+    await system.interval()
+    system.durations[37] = 3600
+    await system.interval()
+    await system.interval(range(1))
+    assert len(system.sender._quarantine) == 0
 
 
-async def test_a_slow_one_that_was_known_is_known_after_a_breakdown():
-    system = System(37)
-    await system.until_others_are_answered({37})
-    system.takes = dict.fromkeys(HUNDRED, 3600.0)
+async def test_other_queries_do_not_wait_for_a_slow_query():
+    system = FakeSystem(37)
+    await system.intervals_until(expected({37}))
+    loop = asyncio.get_running_loop()
+    started, slow = loop.time(), asyncio.create_task(system.query(37))
+    await asyncio.gather(*(system.query(number, timedelta(seconds=1)) for number in range(30)))
+    assert loop.time() - started < 0.5
+    assert await slow == TIMED_OUT
+
+
+async def test_slow_query_is_retried_with_backoff():
+    system = FakeSystem(37)
+    await system.intervals_until(expected({37}))
+    retries = 0
     for _ in range(20):
         await system.interval()
-    system.takes = {37: 3600.0}
-    await system.interval()
-    assert await system.interval() == expected({37})
-    assert system.sizes() == [1, 99]
+        retries += system.sizes() == [1, 99]
+    assert 3 <= retries <= 6
 
 
-async def test_a_slow_one_beside_a_bad_one():
-    system = System(60, bad={38})
-    assert await system.until_others_are_answered({60, 38}) <= 9
+async def test_query_that_becomes_fast_returns_to_the_batch():
+    system = FakeSystem(37)
+    await system.intervals_until(expected({37}))
+    system.durations.clear()
+    assert await system.intervals_until(expected(())) <= INTERVALS_UNTIL_RECOVERY
     await system.interval()
+    assert system.sizes() == [100]
+
+
+@pytest.mark.parametrize("intervals", [1, 3, 8, 40])
+async def test_system_that_was_slow_as_a_whole_recovers(intervals: int):
+    system = FakeSystem(*QUERIES)
+    for _ in range(intervals):
+        assert await system.interval() == expected(QUERIES)
+    system.durations.clear()
+    assert await system.intervals_until(expected(())) <= INTERVALS_UNTIL_RECOVERY
+    await system.interval()
+    assert system.sizes() == [100]
+
+
+async def test_requests_to_a_system_that_is_slow_as_a_whole_are_bounded():
+    system = FakeSystem(*QUERIES)
+    for _ in range(40):
+        await system.interval()
+        assert len(system.batches) <= 6
+    assert system.max_running_alone == 3
+
+
+async def test_many_slow_queries_leave_the_others_unaffected():
+    slow = set(range(0, 100, 12))
+    system = FakeSystem(*slow)
+    assert await system.intervals_until(expected(slow)) <= 12
+    for _ in range(20):
+        assert await system.interval() == expected(slow)
+
+
+async def test_slow_and_invalid_query_in_one_batch_are_both_isolated():
+    system = FakeSystem(60, invalid={38})
+    assert await system.intervals_until(expected({60}, {38})) <= INTERVALS_UNTIL_ANSWERED + 1
     for _ in range(5):
         assert await system.interval() == expected({60}, {38})
-        assert system.sizes() == [1, 1, 98]
+        assert system.sizes() in ([1, 98], [1, 1, 98])
 
 
-async def test_who_is_asked_again_after_a_refusal_that_took_its_time_is_not_slow():
-    system = System(bad={38})
-    system.refuses_after, system.usually = 4.0, 1.0
-    await system.interval()
-    assert system.sizes() == [50, 50, 100]
-    await system.interval()
-    assert [len(each) for each in system.calls[:2]] == [50, 50]
-
-
-async def test_many_slow_ones_leave_connections_to_the_others_and_each_has_its_turn():
-    slow = set(range(0, 100, 12))
-    system = System(*slow)
-    system.pace = Pace(at_once=4, per_second=math.inf)
-    assert await system.until_others_are_answered(slow) <= 45
-    for _ in range(60):
-        await system.interval()
-    asked: set[int] = set()
-    for _ in range(math.ceil(LONGEST_REST / INTERVAL) * 2):
-        assert await system.interval() == expected(slow)
-        assert len(system.calls) <= 3
-        asked |= {questions[0] for questions in system.calls if len(questions) == 1}
-    assert asked == slow
-    system.takes.clear()
-    for _ in range(math.ceil((LONGEST_REST + DEADLINE.total_seconds()) / INTERVAL) + 1):
-        found = await system.interval()
-    assert found == expected(())
-
-
-async def test_who_waits_for_slow_ones_that_come_a_moment_before_is_asked_some_day():
-    system = System(0, 1, 2, 3)
-    await system.until_others_are_answered({0, 1, 2, 3})
-    for _ in range(10):
-        await system.interval()
-    system.takes[50] = 3600.0
-    for _ in range(40):
-        before = asyncio.create_task(system.interval(range(4)))
-        await asyncio.sleep(1)
-        found = await system.interval(range(4, 100))
-        await before
-    assert system.least_time > DEADLINE.total_seconds() * 0.4, "with less, whoever it is would seem slow"
-    assert found == {each: LATE if each == 50 else each * 2 for each in range(4, 100)}
-
-
-async def test_who_leaves_is_not_slow():
-    system = System()
-    system.usually = 3.0
-    leaving = [asyncio.create_task(system.ask(each)) for each in HUNDRED]
-    await asyncio.sleep(2)
-    for each in leaving:
-        each.cancel()
-    await asyncio.gather(*leaving, return_exceptions=True)
-    assert await system.interval() == expected(())
-    assert system.sizes() == [100]
-
-
-async def test_who_has_less_time_than_the_others_is_late_for_itself_and_under_no_suspicion():
-    system = System()
-    system.usually = 3.0
-    hasty, *others = await asyncio.gather(system.ask(0, timedelta(seconds=1)), *map(system.ask, range(1, 100)))
-    assert hasty == "no answer within 1s"
-    assert others == [each * 2 for each in range(1, 100)]
-    assert await system.interval() == expected(())
-    assert system.sizes() == [100]
-
-
-async def test_what_a_breaker_tells_of_earlier_says_nothing_of_a_question():
-    system = System(*HUNDRED)
-    guard = Guard(
-        CircuitBreakerSettings(failures=1, rest=timedelta(minutes=10), longest=timedelta(minutes=10)), loop_clock
-    )
-    sent = []
-
-    async def call(questions: Sequence[int], ends: float) -> Sequence[int | BackendError]:
-        sent.append(len(questions))
-        left = timedelta(seconds=ends - asyncio.get_running_loop().time())
-        return await guard.ask(repr(questions), left, lambda: system.call(questions, ends))
-
-    apart: SettingApart[int, int] = SettingApart(call, text=str)
-    for _ in range(10):
-        await apart.send(HUNDRED, DEADLINE)
-    assert sent == [100, *[50, 50] * 9]
-    assert system.sizes() == [100]
-
-
-async def test_slow_ones_that_come_to_be_just_in_time_are_all_answered():
-    slow = {1, 50, 80}
-    system = System(*slow)
-    await system.until_others_are_answered(slow)
-    system.takes = dict.fromkeys(slow, DEADLINE.total_seconds() * 0.6)
-    for _ in range(math.ceil(LONGEST_REST / INTERVAL) + 3):
-        found = await system.interval()
-    for _ in range(5):
-        assert found == expected(())
-        found = await system.interval()
-
-
-@pytest.mark.parametrize("usually", [0.2, 2.5, 4.0])
-@pytest.mark.parametrize("intervals", [3, 8, 16])
-async def test_a_system_that_was_slow_as_a_whole_and_is_not_any_more_answers_everyone_soon(
-    usually: float, intervals: int
-):
-    system = System(*HUNDRED)
-    for _ in range(intervals):
-        await system.interval()
-    system.takes.clear()
-    system.usually = usually
+async def test_query_of_a_cancelled_caller_does_not_count_as_slow():
+    system = FakeSystem()
+    system.default_duration = 3.0
     for _ in range(2):
-        await system.interval()
-
+        callers = [asyncio.create_task(system.query(number)) for number in QUERIES]
+        await asyncio.sleep(2)
+        for caller in callers:
+            caller.cancel()
+        await asyncio.gather(*callers, return_exceptions=True)
     assert await system.interval() == expected(())
+    assert system.sizes() == [100]
+
+
+async def test_query_with_a_shorter_deadline_than_its_batch_does_not_count_as_slow():
+    system = FakeSystem()
+    system.default_duration = 3.0
+    for _ in range(2):
+        hasty, *others = await asyncio.gather(system.query(0, timedelta(seconds=1)), *map(system.query, range(1, 100)))
+        assert hasty == "no response within 1s"
+        assert others == [number * 2 for number in range(1, 100)]
+    assert await system.interval() == expected(())
+    assert system.sizes() == [100]
+
+
+async def test_timeout_repeated_by_an_open_circuit_does_not_count_as_slow():
+    system = FakeSystem(*QUERIES)
+    minutes = timedelta(minutes=10)
+    limits = CircuitBreakerSettings(failure_threshold=1, open_duration=minutes, max_open_duration=minutes)
+    protected = ProtectedCall(limits, loop_clock)
+
+    async def request(batch: Batch[int]) -> Sequence[int | BackendError]:
+        return await protected.run(repr(batch.queries), batch.time_left(), lambda: system.request(batch))
+
+    sender: BatchSender[int, int] = BatchSender(request, key=str)
+    for _ in range(10):
+        await sender.send(QUERIES, DEADLINE)
+    assert system.sizes() == [100]
+    assert len(sender._quarantine) == 0
