@@ -1,1 +1,1 @@
-"""docs/configuration.md, made from the types: every setting, what it means, and what it is if nobody says."""
+"""Generator of ``docs/configuration.md``: every setting with its default and description, from the records."""

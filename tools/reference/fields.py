@@ -1,4 +1,4 @@
-"""What a type says of its own fields: the text below each, its default, and what may stand there."""
+"""The fields of a record: key, default, description and choices, read from its source and its annotations."""
 
 import ast
 import inspect
@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from msgspec import NODEFAULT
 from msgspec.structs import FieldInfo, fields
 
+from adapter.decoding.duration import format_duration
 from autoscaler.types.record import Record
 
 
@@ -21,92 +22,86 @@ class Setting(NamedTuple):
 
     key: str
     default: str
-    meaning: str
-    inner: type[Record] | None
-    """The record that stands there, if it is one, or a list or a table of them."""
+    """As printed: code, ``required``, or empty."""
 
-    many: str
-    """How the key of what is inside begins: nothing, ``[]`` for a list, ``.NAME`` for a table."""
+    description: str
+    record: type[Record] | None
+    """The type of the value, or of the items of a list or a mapping, if that is a record."""
+
+    suffix: str
+    """How the path of the record continues: empty, ``[]`` for a list, ``.NAME`` for a mapping."""
 
 
-def settings(of: type[Record]) -> Iterator[Setting]:
-    """Give the settings of a record, in its order."""
-    said = texts(of)
-    for field in fields(of):
-        inner, many = _inside(field.type)
-        meaning = said.get(field.name) or (_first_sentence(inner) if inner else "")
-        yield Setting(field.encode_name, _default(field), _with_choices(meaning, field.type), inner, many)
+def settings(record: type[Record]) -> Iterator[Setting]:
+    """Yield the settings of a record, in the order of its fields."""
+    descriptions = field_docstrings(record)
+    for field in fields(record):
+        inner, suffix = _inner_record(field.type)
+        description = descriptions.get(field.name) or (_first_paragraph(inner) if inner else "")
+        description += _choices(field.type)
+        yield Setting(field.encode_name, _default(field), description, inner, suffix)
 
 
 @lru_cache
-def texts(of: type[Record]) -> Mapping[str, str]:
-    """Read the text that stands below each field in the source, of what it inherits, too."""
-    inherited: dict[str, str] = {}
-    for base in reversed(of.__bases__):
+def field_docstrings(record: type[Record]) -> Mapping[str, str]:
+    """Return the string literal below each field in the source, including inherited fields."""
+    found: dict[str, str] = {}
+    for base in reversed(record.__bases__):
         if issubclass(base, Record) and base is not Record:
-            inherited.update(texts(base))
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(of))).body
-    assert isinstance(body, ast.ClassDef)  # noqa: S101 - what else could the source of a class be
-    found = inherited
-    for field, below in zip(body.body, body.body[1:], strict=False):
+            found.update(field_docstrings(base))
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(record))).body
+    assert isinstance(definition, ast.ClassDef)  # noqa: S101 - narrows the type
+    for field, below in zip(definition.body, definition.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
-            found[field.target.id] = plain(ast.literal_eval(below.value))
+            found[field.target.id] = as_markdown(ast.literal_eval(below.value))
     return found
 
 
-def plain(text: str) -> str:
-    """Make one line of a text, with code marked as Markdown does."""
+def as_markdown(text: str) -> str:
+    """Return a docstring as one line of Markdown."""
     return " ".join(text.split()).replace("``", "`")
 
 
-def duration(time: timedelta) -> str:
-    """Write a time as the configuration has it."""
-    seconds = int(time.total_seconds())
-    for unit, size in (("h", 3600), ("m", 60)):
-        if seconds and seconds % size == 0:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
+def format_value(value: object) -> str:
+    """Return a default value as it is written in the configuration file, as Markdown code; empty for none."""
+    if isinstance(value, Enum):
+        return f"`{value.value}`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, timedelta):
+        return f"`{format_duration(value)}`"
+    return f"`{value}`" if isinstance(value, int | float | str) and value != "" else ""
 
 
-def _first_sentence(of: type[Record]) -> str:
-    return plain(inspect.getdoc(of) or "").split("\n\n", maxsplit=1)[0]
+def _first_paragraph(record: type[Record]) -> str:
+    return as_markdown((inspect.getdoc(record) or "").split("\n\n", maxsplit=1)[0])
 
 
 def _default(field: FieldInfo) -> str:
     default = field.default if field.default_factory is NODEFAULT else field.default_factory()
-    if default is NODEFAULT:
-        return "required"
-    if isinstance(default, Enum):
-        return f"`{default.value}`"
-    if isinstance(default, bool):
-        return f"`{str(default).lower()}`"
-    if isinstance(default, timedelta):
-        return f"`{duration(default)}`"
-    return f"`{default}`" if isinstance(default, int | float | str) and default != "" else ""
+    return "required" if default is NODEFAULT else format_value(default)
 
 
-def _inside(kind: Any) -> tuple[type[Record] | None, str]:  # noqa: ANN401 - whatever an annotation can be
-    """Find the record in an annotation, and whether it is one, a list or a table of them."""
+def _inner_record(kind: Any) -> tuple[type[Record] | None, str]:  # noqa: ANN401 - any annotation
+    """Return the record in an annotation and its path suffix."""
     if isinstance(kind, type) and issubclass(kind, Record):
         return kind, ""
-    many = {tuple: "[]"}.get(get_origin(kind), ".NAME" if get_origin(kind) and _is_table(kind) else "")
+    origin = get_origin(kind)
+    suffix = ""
+    if isinstance(origin, type):
+        suffix = "[]" if origin is tuple else ".NAME" if issubclass(origin, Mapping) else ""
     for part in get_args(kind):
-        found = _inside(part)[0] if part not in (NoneType, ...) else None
-        if found is not None:
-            return found, many
+        record = _inner_record(part)[0] if part not in (NoneType, ...) else None
+        if record is not None:
+            return record, suffix
     return None, ""
 
 
-def _is_table(kind: Any) -> bool:  # noqa: ANN401 - whatever an annotation can be
-    origin = get_origin(kind)
-    return isinstance(origin, type) and issubclass(origin, Mapping)
-
-
-def _with_choices(meaning: str, kind: Any) -> str:  # noqa: ANN401 - whatever an annotation can be
+def _choices(kind: Any) -> str:  # noqa: ANN401 - any annotation
     if get_origin(kind) is Literal:
-        words = get_args(kind)
+        choices = get_args(kind)
     elif isinstance(kind, type) and issubclass(kind, Enum):
-        words = tuple(member.value for member in kind)
+        choices = tuple(member.value for member in kind)
     else:
-        return meaning
-    return f"{meaning} One of {', '.join(f'`{word}`' for word in words)}."
+        return ""
+    return f" One of {', '.join(f'`{choice}`' for choice in choices)}."
