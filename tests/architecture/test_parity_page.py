@@ -1,4 +1,4 @@
-"""Every row of the parity page names what shows it, and that exists."""
+"""Every row of docs/hpa-parity.md names an existing test or vector file."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ _VECTORS = re.compile(r"`vectors: ([\w/.,* -]+)`")
 
 
 def rows():
-    """Give the rows of every table whose last column says what shows them."""
+    """Yield the rows of every table whose last column is "shown by"."""
     columns = None
     for line in PAGE.read_text().splitlines() if PAGE.exists() else ():
         if not line.startswith("|"):
@@ -27,20 +27,20 @@ def rows():
             yield pytest.param(cells, id=cells[0][:60])
 
 
-def test_there_are_rows():
+def test_page_has_rows():
     assert len(list(rows())) > 20
 
 
 @pytest.mark.parametrize("cells", list(rows()))
-def test_a_row_names_what_shows_it(cells):
+def test_row_names_an_existing_test(cells):
     tests, vectors = _TEST.findall(cells[-1]), _VECTORS.findall(cells[-1])
 
     assert len(cells) == 3
     assert cells[1] in VERDICTS
     assert tests or vectors, f"{cells[-1]!r} names neither a test nor vectors"
     for path, name in tests:
-        assert (ROOT / path).exists(), f"there is no {path}"
-        assert not name or f"def {name}(" in (ROOT / path).read_text(), f"there is no {name} in {path}"
+        assert (ROOT / path).exists(), f"{path} does not exist"
+        assert not name or f"def {name}(" in (ROOT / path).read_text(), f"{path} has no {name}"
     for names in vectors:
         for name in names.split(","):
-            assert (ROOT / "tests" / "vectors" / name.strip()).exists(), f"there are no vectors {name}"
+            assert (ROOT / "tests" / "vectors" / name.strip()).exists(), f"vectors {name} do not exist"

@@ -1,4 +1,4 @@
-"""Every reason that a condition or an event can have is reached by a vector or named by a test."""
+"""Every reason of a condition or event is expected by a vector or named by a test."""
 
 import ast
 import json
@@ -13,8 +13,15 @@ SOURCES = sorted((ROOT / "autoscaler" / "algorithm").glob("*.py"))
 TESTS = sorted((ROOT / "tests" / "unit").rglob("test_*.py"))
 VECTORS = sorted((ROOT / "tests" / "vectors").rglob("*.json"))
 
-PLACE_OF_REASON = {"Finding": 2, "Event": 1, "warning": 0, "notice": 0, "_refusal": 0, "Unavailable": 0}
-"""Which argument of these is the reason."""
+REASON_ARGUMENT = {
+    "ConditionUpdate": 2,
+    "Event": 1,
+    "warning_event": 0,
+    "normal_event": 0,
+    "_problem": 0,
+    "Unavailable": 0,
+}
+"""The position of the reason among the arguments of each function."""
 
 
 def called(call):
@@ -22,7 +29,7 @@ def called(call):
 
 
 def constants(tree):
-    """Give the module's named strings."""
+    """Yield the string constants of a module."""
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -30,16 +37,16 @@ def constants(tree):
 
 
 def reasons_in(source):
-    """Give the reasons that a module gives, written out or by name."""
+    """Yield the reasons in a module, as literals or constants."""
     tree = ast.parse(source.read_text())
     named = dict(constants(tree))
     for name, value in named.items():
         if name.startswith("FAILED_") or name == "UNKNOWN_SOURCE":
             yield value
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and called(node) in PLACE_OF_REASON:
-            place = PLACE_OF_REASON[called(node)]
-            argument = node.args[place] if len(node.args) > place else None
+        if isinstance(node, ast.Call) and called(node) in REASON_ARGUMENT:
+            position = REASON_ARGUMENT[called(node)]
+            argument = node.args[position] if len(node.args) > position else None
             if isinstance(argument, ast.Constant):
                 yield argument.value
             elif isinstance(argument, ast.Name) and argument.id in named:
@@ -51,7 +58,7 @@ REASONS = sorted({reason for source in SOURCES for reason in reasons_in(source)}
 
 @pytest.fixture(scope="module")
 def reached():
-    """Collect every reason that a vector expects, and every word that a test names."""
+    """Return every reason in the vectors and every string in the tests."""
     found = {reason for path in VECTORS for reason in reasons_expected(json.loads(path.read_bytes()))}
     for path in TESTS:
         for node in ast.walk(ast.parse(path.read_text())):
@@ -71,11 +78,11 @@ def reasons_expected(value):
             yield from reasons_expected(inner)
 
 
-def test_the_reasons_are_found():
+def test_reasons_are_collected():
     assert {"ScalingDisabled", "FailedGetPodsMetric", "FeatureDisabled", "FallbackActive", "DryRun"} <= set(REASONS)
     assert len(REASONS) > 35
 
 
 @pytest.mark.parametrize("reason", REASONS)
-def test_a_reason_is_reached(reached, reason):
+def test_reason_is_tested(reached, reason):
     assert reason in reached

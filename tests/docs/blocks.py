@@ -1,15 +1,15 @@
-"""The fenced blocks of a page, and what each is, by the words behind its fence.
+"""Parse the fenced blocks of a page. The words after the fence say how a block is tested.
 
 =========== =========================================================================================================
-`yaml`       is valid; with `# NAME.yaml` as its first line it is also the file NAME.yaml for the commands that follow
-`sh`         commands, each of which succeeds
-`console`    commands after `$`, each of which succeeds, and lines that are really among what they print
-`text`       neither: what something prints somewhere else, or a picture
-`cluster`    behind `sh` or `console`: they are for a cluster, and run against a real API server
-`fresh`      likewise, for a cluster in which nothing is installed yet
-`fails`      behind `sh` or `console`: the last command exits with something else than 0, as the page says
-`runs`       behind `sh`: the last command goes on until it is stopped
-`theirs`     behind `yaml`: somebody else's format
+`yaml`       valid YAML; with `# NAME.yaml` as its first line it is written to NAME.yaml for the commands that follow
+`sh`         commands that succeed
+`console`    commands after `$` that succeed, and lines that are in their output
+`text`       not tested: output of a command, or a diagram
+`cluster`    after `sh` or `console`: runs against a real API server
+`fresh`      as `cluster`, in a cluster without Steadyscale
+`fails`      after `sh` or `console`: the last command fails
+`runs`       after `sh`: the last command runs until it is stopped
+`foreign`    after `yaml`: the format of another program
 =========== =========================================================================================================
 """
 
@@ -25,8 +25,8 @@ PAGES: Final = (
     ROOT / "manifests" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 )
-WORDS: Final = {
-    "yaml": {"theirs"},
+QUALIFIERS: Final = {
+    "yaml": {"foreign"},
     "sh": {"cluster", "fresh", "fails", "runs"},
     "console": {"cluster", "fresh", "fails"},
     "text": set(),
@@ -38,7 +38,7 @@ FENCE: Final = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Step:
-    """One command, and lines that it must print."""
+    """One command, and lines that its output must contain."""
 
     command: str
     prints: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Block:
     page: Path
     line: int
     kind: str
-    words: frozenset[str]
+    qualifiers: frozenset[str]
     content: str
 
     def __str__(self) -> str:
@@ -57,12 +57,12 @@ class Block:
 
     @property
     def file(self) -> str:
-        """The name of the file that it is, if its first line says so."""
+        """The file name in the first line, or an empty string."""
         named = re.match(r"# ([\w.-]+\.yaml)\n", self.content)
         return named[1] if named else ""
 
     def steps(self) -> Iterator[Step]:
-        """Give the commands of a block of commands."""
+        """Yield the commands of the block."""
         text = re.sub(r"\\\n\s*", "", self.content)
         lines = [line for line in text.splitlines() if line.strip()]
         if self.kind == "sh":
@@ -74,10 +74,10 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """Read the blocks of a page."""
+    """Return the blocks of a page."""
     text = page.read_text() if page.exists() else ""
     found = []
     for match in FENCE.finditer(text):
-        kind, *words = match[1].split() or [""]
-        found.append(Block(page, text[: match.start()].count("\n") + 1, kind, frozenset(words), match[2]))
+        kind, *qualifiers = match[1].split() or [""]
+        found.append(Block(page, text[: match.start()].count("\n") + 1, kind, frozenset(qualifiers), match[2]))
     return found

@@ -1,7 +1,7 @@
-"""A real control plane without nodes, in which a test plays the node: it makes pods ready and runs our process.
+"""A fake node for a real control plane: it marks pods as ready and runs the Steadyscale process of the Deployment.
 
-What stands between a user's cluster and this one, and nothing else: the Service leads to a port of this machine, the
-process that the Deployment asks for runs here with the arguments of its manifest, and its file is the ConfigMap's.
+The process runs on this machine with the arguments of the manifest and the configuration of the ConfigMap; the Service
+points to its port.
 """
 
 import json
@@ -19,25 +19,25 @@ READY = {"type": "Ready", "status": "True"}
 
 
 class Node:
-    """Plays the node until told to stop."""
+    """Acts as the only node of the cluster until it is stopped."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane, self.port = plane, free_port()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._play, name="node")
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="node")
         self._program: Program | None = None
         self._config = plane.folder / "mounted.yaml"
 
     @property
     def token_file(self) -> Path:
-        """Where the service account's token is, as in its pod."""
+        """The file with the token of the service account."""
         return self.plane.folder / "token"
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        self._over.set()
+        self._stopped.set()
         self._thread.join()
         if self._program is not None:
             self._program.stop()
@@ -45,13 +45,13 @@ class Node:
     def log(self) -> str:
         return self._program.tail(40) if self._program is not None else "the process was never started"
 
-    def _play(self) -> None:
-        while not self._over.wait(0.5):
+    def _loop(self) -> None:
+        while not self._stopped.wait(0.5):
             try:
                 self._make_pods_ready()
-                self._lead_here()
+                self._route_service()
                 self._run()
-            except RuntimeError as error:  # kubectl's, when something is not there yet
+            except RuntimeError as error:  # kubectl failed because an object does not exist yet
                 with self.plane.folder.joinpath("node.log").open("a") as log:
                     log.write(f"{error}\n")
 
@@ -65,13 +65,13 @@ class Node:
                     "patch", "pod", pod["metadata"]["name"], place, "--subresource=status", f"-p={status}"
                 )
 
-    def _lead_here(self) -> None:
-        registered = self._found(APISERVICE)
-        if registered is None or self._found("service/steadyscale", NAMESPACE) is None:
+    def _route_service(self) -> None:
+        api_service = self._found(APISERVICE)
+        if api_service is None or self._found("service/steadyscale", NAMESPACE) is None:
             return
-        if registered["spec"]["service"]["port"] != self.port:
-            here = {"type": "ExternalName", "externalName": "localhost"}
-            service = {"spec": {**here, "ports": [{"name": "here", "port": self.port}]}}
+        if api_service["spec"]["service"]["port"] != self.port:
+            target = {"type": "ExternalName", "externalName": "localhost"}
+            service = {"spec": {**target, "ports": [{"name": "steadyscale", "port": self.port}]}}
             self._merge("service/steadyscale", service, NAMESPACE)
             self._merge(APISERVICE, {"spec": {"service": {"port": self.port}}})
 
@@ -113,7 +113,7 @@ class Node:
 
 KUBECTL = """\
 #!{python}
-'''kubectl, but for what needs a node: `exec` runs here what would run in the pod, as the pod's service account.'''
+'''kubectl without nodes: `exec` runs the command on this machine with the service account of the pod.'''
 import os, sys
 words = sys.argv[1:]
 if words[:1] == ["exec"]:
@@ -126,7 +126,7 @@ os.execv("{kubectl}", ["kubectl", *words])
 
 STEADYSCALE = """\
 #!{python}
-# What `kubectl port-forward` would bring to port 6443 of this machine is at another port of it already.
+# Replaces `kubectl port-forward`: connects to the port of the process instead of 6443.
 import os, sys
 words = sys.argv[1:]
 if words[0] == "debug":
@@ -136,18 +136,18 @@ os.execv("{steadyscale}", ["steadyscale", *words])
 
 DOCKER = """\
 #!/bin/sh
-# There is no container runtime here: what can be shown of the Dockerfile without one is in tests/manifests.
+# There is no container runtime; tests/manifests tests the Dockerfile without one.
 test -e Dockerfile
 """
 
 
 def steadyscale(node: Node) -> str:
-    """Write the program that is called steadyscale in a page's commands."""
+    """Return the script that replaces `steadyscale` in the commands of a page."""
     ours = Path(sys.executable).with_name("steadyscale")
     return STEADYSCALE.format(python=sys.executable, port=node.port, steadyscale=ours)
 
 
 def kubectl(node: Node) -> str:
-    """Write the program that is called kubectl in a page's commands."""
+    """Return the script that replaces `kubectl` in the commands of a page."""
     facts = {"port": node.port, "token": node.token_file, "kubectl": node.plane.kubectl_path.resolve()}
     return KUBECTL.format(python=sys.executable, **facts)

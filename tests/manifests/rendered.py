@@ -1,4 +1,4 @@
-"""What kustomize and Helm make of manifests/, as objects that can be compared."""
+"""Render manifests/ with kustomize and Helm, as objects that can be compared."""
 
 import json
 import os
@@ -21,28 +21,28 @@ Json: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str, str]
 
 
-def key(thing: Json) -> Key:
-    """What tells objects apart: kind, namespace, name."""
-    return thing["kind"], thing["metadata"].get("namespace", ""), thing["metadata"]["name"]
+def key(item: Json) -> Key:
+    """Return kind, namespace and name."""
+    return item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
 def documents(text: str) -> dict[Key, Json]:
-    """Read the objects of a stream; two of one name would be a mistake."""
+    """Return the objects of a YAML stream by key; duplicates are an error."""
     found = [one for one in yaml.safe_load_all(text) if one]
     assert len({key(one) for one in found}) == len(found)
     return {key(one): one for one in found}
 
 
 def kustomized(folder: Path) -> dict[Key, Json]:
-    """Let kubectl make the objects of a folder with a kustomization."""
+    """Render a folder with kubectl kustomize."""
     kubectl = programs.find("kubectl")
     if kubectl is None:
-        return _without("kubectl", "`make control-plane` builds it")
+        return _skip("kubectl", "`make control-plane` builds it")
     return documents(_run(str(kubectl), "kustomize", str(folder)))
 
 
 def kustomized_with_components(folder: Path) -> dict[Key, Json]:
-    """Let kubectl make the base with all its components, from an overlay such as a user would write."""
+    """Render the base with all components, from an overlay as a user would write it."""
     parts = sorted((MANIFESTS / "components").iterdir())
     overlay = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
@@ -55,22 +55,22 @@ def kustomized_with_components(folder: Path) -> dict[Key, Json]:
 
 
 def helm() -> Path:
-    """Find helm; without, skip loudly, or fail where nothing may be skipped."""
+    """Return the path of helm; without it skip the test, or fail in CI."""
     built = sorted(_cache().glob("*/complete"), reverse=True)
     found = shutil.which("helm") or next((str(one.parent / "helm") for one in built), None)
     if found is None:
-        _without("helm", "`make control-plane` builds it")
+        _skip("helm", "`make control-plane` builds it")
     return Path(str(found))
 
 
 def templated(*words: str, namespace: str = "steadyscale") -> dict[Key, Json]:
-    """Let helm make the objects of the chart."""
+    """Render the chart with helm."""
     command = (str(helm()), "template", "steadyscale", str(CHART), f"--namespace={namespace}", "--include-crds")
     return documents(_run(*command, "--kube-version=1.37.0", *words))
 
 
-def refused(*words: str) -> str:
-    """Give helm values that it must not accept; return what it says."""
+def rejection(*words: str) -> str:
+    """Render the chart with invalid values and return the error message."""
     done = _done(str(helm()), "template", "steadyscale", str(CHART), "--kube-version=1.37.0", *words)
     assert done.returncode != 0
     return done.stderr
@@ -81,7 +81,7 @@ def _cache() -> Path:
     return Path(os.environ.get("STEADYSCALE_HELM") or cache / "steadyscale" / "helm")
 
 
-def _without(program: str, how: str) -> dict[Key, Json]:
+def _skip(program: str, how: str) -> dict[Key, Json]:
     why = f"not rendered: {program} not found ({how})"
     if os.environ.get("CI") == "true":
         pytest.fail(why, pytrace=False)
@@ -95,4 +95,4 @@ def _run(*command: str) -> str:
 
 
 def _done(*command: Iterable[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own words
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - fixed commands

@@ -1,4 +1,4 @@
-"""The chart makes what kustomize makes, object by object, and refuses values that make no sense."""
+"""The Helm chart renders the same objects as kustomize and rejects invalid values."""
 
 import json
 from pathlib import Path
@@ -14,57 +14,57 @@ from tests.manifests.rendered import (
     Key,
     kustomized,
     kustomized_with_components,
-    refused,
+    rejection,
     templated,
 )
 
 pytestmark = pytest.mark.apiserver  # helm and kubectl come with the control plane
 
 EVERYTHING = ("--set=serviceMonitor.enabled=true", "--set=alerts.enabled=true", "--set=dashboard.enabled=true")
-OF_HELM = ("app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart")
+HELM_LABELS = ("app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart")
 
 
 def comparable(things: dict[Key, Json]) -> dict[Key, Json]:
-    """Leave out what may differ: Helm's own labels, the order of keys in a text, and who makes the namespace."""
+    """Remove expected differences: Helm's labels, the order of keys in ConfigMaps, and the Namespace."""
     compared = {}
     for key, thing in things.items():
         if key[0] == "Namespace":
-            continue  # `helm install --create-namespace` makes it
+            continue  # created by `helm install --create-namespace`
         labels = thing["metadata"].get("labels") or {}
-        kept = {name: value for name, value in labels.items() if name not in OF_HELM}
+        kept = {name: value for name, value in labels.items() if name not in HELM_LABELS}
         if key[0] == "CustomResourceDefinition":
-            kept = {}  # files below crds/ are no templates: they cannot be labelled
+            kept = {}  # files in crds/ are not templates and have no labels
         compared[key] = {**thing, "metadata": {**thing["metadata"], "labels": kept}}
         if key[0] == "ConfigMap":
             compared[key]["data"] = {name: yaml.safe_load(text) for name, text in thing["data"].items()}
     return compared
 
 
-def test_the_chart_makes_what_the_base_makes() -> None:
+def test_chart_renders_the_same_objects_as_the_base() -> None:
     ours, theirs = comparable(kustomized(MANIFESTS / "base")), comparable(templated())
     assert theirs.keys() == ours.keys()
     for key, thing in ours.items():
         assert theirs[key] == thing, key
 
 
-def test_with_everything_on_it_makes_what_the_components_make(tmp_path: Path) -> None:
+def test_chart_with_all_options_renders_the_same_objects_as_the_components(tmp_path: Path) -> None:
     ours, theirs = comparable(kustomized_with_components(tmp_path)), comparable(templated(*EVERYTHING))
     assert theirs.keys() == ours.keys()
     for key, thing in ours.items():
         assert theirs[key] == thing, key
 
 
-def test_the_definitions_of_the_chart_are_those_of_the_base() -> None:
+def test_chart_has_the_crds_of_the_base() -> None:
     for definition in (MANIFESTS / "crds").glob("*s.yaml"):
         assert (CHART / "crds" / definition.name).read_text() == definition.read_text(), "run `make manifests`"
 
 
-def test_the_dashboard_of_the_chart_is_that_of_the_component() -> None:
+def test_chart_has_the_dashboard_of_the_component() -> None:
     dashboard = MANIFESTS / "components" / "grafana" / "steadyscale.json"
     assert (CHART / "dashboard.json").read_text() == dashboard.read_text(), "run `make manifests`"
 
 
-def test_in_another_namespace_everything_goes_there() -> None:
+def test_chart_can_be_installed_in_another_namespace() -> None:
     elsewhere = templated(*EVERYTHING, namespace="autoscaling")
     assert {namespace for _, namespace, _ in elsewhere} == {"", "autoscaling", "kube-system"}
     container = elsewhere["Deployment", "autoscaling", "steadyscale"]["spec"]["template"]["spec"]["containers"][0]
@@ -77,7 +77,7 @@ def test_in_another_namespace_everything_goes_there() -> None:
     assert {one["namespace"] for one in subjects if one["name"] == "steadyscale"} == {"autoscaling"}
 
 
-def test_values_reach_the_objects() -> None:
+def test_values_are_applied_to_the_objects() -> None:
     made = templated(
         "--set=image.repository=registry.example/steadyscale,image.tag=1.2.3,replicas=3",
         "--set=flags={--horizontal-pod-autoscaler-tolerance=0.05}",
@@ -109,8 +109,8 @@ def test_values_reach_the_objects() -> None:
         ("serviceMonitor.interval=soon", "interval"),
     ],
 )
-def test_values_that_make_no_sense_are_refused(value: str, about: str) -> None:
-    assert about in refused(f"--set={value}")
+def test_invalid_values_are_rejected(value: str, about: str) -> None:
+    assert about in rejection(f"--set={value}")
 
 
 def schema_paths(schema: Json, at: str = "") -> set[str]:
@@ -128,7 +128,7 @@ def value_paths(values: Any, at: str = "") -> set[str]:
     }
 
 
-def test_every_value_is_described() -> None:
+def test_schema_describes_every_value() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     free = ("config.", "resources.", "dashboard.labels.")

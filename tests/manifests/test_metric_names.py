@@ -1,4 +1,4 @@
-"""Alerts and dashboard ask for figures that are really there, and fire when they should."""
+"""Alerts and dashboard use metrics that exist, and alerts fire when they should."""
 
 import json
 import re
@@ -18,15 +18,15 @@ from tests.prometheus.server import require
 ALERTS = MANIFESTS / "components" / "prometheus-operator" / "alerts.yaml"
 DASHBOARD = MANIFESTS / "components" / "grafana" / "steadyscale.json"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-OF_OTHERS = {"aggregator_unavailable_apiservice", "up"}
-"""Figures of the API server and of Prometheus itself; that the former is there is seen beside a real API server."""
+FOREIGN_METRICS = {"aggregator_unavailable_apiservice", "up"}
+"""Metrics of the API server and of Prometheus; tests/docs checks the former on a real API server."""
 
 _NAME = re.compile(r"\b(?:steadyscale|horizontal_pod_autoscaler|aggregator)_\w+|\bup\b")
 _MATCHED = re.compile(r"(\w+)\{([^}]*)\}")
 
 
 def exported() -> dict[str, set[str]]:
-    """Every figure that the service can show, with its labels."""
+    """Return every metric that the service exports, with its labels."""
     telemetry = Telemetry()
     controller = ControllerTelemetry(telemetry.registry)
     metric = MetricState("queue", NOW - timedelta(minutes=1), in_fallback=True)
@@ -60,25 +60,25 @@ def expressions() -> Iterator[object]:
 
 
 @pytest.mark.parametrize("expression", list(expressions()))
-def test_every_figure_that_is_asked_for_is_exported(expression: str) -> None:
+def test_used_metrics_and_labels_are_exported(expression: str) -> None:
     known = exported()
     named = set(_NAME.findall(expression))
     assert named
-    assert named - OF_OTHERS <= known.keys()
+    assert named - FOREIGN_METRICS <= known.keys()
     for name, matchers in _MATCHED.findall(expression):
-        assert name in OF_OTHERS or set(re.findall(r"(\w+)[=!]", matchers)) <= known[name]
-    labels = set().union(*(known[name] for name in named - OF_OTHERS))
+        assert name in FOREIGN_METRICS or set(re.findall(r"(\w+)[=!]", matchers)) <= known[name]
+    labels = set().union(*(known[name] for name in named - FOREIGN_METRICS))
     for grouping in re.findall(r"by \(([^)]*)\)", expression):
         assert set(grouping.split(", ")) <= labels
 
 
-def test_every_alert_says_how_bad_it_is_and_what_it_means() -> None:
+def test_alerts_have_severity_summary_and_description() -> None:
     for rule in rules():
         assert rule["labels"]["severity"] in {"critical", "warning"}
         assert rule["annotations"].keys() == {"summary", "description"}
 
 
-def test_every_alert_is_on_the_page_for_operators() -> None:
+def test_operations_page_lists_every_alert() -> None:
     page = (MANIFESTS.parent / "docs" / "operations.md").read_text()
     assert [rule["alert"] for rule in rules() if f"`{rule['alert']}`" not in page] == []
 
@@ -97,29 +97,29 @@ def firing(alert: str, at: str, **labels: str) -> dict[str, object]:
     return {"eval_time": at, "alertname": alert, "exp_alerts": [{"exp_labels": {**rule["labels"], **labels}}]}
 
 
-OF_A_METRIC = 'namespace="shop",name="web",metric="queue"'
+METRIC_LABELS = 'namespace="shop",name="web",metric="queue"'
 
 
 @pytest.mark.prometheus
-def test_alerts_fire_when_they_should_and_not_before(tmp_path: Path) -> None:
+def test_alerts_fire_when_they_should(tmp_path: Path) -> None:
     require()
     groups = yaml.safe_load(ALERTS.read_text())["spec"]
     for group in groups["groups"]:
         for rule in group["rules"]:
-            del rule["annotations"]  # what they say is for people; when they fire is what is tested
+            del rule["annotations"]  # only the conditions are tested
     (tmp_path / "rules.yaml").write_text(json.dumps(groups))
     promtool(tmp_path, "check", "rules", "rules.yaml")
     metric = {"namespace": "shop", "name": "web", "metric": "queue"}
     quiet = [{"eval_time": "1m", "alertname": rule["alert"], "exp_alerts": []} for rule in rules()]
-    story = {
+    outage = {
         "interval": "30s",
         "input_series": [
             series('up{job="steadyscale"}', "1x40"),
             series('aggregator_unavailable_apiservice{name="v1beta1.external.metrics.k8s.io"}', "0x4 1x36"),
             series("steadyscale_autoscaler_leader", "1x4 0x36"),
             series("steadyscale_autoscaler_sync_period_ratio", "1x4 2x36"),
-            series(f"steadyscale_autoscaler_metric_failing_seconds{{{OF_A_METRIC}}}", "0x4 30+30x36"),
-            series(f"steadyscale_autoscaler_metric_fallback_active{{{OF_A_METRIC}}}", "0x9 1x31"),
+            series(f"steadyscale_autoscaler_metric_failing_seconds{{{METRIC_LABELS}}}", "0x4 30+30x36"),
+            series(f"steadyscale_autoscaler_metric_fallback_active{{{METRIC_LABELS}}}", "0x9 1x31"),
             series('steadyscale_backend_queries_total{backend="main",result="ok"}', "0+2x4 8x36"),
             series('steadyscale_backend_queries_total{backend="main",result="unreachable"}', "0x4 0+2x36"),
         ],
@@ -133,10 +133,10 @@ def test_alerts_fire_when_they_should_and_not_before(tmp_path: Path) -> None:
             firing("SteadyscaleReconcileDelayed", "14m"),
         ],
     }
-    gone = {
+    down = {
         "interval": "30s",
         "input_series": [series('up{job="steadyscale"}', "1x4 0x36")],
         "alert_rule_test": [firing("SteadyscaleDown", "10m")],
     }
-    (tmp_path / "test.yaml").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [story, gone]}))
+    (tmp_path / "test.yaml").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [outage, down]}))
     promtool(tmp_path, "test", "rules", "test.yaml")

@@ -1,6 +1,6 @@
-"""The roles of the service itself: every verb that it uses is granted, and every verb that is granted is used.
+"""The roles of the server grant exactly the verbs that it uses.
 
-The autoscaler's are held to its use in tests/unit/manifests and tests/controller.
+tests/unit/manifests and tests/controller check the roles of the controller.
 """
 
 import asyncio
@@ -11,22 +11,22 @@ from typing import TypeAlias
 import aiohttp
 import yaml
 
-from adapter import app
+from adapter import app, process
 from adapter.config.loading import ConfigFile
-from adapter.demo.environment import REGISTRATION
+from adapter.demo.environment import API_SERVICE
 from adapter.fakecluster.cluster import Cluster
 from adapter.fakecluster.kubeconfig import kubeconfig
-from adapter.fakecluster.server import Asked
+from adapter.fakecluster.server import ReceivedRequest
 from tests.control_plane.cluster import LOOPBACK, free_port
 from tests.manifests.rendered import MANIFESTS, Json
 
-Deed: TypeAlias = tuple[str, str, str]
-OURS = ("steadyscale:registration", "steadyscale:serving-certificate", "steadyscale:external-metrics")
-OF_KUBERNETES = {
-    # by system:auth-delegator, which may create these two
+Permission: TypeAlias = tuple[str, str, str]
+ROLES = ("steadyscale:registration", "steadyscale:serving-certificate", "steadyscale:external-metrics")
+KUBERNETES_ROLES = {
+    # granted by system:auth-delegator
     ("create", "authentication.k8s.io", "tokenreviews"),
     ("create", "authorization.k8s.io", "subjectaccessreviews"),
-    # by extension-apiserver-authentication-reader, which may also get
+    # granted by extension-apiserver-authentication-reader
     ("list", "", "configmaps"),
     ("watch", "", "configmaps"),
 }
@@ -34,42 +34,42 @@ METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/orders"
 SECRET = "/api/v1/namespaces/steadyscale/secrets/steadyscale-serving-cert"  # noqa: S105
 
 
-def granted() -> set[Deed]:
+def granted() -> set[Permission]:
     documents = yaml.safe_load_all((MANIFESTS / "base" / "rbac.yaml").read_text())
-    rules = [rule for one in documents if one["metadata"]["name"] in OURS for rule in one.get("rules", ())]
+    rules = [rule for one in documents if one["metadata"]["name"] in ROLES for rule in one.get("rules", ())]
     return {
         (verb, group, resource)
         for rule in rules
         for verb in rule["verbs"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
-    } | OF_KUBERNETES
+    } | KUBERNETES_ROLES
 
 
-def deed(asked: Asked) -> Deed:
-    """Say how a role would describe a request."""
-    words = asked.path.strip("/").split("/")
+def permission(request: ReceivedRequest) -> Permission:
+    """Return the verb, group and resource of a request."""
+    words = request.path.strip("/").split("/")
     group, rest = ("", words[2:]) if words[0] == "api" else (words[1], words[3:])
     if rest[0] == "namespaces":
         rest = rest[2:]
-    return asked.verb, group, rest[0] + (f"/{rest[2]}" if len(rest) > 2 else "")
+    return request.verb, group, rest[0] + (f"/{rest[2]}" if len(rest) > 2 else "")
 
 
-def furnish(cluster: Cluster) -> None:
+def create_objects(cluster: Cluster) -> None:
     definition: Json = yaml.safe_load((MANIFESTS / "crds" / "externalmetrics.yaml").read_text())
-    cluster.define(definition)
+    cluster.install_crd(definition)
     service = {"namespace": "steadyscale", "name": "steadyscale", "port": 443}
-    registration = {"metadata": {"name": REGISTRATION.rpartition("/")[2]}, "spec": {"service": service}}
-    cluster.create(REGISTRATION.rpartition("/")[0], registration)
+    registration = {"metadata": {"name": API_SERVICE.rpartition("/")[2]}, "spec": {"service": service}}
+    cluster.create(API_SERVICE.rpartition("/")[0], registration)
     trust = {"metadata": {"name": "extension-apiserver-authentication"}, "data": {}}
     cluster.create("/api/v1/namespaces/kube-system/configmaps", trust)
     orders = {"metadata": {"name": "orders"}, "spec": {"static": [{"value": 7}]}}
     cluster.create("/apis/steadyscale.dev/v1beta1/namespaces/shop/externalmetrics", orders)
     cluster.reviews.tokens["it"] = {"username": "me", "groups": ["system:authenticated"]}
-    cluster.reviews.allows = lambda _: True
+    cluster.reviews.authorize = lambda _: True
 
 
-def configured(folder: Path, cluster: Cluster, port: int) -> ConfigFile:
+def config_file(folder: Path, cluster: Cluster, port: int) -> ConfigFile:
     reached = folder / "kubeconfig"
     reached.write_text(json.dumps(kubeconfig(cluster=cluster.connection.server)))
     tls = {"selfManaged": {"namespace": "steadyscale", "certificateLifetime": "3s", "checkInterval": "200ms"}}
@@ -77,7 +77,7 @@ def configured(folder: Path, cluster: Cluster, port: int) -> ConfigFile:
     content = {
         "serving": {"address": LOOPBACK, "port": port, "tls": tls},
         "auth": {"kubeconfig": str(reached)},
-        "limits": {"shutdownDelay": "0s", "drain": "1s"},
+        "limits": {"shutdownDelay": "0s", "drainTimeout": "1s"},
     }
     file.write_text(json.dumps(content))
     return ConfigFile(file, {})
@@ -87,33 +87,33 @@ async def read_a_metric(port: int) -> int:
     async with aiohttp.ClientSession(headers={"Authorization": "Bearer it"}) as session:
         while True:
             try:
-                async with session.get(f"https://{LOOPBACK}:{port}{METRIC}", ssl=False) as answer:
-                    if answer.status == 200:
-                        return answer.status
+                async with session.get(f"https://{LOOPBACK}:{port}{METRIC}", ssl=False) as response:
+                    if response.status == 200:
+                        return response.status
             except aiohttp.ClientError:
-                pass  # not there yet
+                pass  # not listening yet
             await asyncio.sleep(0.2)
 
 
-async def until_everything_was_needed(cluster: Cluster) -> None:
-    """Wait until the certificate was renewed and the metric's status written: what comes later than the rest."""
+async def wait_for_all_requests(cluster: Cluster) -> None:
+    """Wait until the certificate is renewed and the status of the metric is written, which happen last."""
     while not {("update", "", "secrets"), ("patch", "steadyscale.dev", "externalmetrics/status")} <= used(cluster):  # noqa: ASYNC110
         await asyncio.sleep(0.2)
 
 
-def used(cluster: Cluster) -> set[Deed]:
-    return {deed(asked) for asked in cluster.asked}
+def used(cluster: Cluster) -> set[Permission]:
+    return {permission(request) for request in cluster.requests}
 
 
-async def test_every_verb_that_is_used_is_granted_and_every_verb_that_is_granted_is_used(tmp_path: Path) -> None:
+async def test_roles_grant_exactly_the_used_verbs(tmp_path: Path) -> None:
     port, stop = free_port(), asyncio.Event()
-    async with Cluster.serving(app.clock) as cluster, asyncio.timeout(60), asyncio.TaskGroup() as tasks:
-        furnish(cluster)
-        file = configured(tmp_path, cluster, port)
+    async with Cluster.serving(process.clock) as cluster, asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        create_objects(cluster)
+        file = config_file(tmp_path, cluster, port)
         tasks.create_task(app.run(file, file.start(), app.Components(), app.Environment(stop)))
         assert await read_a_metric(port) == 200
-        await until_everything_was_needed(cluster)
+        await wait_for_all_requests(cluster)
         stop.set()
     assert used(cluster) == granted()
-    secrets = {asked.path for asked in cluster.asked if "/secrets" in asked.path}
-    assert secrets == {SECRET, SECRET.rpartition("/")[0]}  # the one to read and renew, and where it is created
+    secrets = {request.path for request in cluster.requests if "/secrets" in request.path}
+    assert secrets == {SECRET, SECRET.rpartition("/")[0]}  # read and update, and create
