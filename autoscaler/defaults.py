@@ -1,6 +1,6 @@
-"""What a spec means where it says nothing: Kubernetes' defaults, and those of the fallback.
+"""Defaults of a spec: those of autoscaling/v2, and those of the fallback.
 
-A ``mode`` that is not written stays so, because an absent mode already means Active everywhere.
+An absent ``mode`` is not filled in, because it means Active everywhere.
 """
 
 from typing import Final
@@ -38,14 +38,14 @@ SCALE_UP: Final = ScalingRules(
 )
 
 SCALE_DOWN: Final = ScalingRules(
-    # No window: it is the operator's setting, which this spec does not know.
+    # The default window is a setting of the controller, not part of the spec.
     select_policy=SELECT_MAX,
     policies=(Policy(PERCENT_POLICY, 100, 15),),
 )
 
 
 def with_defaults(spec: Spec) -> Spec:
-    """Fill in what the user left out; what was written, even an empty list of policies, stays."""
+    """Return the spec with defaults for absent fields; an empty list of policies is not absent."""
     return replace(
         spec,
         min_replicas=MIN_REPLICAS if spec.min_replicas is None else spec.min_replicas,
@@ -58,11 +58,11 @@ def _behavior(behavior: Behavior) -> Behavior:
     return Behavior(scale_up=_rules(behavior.scale_up, SCALE_UP), scale_down=_rules(behavior.scale_down, SCALE_DOWN))
 
 
-def _rules(written: ScalingRules | None, template: ScalingRules) -> ScalingRules:
-    if written is None:
-        return template
-    said = {name: value for name in written.__struct_fields__ if (value := getattr(written, name)) is not None}
-    return replace(template, **said)
+def _rules(rules: ScalingRules | None, default: ScalingRules) -> ScalingRules:
+    if rules is None:
+        return default
+    fields = {name: value for name in rules.__struct_fields__ if (value := getattr(rules, name)) is not None}
+    return replace(default, **fields)
 
 
 def _metric(metric: Metric) -> Metric:

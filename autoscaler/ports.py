@@ -1,7 +1,7 @@
-"""What the controller needs from outside and does not care who gives: external metrics, the time, and who listens.
+"""Interfaces that the controller requires from its environment: clock, external metrics and decision listeners.
 
-The adapter's reader fits (the two halves in one process, no request between them), and so does whichever server the
-cluster has registered for external metrics. Neither needs to import this; it is enough to have the shape.
+The adapter's reader implements `ExternalMetrics` in the same process. Implementations need not import this module; the
+interfaces are protocols.
 """
 
 from collections.abc import Callable
@@ -15,45 +15,45 @@ from autoscaler.types.record import Record
 from autoscaler.values.selector import Selector
 
 Clock: TypeAlias = Callable[[], datetime]
-"""Tells the time, in UTC. A pass looks once."""
+"""Returns the current time in UTC; called once per reconcile."""
 
 
 class MetricChange(Record):
-    """A metric may read differently from now on: it was read anew, it failed, it recovered, its rule was edited."""
+    """A notification that the value of a metric may have changed: new value, failure, recovery or changed rule."""
 
     metric: str
     namespace: str | None = None
-    """Where; None: in every namespace."""
+    """The namespace; None means all namespaces."""
 
 
 Unsubscribe: TypeAlias = Callable[[], None]
 
 
 class ExternalMetrics(Protocol):
-    """Reads metrics that belong to no Kubernetes object."""
+    """Source of external metrics."""
 
     async def read(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:
-        """Say what the metric is now, or why that cannot be told; never raise for the metric system's sake.
+        """Return the current value of a metric, or why it is unavailable; backend failures are not raised.
 
-        Who has the answer in memory gives it without waiting. How long an answer may take is the caller's business:
-        a call that takes too long is cancelled.
+        A cached value is returned without waiting. The caller sets the deadline and cancels a read that exceeds it.
         """
 
     def subscribe(self, changed: Callable[[MetricChange], None]) -> Unsubscribe:
-        """Call ``changed`` on this event loop whenever a metric may read differently, until unsubscribed.
+        """Call ``changed`` on the event loop whenever a metric may have changed, until unsubscribed.
 
-        It returns at once. Who cannot know of changes never calls; the controller comes back every period anyway.
+        ``changed`` does not block. An implementation that cannot detect changes never calls it; the controller reads
+        every metric once per sync period anyway.
         """
 
 
 class DecisionListener(Protocol):
-    """Who is told of every decision, such as a page that shows them. It returns at once and never raises."""
+    """Receives every decision, for example to show it on the debug page. Its methods do not block and do not raise."""
 
-    def decided(self, key: str, autoscaler: Autoscaler, decision: Decision) -> None:
-        """Hear what a pass over an autoscaler came to, once it is carried out."""
+    def on_decision(self, key: str, autoscaler: Autoscaler, decision: Decision) -> None:
+        """Handle a decision that was applied; ``autoscaler`` is the object as it was before."""
 
-    def gone(self, key: str) -> None:
-        """Hear that there is no such autoscaler any more."""
+    def on_deleted(self, key: str) -> None:
+        """Handle the deletion of an autoscaler."""
 
-    def dismissed(self) -> None:
-        """Hear that another process decides from now on."""
+    def on_leadership_lost(self) -> None:
+        """Handle the end of this process' term as leader."""

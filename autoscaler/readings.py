@@ -1,6 +1,7 @@
-"""What the metrics APIs answer becomes a reading: containers summed, pods without a number left out, nothing an error.
+"""Converts responses of the metrics APIs to readings, as upstream's metrics client does.
 
-The words are those of upstream's metrics client, because they end up in conditions and events.
+Containers of a pod are summed, pods without a value are omitted, and a response without items is an error. Messages
+have upstream's text, because they appear in conditions and events.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +29,7 @@ class MetricsApi(StrEnum):
 
 
 class PodUsage(Record):
-    """One pod in an answer of the resource metrics API: usage in milli, by container and resource."""
+    """A pod in a response of the resource metrics API: usage in milli-units, by container and resource."""
 
     pod: str
     containers: Mapping[str, Mapping[str, int]]
@@ -37,7 +38,7 @@ class PodUsage(Record):
 
 
 class PodValue(Record):
-    """One pod in an answer of the custom metrics API."""
+    """A pod in a response of the custom metrics API."""
 
     pod: str
     milli: int
@@ -45,19 +46,21 @@ class PodValue(Record):
     window: timedelta | None = None
 
 
-WINDOW_OF_CUSTOM_METRICS = timedelta(seconds=60)
-"""What upstream assumes where a custom metric says nothing of its window."""
+DEFAULT_CUSTOM_METRIC_WINDOW = timedelta(seconds=60)
+"""Upstream's window for custom metrics without one."""
 
 
-def failed(api: MetricsApi, error: str, failure: FailureClass = FailureClass.API_UNAVAILABLE) -> UnavailableReading:
-    """Say that an API did not answer."""
+def api_failure(
+    api: MetricsApi, error: str, failure: FailureClass = FailureClass.API_UNAVAILABLE
+) -> UnavailableReading:
+    """Return the reading for a failed request to a metrics API."""
     return UnavailableReading(f"unable to fetch metrics from {api} metrics API: {error}", failure)
 
 
 def read_resource(items: Sequence[PodUsage], resource: str, container: str = "") -> PodReading | UnavailableReading:
-    """Read one resource of each pod, whole or of one container."""
+    """Return the usage of a resource by each pod, or by one container of each pod."""
     if not items:
-        return _nothing_from(MetricsApi.RESOURCE)
+        return _no_metrics(MetricsApi.RESOURCE)
     samples: dict[str, PodSample] = {}
     for item in items:
         milli = _usage(item, resource, container)
@@ -67,25 +70,25 @@ def read_resource(items: Sequence[PodUsage], resource: str, container: str = "")
 
 
 def read_pods(items: Sequence[PodValue]) -> PodReading | UnavailableReading:
-    """Read a custom metric of each pod."""
+    """Return the values of a custom metric by pod."""
     if not items:
-        return _nothing_from(MetricsApi.CUSTOM)
+        return _no_metrics(MetricsApi.CUSTOM)
     samples = {
-        item.pod: PodSample(item.milli, item.at, WINDOW_OF_CUSTOM_METRICS if item.window is None else item.window)
+        item.pod: PodSample(item.milli, item.at, DEFAULT_CUSTOM_METRIC_WINDOW if item.window is None else item.window)
         for item in items
     }
     return PodReading(samples, items[0].at)
 
 
 def read_object(milli: int, at: datetime) -> ObjectReading:
-    """Read a custom metric of one object."""
+    """Return the value of a custom metric of an object."""
     return ObjectReading(milli, at)
 
 
 def read_external(values: Iterable[int], at: datetime) -> ExternalReading | UnavailableReading:
-    """Read an external metric's series; none at all is an error, not zero."""
+    """Return the values of an external metric's series; no series is an error, not zero."""
     milli = tuple(values)
-    return ExternalReading(milli, at) if milli else _nothing_from(MetricsApi.EXTERNAL)
+    return ExternalReading(milli, at) if milli else _no_metrics(MetricsApi.EXTERNAL)
 
 
 def _usage(item: PodUsage, resource: str, container: str) -> int | None:
@@ -96,5 +99,5 @@ def _usage(item: PodUsage, resource: str, container: str) -> int | None:
     return wrap64(sum(usage[resource] for usage in item.containers.values()))
 
 
-def _nothing_from(api: MetricsApi) -> UnavailableReading:
+def _no_metrics(api: MetricsApi) -> UnavailableReading:
     return UnavailableReading(f"no metrics returned from {api} metrics API", FailureClass.NO_SERIES)

@@ -1,6 +1,7 @@
-"""The controller's own figures: upstream's names, so that dashboards keep working, and what only this one knows.
+"""Prometheus metrics of the controller.
 
-Written where something happens, rendered by whoever serves ``/metrics``; the registry is theirs.
+Metrics that kube-controller-manager has as well keep its names, so that existing dashboards work. The caller provides
+the registry and serves it at ``/metrics``.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,11 +16,11 @@ from autoscaler.types.record import Record
 
 _UPSTREAM: Final = "horizontal_pod_autoscaler_controller_"
 _BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
-_LATENESS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
+_DELAY_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
 
 
-class Passed(Record):
-    """How a pass ended, in upstream's words."""
+class ReconcileOutcome(Record):
+    """The outcome of a reconcile, with upstream's label values."""
 
     action: str = "none"
     """``scale_up``, ``scale_down`` or ``none``."""
@@ -29,7 +30,7 @@ class Passed(Record):
 
 
 class MetricState(Record):
-    """How one external metric of an autoscaler fares."""
+    """The state of one external metric with a fallback."""
 
     metric: str
     failing_since: datetime | None = None
@@ -37,7 +38,7 @@ class MetricState(Record):
 
 
 class AutoscalerState(Record):
-    """What is to be said of one autoscaler when someone looks."""
+    """The state of one autoscaler at scrape time."""
 
     namespace: str
     name: str
@@ -47,108 +48,111 @@ class AutoscalerState(Record):
 
 
 class ControllerTelemetry:
-    """Every figure of the controller."""
+    """The metrics that the controller updates."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._passes = Counter(
-            f"{_UPSTREAM}reconciliations", "Passes over one autoscaler.", ["action", "error"], registry=registry
+        self._reconciles = Counter(
+            f"{_UPSTREAM}reconciliations",
+            "Number of reconciliations of autoscalers.",
+            ["action", "error"],
+            registry=registry,
         )
         self._duration = Histogram(
             f"{_UPSTREAM}reconciliation_duration_seconds",
-            "How long a pass takes.",
+            "Time taken by one reconciliation of an autoscaler, in seconds.",
             ["action", "error"],
             buckets=_BUCKETS,
             registry=registry,
         )
         self._metrics = Counter(
             f"{_UPSTREAM}metric_computation",
-            "Metrics evaluated.",
+            "Number of metric computations.",
             ["action", "error", "metric_type"],
             registry=registry,
         )
         self._metric_duration = Histogram(
             f"{_UPSTREAM}metric_computation_duration_seconds",
-            "How long reading a metric takes.",
+            "Time taken by the reconciliation in which a metric was computed, in seconds.",
             ["action", "error", "metric_type"],
             buckets=_BUCKETS,
             registry=registry,
         )
-        self.lateness = Histogram(
+        self.reconcile_delay = Histogram(
             "steadyscale_autoscaler_reconcile_delay_seconds",
-            "How long after it was due a pass began.",
-            buckets=_LATENESS,
+            "Time between the due time and the start of a reconcile, in seconds.",
+            buckets=_DELAY_BUCKETS,
             registry=registry,
         )
-        self.stretch = Gauge(
+        self.sync_period_ratio = Gauge(
             "steadyscale_autoscaler_sync_period_ratio",
-            "By how much periods are longer than asked for, because there is more to do than time; 1 is as asked.",
+            "Ratio of the effective to the configured sync period; above 1, the controller is overloaded.",
             registry=registry,
         )
-        self.stretch.set(1)
-        self.leading = Gauge(
-            "steadyscale_autoscaler_leader", "Whether this process is the one that controls.", registry=registry
+        self.sync_period_ratio.set(1)
+        self.leader = Gauge(
+            "steadyscale_autoscaler_leader", "Whether this process is the leader: 1 or 0.", registry=registry
         )
-        self._passes_by: dict[Passed, tuple[Counter, Histogram]] = {}
+        self._reconciles_by: dict[ReconcileOutcome, tuple[Counter, Histogram]] = {}
         self._metrics_by: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
 
-    def passed(self, how: Passed, took: timedelta) -> None:
-        """Count a pass."""
-        found = self._passes_by.get(how)
-        if found is None:
-            labels = (how.action, how.error)
-            found = self._passes_by[how] = (self._passes.labels(*labels), self._duration.labels(*labels))
-        found[0].inc()
-        found[1].observe(took.total_seconds())
+    def record_reconcile(self, outcome: ReconcileOutcome, duration: timedelta) -> None:
+        """Record a reconcile."""
+        children = self._reconciles_by.get(outcome)
+        if children is None:
+            labels = (outcome.action, outcome.error)
+            children = self._reconciles_by[outcome] = (self._reconciles.labels(*labels), self._duration.labels(*labels))
+        children[0].inc()
+        children[1].observe(duration.total_seconds())
 
-    def computed(self, action: str, error: str, metric_type: str, took: timedelta) -> None:
-        """Count a metric that was evaluated in a pass."""
+    def record_metric(self, action: str, error: str, metric_type: str, duration: timedelta) -> None:
+        """Record a metric that was computed in a reconcile."""
         labels = (action, error, metric_type)
-        found = self._metrics_by.get(labels)
-        if found is None:
-            found = (self._metrics.labels(*labels), self._metric_duration.labels(*labels))
-            self._metrics_by[labels] = found
-        found[0].inc()
-        found[1].observe(took.total_seconds())
+        children = self._metrics_by.get(labels)
+        if children is None:
+            children = (self._metrics.labels(*labels), self._metric_duration.labels(*labels))
+            self._metrics_by[labels] = children
+        children[0].inc()
+        children[1].observe(duration.total_seconds())
 
 
 class StateCollector(Collector):
-    """Tells the state of every autoscaler when someone looks, so that those that are gone are gone here as well."""
+    """Collects the state of every autoscaler at scrape time, so that deleted autoscalers have no metrics."""
 
     def __init__(self, states: Callable[[], Iterable[AutoscalerState]], clock: Callable[[], datetime]) -> None:
         self._states = states
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        """Make the families."""
-        count = GaugeMetricFamily(f"{_UPSTREAM}num_horizontal_pod_autoscalers", "Autoscalers there are.")
+        """Return the metric families."""
+        count = GaugeMetricFamily(f"{_UPSTREAM}num_horizontal_pod_autoscalers", "Current number of autoscalers.")
         desired = GaugeMetricFamily(
-            f"{_UPSTREAM}desired_replicas", "Replicas an autoscaler asks for.", labels=["namespace", "hpa_name"]
+            f"{_UPSTREAM}desired_replicas", "Desired replicas of an autoscaler.", labels=["namespace", "hpa_name"]
         )
         age = GaugeMetricFamily(
             "steadyscale_autoscaler_decision_age_seconds",
-            "How long ago an autoscaler was last decided.",
+            "Time since the last decision of an autoscaler, in seconds.",
             labels=["namespace", "name"],
         )
         fallback = GaugeMetricFamily(
             "steadyscale_autoscaler_metric_fallback_active",
-            "Whether a fallback speaks for a metric.",
+            "Whether the fallback of a metric is active: 1 or 0.",
             labels=["namespace", "name", "metric"],
         )
         failing = GaugeMetricFamily(
             "steadyscale_autoscaler_metric_failing_seconds",
-            "For how long a metric with a fallback has been unreadable.",
+            "Time since a metric with a fallback began to fail, in seconds; 0 while it can be read.",
             labels=["namespace", "name", "metric"],
         )
         states, now = tuple(self._states()), self._clock()
         count.add_metric([], len(states))
-        for one in states:
-            place = [one.namespace, one.name]
-            desired.add_metric(place, one.desired)
-            age.add_metric(place, _seconds(now - one.decided_at))
-            for metric in one.metrics:
-                fallback.add_metric([*place, metric.metric], metric.in_fallback)
+        for state in states:
+            labels = [state.namespace, state.name]
+            desired.add_metric(labels, state.desired)
+            age.add_metric(labels, _seconds(now - state.decided_at))
+            for metric in state.metrics:
+                fallback.add_metric([*labels, metric.metric], metric.in_fallback)
                 since = metric.failing_since
-                failing.add_metric([*place, metric.metric], _seconds(now - since) if since else 0)
+                failing.add_metric([*labels, metric.metric], _seconds(now - since) if since else 0)
         yield from (count, desired, age, fallback, failing)
 
 

@@ -23,7 +23,7 @@ from adapter.rules.prometheus_adapter import conversion
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
-from autoscaler.validation import prepared, problems, warnings
+from autoscaler.validation import prepare, problems, warnings
 from autoscaler.wire import DecodeError, FieldError, decode_autoscaler
 
 HAS_PROBLEMS: Final = 1
@@ -160,11 +160,11 @@ def _check_autoscaler(content: Mapping[str, Any], _: Backends) -> Iterator[str]:
     gates, settings = FeatureGates(), Settings()
     metadata = msgspec.structs.replace(decoded.metadata, namespace=decoded.metadata.namespace or "default")
     complete = msgspec.structs.replace(decoded, metadata=metadata, spec=with_defaults(decoded.spec))
-    found = problems(prepared(complete, gates=gates), gates=gates, settings=settings)
-    misspelled = {error.meant for error in field_errors}  # these fields are missing only because of the misspelling
+    found = problems(prepare(complete, gates=gates), gates=gates, settings=settings)
+    misspelled = {error.suggestion for error in field_errors}  # these fields are missing only because of the misspelling
     if field_errors or found:
         invalid = (Problem(problem.path, problem.body) for problem in found if problem.path not in misspelled)
-        raise ConfigInvalid([*(Problem(error.path, error.advice) for error in field_errors), *invalid])
+        raise ConfigInvalid([*(Problem(error.path, error.message) for error in field_errors), *invalid])
     return (str(warning) for warning in warnings(decoded))
 
 
@@ -173,11 +173,11 @@ def _decode_autoscaler(content: Mapping[str, Any]) -> tuple[Autoscaler, tuple[Fi
     try:
         return decode_autoscaler(content, strict=True), ()
     except DecodeError as error:
-        errors = error.faults
+        errors = error.errors
     try:
         return decode_autoscaler(content), errors
     except DecodeError:
-        raise ConfigInvalid(Problem(error.path, error.advice) for error in errors) from None
+        raise ConfigInvalid(Problem(error.path, error.message) for error in errors) from None
 
 
 def _check_hpa(content: Mapping[str, Any], backends: Backends) -> Iterator[str]:

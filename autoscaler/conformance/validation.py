@@ -1,4 +1,4 @@
-"""Runs validation vectors: a spec gets the defaults, and an object the complaints, that Kubernetes gives it."""
+"""Run the validation vectors: defaults of specs, and validation errors of objects."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -10,17 +10,17 @@ from autoscaler.conformance.result import Case, Difference, Document, compare
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
-from autoscaler.validation import Problem, as_api_server_lists_them, prepared, problems
+from autoscaler.validation import Problem, api_server_problems, prepare, problems
 from autoscaler.wire import DecodeError, decode_autoscaler, decode_spec, encode_spec
 
 
 def sections(document: Document) -> tuple[str, ...]:
-    """Name the sections that this runner runs, if the document is of its kind."""
+    """Return the sections of a validation file, or nothing for other files."""
     return tuple(name for name in ("validation", "defaulting") if name in document)
 
 
 def cases(document: Document) -> Iterator[Case]:
-    """Give every case."""
+    """Yield every case."""
     for case in document.get("validation", ()):
         yield Case(case["id"], partial(_validation_differences, case))
     for index, case in enumerate(document.get("defaulting", ())):
@@ -34,8 +34,8 @@ def _defaulting_differences(case: Mapping[str, Any]) -> Iterator[Difference]:
 
 def _validation_differences(case: Mapping[str, Any]) -> Iterator[Difference]:
     try:
-        old = _received(case["old"]) if "old" in case else None
-        sent = _received(case["object"])
+        old = _defaulted(case["old"]) if "old" in case else None
+        received = _defaulted(case["object"])
     except DecodeError as error:
         if "decodeError" not in case:
             yield Difference("decodeError", None, str(error))
@@ -43,31 +43,31 @@ def _validation_differences(case: Mapping[str, Any]) -> Iterator[Difference]:
     if "decodeError" in case:
         yield Difference("decodeError", case["decodeError"], None)
         return
-    yield from _list_differences(case, sent, old)
+    yield from _list_differences(case, received, old)
 
 
-def _list_differences(case: Mapping[str, Any], sent: Autoscaler, old: Autoscaler | None) -> Iterator[Difference]:
+def _list_differences(case: Mapping[str, Any], received: Autoscaler, old: Autoscaler | None) -> Iterator[Difference]:
     gates = FeatureGates(**case["featureGates"])
-    new = prepared(sent, gates=gates, old=old)
-    found = problems(new, gates=gates, settings=Settings(), old=old)
-    answered = as_api_server_lists_them(found, new, gates=gates, old=old)
-    yield from compare("errors", case["errors"], _listed(found))
+    new = prepare(received, gates=gates, old=old)
+    problem_list = problems(new, gates=gates, settings=Settings(), old=old)
+    listed_by_api_server = api_server_problems(problem_list, new, gates=gates, old=old)
+    yield from compare("errors", case["errors"], _error_list(problem_list))
     expected = case["errors"] if case["apiServerErrorsSame"] else case["apiServerErrors"]
-    # The API server's order is no promise: its two kinds of rules may come in either order.
-    yield from compare("apiServerErrors", _by_text(expected), _by_text(_listed(answered)))
+    # The API server does not guarantee the order of declarative and hand-written validation errors.
+    yield from compare("apiServerErrors", _sorted(expected), _sorted(_error_list(listed_by_api_server)))
 
 
-def _by_text(listed: list[dict[str, str]]) -> list[dict[str, str]]:
+def _sorted(listed: list[dict[str, str]]) -> list[dict[str, str]]:
     return sorted(listed, key=lambda entry: entry["error"])
 
 
-def _received(document: object) -> Autoscaler:
+def _defaulted(document: object) -> Autoscaler:
     autoscaler = decode_autoscaler(document)
     return msgspec.structs.replace(autoscaler, spec=with_defaults(autoscaler.spec))
 
 
-def _listed(found: Iterable[Problem]) -> list[dict[str, str]]:
+def _error_list(problem_list: Iterable[Problem]) -> list[dict[str, str]]:
     return [
         {"type": problem.kind.code, "field": problem.path, "detail": problem.detail, "error": str(problem)}
-        for problem in found
+        for problem in problem_list
     ]

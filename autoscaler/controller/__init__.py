@@ -1,1 +1,1 @@
-"""The loop: when to look at which autoscaler."""
+"""The controller: schedules reconciles, observes, decides, applies decisions and persists history."""

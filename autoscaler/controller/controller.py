@@ -1,9 +1,9 @@
-"""The loop: which autoscaler is looked at when, and by how many at once.
+"""The control loop: which autoscaler is reconciled when, and how many at once.
 
-Every autoscaler is looked at once in a period. In between it is looked at as soon as its spec changes, its target is
-resized by somebody else, or a metric that it reads may have changed; but not within one period of having rescaled,
-since upstream's limits are limits for each look. When there is more to do than time, everyone waits in one line and the
-period becomes longer for all alike, which is measured and told.
+Every autoscaler is reconciled once per sync period, and in between when its spec changes, its target is resized by
+another client, or a metric that it reads may have changed. It is not reconciled within one sync period of its own
+rescale, because upstream's scaling limits assume one reconcile per period. Under overload all keys wait in one queue,
+so the effective period grows evenly for all autoscalers; `OverloadMonitor` measures and reports that.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
-from autoscaler.controller.act import NotLeader
+from autoscaler.controller.apply import NotLeader
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.observe import Observer
-from autoscaler.controller.overload import Load
-from autoscaler.controller.owners import NATIVE, POD_AUTOSCALER
+from autoscaler.controller.overload import OverloadMonitor
+from autoscaler.controller.owners import HPA, POD_AUTOSCALER
 from autoscaler.controller.queue import WorkQueue
 from autoscaler.controller.reconcile import Reconciler
 from autoscaler.controller.reporting import Reporter
@@ -31,157 +31,159 @@ from autoscaler.types.autoscaler import Autoscaler
 
 log = logging.getLogger(__name__)
 
-_SPREAD: Final = timedelta(milliseconds=1)
-"""What lies between two visits that one change of a metric asks for: a thousand at once would delay everybody else."""
+_METRIC_CHANGE_SPACING: Final = timedelta(milliseconds=1)
+"""Delay between the reconciles of one metric change: a thousand at once would delay all other autoscalers."""
 
 
 class Controller:
-    """Looks at autoscalers for as long as it runs."""
+    """Reconciles autoscalers while `run` is running."""
 
     def __init__(
         self,
-        world: Dependencies,
+        dependencies: Dependencies,
         settings: Settings,
         gates: FeatureGates,
         telemetry: ControllerTelemetry,
         *,
-        syncs: int,
-        audience: Sequence[DecisionListener] = (),
+        concurrent_syncs: int,
+        listeners: Sequence[DecisionListener] = (),
     ) -> None:
-        self._world = world
-        self._period = settings.sync_period
-        self._observer = Observer(world, gates)
-        self.reconciler = Reconciler(world, self._observer, settings, gates, Reporter(telemetry, audience))
+        self._dependencies = dependencies
+        self._sync_period = settings.sync_period
+        self._observer = Observer(dependencies, gates)
+        self.reconciler = Reconciler(dependencies, self._observer, settings, gates, Reporter(telemetry, listeners))
         self._queue = WorkQueue()
         self._due: dict[str, datetime] = {}
-        """When each key should be looked at next, to know how late that is."""
-        self._lanes = WorkerPool(syncs, self._visit, self._stir)
-        self._load = Load(telemetry, settings.sync_period)
-        self._stirred = asyncio.Event()
-        self._sizes: dict[TargetKey, int | None] = {}
+        """When the next regular reconcile of each key is due, to measure its delay."""
+        self._workers = WorkerPool(concurrent_syncs, self._reconcile, self._wake)
+        self._overload = OverloadMonitor(telemetry, settings.sync_period)
+        self._wakeup = asyncio.Event()
+        self._target_replicas: dict[TargetKey, int | None] = {}
 
     async def run(self) -> None:
-        """Control until cancelled. When this returns, nothing is written any more."""
-        world = self._world
-        world.targets.tell(self._target_changed)
-        stops = [world.native.tell(self._native_changed), world.autoscalers.tell(self._autoscaler_changed)]
-        if world.external is not None:
-            stops.append(world.external.subscribe(self._metric_changed))
+        """Reconcile until cancelled; when this returns, nothing is written any more."""
+        dependencies = self._dependencies
+        dependencies.targets.add_listener(self._on_target_change)
+        unsubscribes = [
+            dependencies.hpas.add_listener(self._on_hpa_change),
+            dependencies.autoscalers.add_listener(self._on_autoscaler_change),
+        ]
+        if dependencies.external is not None:
+            unsubscribes.append(dependencies.external.subscribe(self._on_metric_change))
         try:
             while True:
-                await self._pause(self.start_due())
+                await self._wait(self.start_due())
         finally:
-            for stop in stops:
-                stop()
-            await self._lanes.close()
-            await self.reconciler.leave()
+            for unsubscribe in unsubscribes:
+                unsubscribe()
+            await self._workers.close()
+            await self.reconciler.flush()
 
     def start_due(self) -> datetime | None:
-        """Begin every visit that is due and has room; say when the next one is due."""
-        self._stirred.clear()
-        now = self._world.clock()
-        while self._lanes.has_room and (key := self._queue.take(now)) is not None:
+        """Start all due reconciles for which there are workers; return when the next one is due."""
+        self._wakeup.clear()
+        now = self._dependencies.clock()
+        while self._workers.has_capacity and (key := self._queue.take(now)) is not None:
             due = self._due.get(key, now)
-            if now < due and self._is_settling(key, now):
+            if now < due and self._rescaled_recently(key, now):
                 self._queue.add_at(key, due)
                 self._queue.done(key)
                 continue
             self._due.pop(key, None)
-            self._load.began(now - due, now)
-            self._lanes.start(key)
-        return self._queue.next_due() if self._lanes.has_room else None
+            self._overload.record_delay(now - due, now)
+            self._workers.start(key)
+        return self._queue.next_due() if self._workers.has_capacity else None
 
-    async def _pause(self, due: datetime | None) -> None:
-        """Wait until the next visit is due, or something stirs."""
-        wait = None if due is None else max((due - self._world.clock()).total_seconds(), 0.0)
+    async def _wait(self, due: datetime | None) -> None:
+        """Wait until the next reconcile is due or `_wake` is called."""
+        timeout = None if due is None else max((due - self._dependencies.clock()).total_seconds(), 0.0)
         with suppress(TimeoutError):
-            async with asyncio.timeout(wait):
-                await self._stirred.wait()
+            async with asyncio.timeout(timeout):
+                await self._wakeup.wait()
 
-    def _stir(self) -> None:
-        self._stirred.set()
+    def _wake(self) -> None:
+        self._wakeup.set()
 
-    async def _visit(self, key: str) -> None:
-        began, wait = self._world.clock(), None
-        first = key not in self.reconciler.memory
+    async def _reconcile(self, key: str) -> None:
+        started, delay = self._dependencies.clock(), None
+        is_first = key not in self.reconciler.state
         try:
-            wait = await self.reconciler.reconcile(key)
+            delay = await self.reconciler.reconcile(key)
         except NotLeader:
-            log.info("not carried out: no longer leading", extra={"autoscaler": key})
+            log.info("decision not applied: this process is no longer the leader", extra={"autoscaler": key})
         except Exception:
-            log.exception("a pass failed", extra={"autoscaler": key})
-            wait = self._period
+            log.exception("reconcile failed", extra={"autoscaler": key})
+            delay = self._sync_period
         finally:
-            self._plan_next(key, began, wait, first=first)
+            self._schedule_next(key, started, delay, is_first=is_first)
             self._queue.done(key)
 
-    def _plan_next(self, key: str, began: datetime, wait: timedelta | None, *, first: bool) -> None:
-        """Come again in a period from when this pass began; the first time after a part of it, so that all spread."""
-        if wait is None:
-            self._lanes.forget(key)
+    def _schedule_next(self, key: str, started: datetime, delay: timedelta | None, *, is_first: bool) -> None:
+        """Schedule the next reconcile; after the first one, spread the keys evenly over the sync period."""
+        if delay is None:
+            self._workers.forget(key)
             return
-        spreads = first and wait == self._period and not self._is_settling(key, began)
-        self._due[key] = began + (wait * _phase(key) if spreads else wait)
+        if is_first and delay == self._sync_period and not self._rescaled_recently(key, started):
+            delay *= _phase(key)
+        self._due[key] = started + delay
         self._queue.add_at(key, self._due[key])
-        self._stir()
+        self._wake()
 
-    def _is_settling(self, key: str, now: datetime) -> bool:
-        """Tell whether an autoscaler has just rescaled and was not edited since: what it did should show first."""
-        entry, autoscaler = self.reconciler.memory.get(key), self._world.autoscalers.get(key)
-        if entry is None or entry.rescaled_at is None or autoscaler is None or entry.unsaid is not None:
+    def _rescaled_recently(self, key: str, now: datetime) -> bool:
+        """Return whether an autoscaler has rescaled within the sync period and its spec is unchanged since."""
+        state, autoscaler = self.reconciler.state.get(key), self._dependencies.autoscalers.get(key)
+        if state is None or state.rescaled_at is None or autoscaler is None or state.pending_status is not None:
             return False
-        return now < entry.rescaled_at + self._period and self.reconciler.plans.knows(key, autoscaler)
+        return now < state.rescaled_at + self._sync_period and self.reconciler.plans.is_current(key, autoscaler)
 
-    def _wake(self, key: str, spread: timedelta = timedelta(0)) -> None:
-        """Look at an autoscaler soon."""
-        if spread:
-            self._queue.add_at(key, self._world.clock() + spread)
+    def _enqueue(self, key: str, delay: timedelta = timedelta(0)) -> None:
+        if delay:
+            self._queue.add_at(key, self._dependencies.clock() + delay)
         else:
             self._queue.add(key)
-        self._stir()
+        self._wake()
 
-    def _autoscaler_changed(self, key: str) -> None:
-        autoscaler = self._world.autoscalers.get(key)
-        for rival in self._observer.owners.note(POD_AUTOSCALER, key, autoscaler):
-            self._wake(rival)
-        if autoscaler is None or not self.reconciler.plans.knows(key, autoscaler):
-            self._queue.add_at(key, self._first_look(autoscaler))
-            self._stir()
+    def _on_autoscaler_change(self, key: str) -> None:
+        autoscaler = self._dependencies.autoscalers.get(key)
+        for other in self._observer.owners.update(POD_AUTOSCALER, key, autoscaler):
+            self._enqueue(other)
+        if autoscaler is None or not self.reconciler.plans.is_current(key, autoscaler):
+            self._queue.add_at(key, self._due_after_change(autoscaler))
+            self._wake()
 
-    def _first_look(self, autoscaler: Autoscaler | None) -> datetime:
-        """Look at a new spec at once; what another process has just rescaled has a period to settle here as well."""
-        now = self._world.clock()
+    def _due_after_change(self, autoscaler: Autoscaler | None) -> datetime:
+        """Return now for a new spec; wait for one sync period after a rescale by the previous leader."""
+        now = self._dependencies.clock()
         if autoscaler is None or autoscaler.status.observed_generation != autoscaler.metadata.generation:
             return now
-        return max(now, (autoscaler.status.last_scale_time or now - self._period) + self._period)
+        return max(now, (autoscaler.status.last_scale_time or now - self._sync_period) + self._sync_period)
 
-    def _native_changed(self, key: str) -> None:
-        for rival in self._observer.owners.note(NATIVE, key, self._world.native.get(key)):
-            self._wake(rival)
+    def _on_hpa_change(self, key: str) -> None:
+        for other in self._observer.owners.update(HPA, key, self._dependencies.hpas.get(key)):
+            self._enqueue(other)
 
-    def _target_changed(self, target: TargetKey) -> None:
-        """Look again if somebody else resized the target, or if it came or went; its pods coming up are no news."""
+    def _on_target_change(self, target: TargetKey) -> None:
+        """Reconcile if the target was resized by another client, created or deleted; ignore status changes."""
         keys = self._observer.owners.keys(target)
         if not keys:
-            self._sizes.pop(target, None)
+            self._target_replicas.pop(target, None)
             return
-        size = self._world.targets.size(target)
-        if size != self._sizes.get(target, -1):
-            self._sizes[target] = size
+        replicas = self._dependencies.targets.replicas(target)
+        if replicas != self._target_replicas.get(target, -1):
+            self._target_replicas[target] = replicas
             for key in keys:
-                if not self._expects(key, size):
-                    self._wake(key)
+                if not self._is_own_rescale(key, replicas):
+                    self._enqueue(key)
 
-    def _expects(self, key: str, size: int | None) -> bool:
-        """Tell whether an autoscaler has decided on this very size and need not hear of it."""
-        entry = self.reconciler.memory.get(key)
-        return entry is not None and entry.decision is not None and entry.decision.replicas == size
+    def _is_own_rescale(self, key: str, replicas: int | None) -> bool:
+        state = self.reconciler.state.get(key)
+        return state is not None and state.decision is not None and state.decision.replicas == replicas
 
-    def _metric_changed(self, change: MetricChange) -> None:
-        for index, key in enumerate(self.reconciler.plans.readers(change.metric, change.namespace)):
-            self._wake(key, spread=_SPREAD * index)
+    def _on_metric_change(self, change: MetricChange) -> None:
+        for index, key in enumerate(self.reconciler.plans.reading(change.metric, change.namespace)):
+            self._enqueue(key, _METRIC_CHANGE_SPACING * index)
 
 
 def _phase(key: str) -> float:
-    """Give a key its place within the period, the same in every process."""
+    """Return the position of a key within the sync period, between 0 and 1; the same in every process."""
     return (zlib.crc32(key.encode()) % 1000 + 1) / 1000

@@ -1,34 +1,36 @@
-"""All that a pass touches outside itself, in one place: what it looks at and what it writes to."""
+"""The external dependencies of a reconcile, in one record."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from autoscaler.kube.autoscalers import StatusWriter
 from autoscaler.kube.events import EventRecorder
+from autoscaler.kube.informer import Informer
 from autoscaler.kube.metrics_apis import MetricsApis
-from autoscaler.kube.pods import Pods
+from autoscaler.kube.pods import PodLister
 from autoscaler.kube.scale import ScaleClient
-from autoscaler.kube.store import Store
-from autoscaler.kube.targets import Targets
+from autoscaler.kube.targets import TargetInformers
 from autoscaler.ports import Clock, ExternalMetrics
 from autoscaler.types.autoscaler import Autoscaler
 
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What there is."""
+    """Informers, clients and the clock that the controller uses during one term as leader."""
 
-    autoscalers: Store[Autoscaler]
-    native: Store[Autoscaler]
-    targets: Targets
+    autoscalers: Informer[Autoscaler]
+    hpas: Informer[Autoscaler]
+    """HorizontalPodAutoscalers, to detect conflicts."""
+
+    targets: TargetInformers
     scales: ScaleClient
-    pods: Pods
+    pods: PodLister
     metrics: MetricsApis
     external: ExternalMetrics | None
-    """Who knows external metrics; None: whichever server the cluster has registered for them."""
+    """The in-process source of external metrics; None: the server registered for external.metrics.k8s.io."""
 
     statuses: StatusWriter
     events: EventRecorder
     clock: Clock
     may_write: Callable[[], bool]
-    """Whether this process is the one that controls, beyond any doubt; asked right before each write."""
+    """Whether this process is certainly the leader; called right before each write."""

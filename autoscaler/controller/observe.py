@@ -1,6 +1,7 @@
-"""Gathers the facts of one pass, side by side and under one deadline; what cannot be had is a value among them.
+"""Gathers the observation of one reconcile: target, pods and metric readings, concurrently and with one deadline.
 
-Where targets and pods are watched and metrics come from this process, nothing here waits and nothing is sent.
+A part that cannot be read is represented by a value, not by an exception. If targets and pods are watched and external
+metrics come from this process, no request is sent.
 """
 
 import asyncio
@@ -11,13 +12,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from autoscaler import readings
-from autoscaler.algorithm.conditions import SCALED_TO_ZERO
-from autoscaler.algorithm.zero import Ask, choose_route
+from autoscaler.algorithm.zero import EvaluateMetrics, choose_route
 from autoscaler.controller.dependencies import Dependencies
-from autoscaler.controller.owners import Owners
-from autoscaler.controller.reconcile_plan import ClusterRead, ExternalRead, Plan, Read
-from autoscaler.controller.selectors import Selectors, parsed
-from autoscaler.kube.client_go_messages import in_words
+from autoscaler.controller.owners import TargetOwners
+from autoscaler.controller.reconcile_plan import ClusterMetricRead, ExternalMetricRead, MetricRead, ReconcilePlan
+from autoscaler.controller.selectors import TargetSelectors, parse_cached
+from autoscaler.kube.client_go_messages import client_go_message
 from autoscaler.kube.errors import KubeError
 from autoscaler.readings import MetricsApi
 from autoscaler.settings import FeatureGates
@@ -28,113 +28,112 @@ from autoscaler.types.observation import (
     Pod,
     Reading,
     ScaleTarget,
-    TargetUnreadable,
+    UnavailableTarget,
 )
 from autoscaler.types.spec import EXTERNAL
-from autoscaler.types.status import TRUE
 from autoscaler.values.selector import Selector, SelectorError
 
 DEADLINE: Final = timedelta(seconds=10)
-"""For all facts of a pass together; the next one comes after fifteen seconds."""
+"""For the whole observation; shorter than the default sync period of 15 seconds."""
 
 _TARGET_SHARE: Final = 0.5
-"""How much of that the target may take, so that a metric has a chance."""
+"""The part of the deadline for reading the target, so that time for the metrics remains."""
 
-_LATE: Final = "no answer in time"
+_TIMED_OUT: Final = "timed out"
 
 
 class Observer:
-    """Looks at the world on behalf of one autoscaler at a time."""
+    """Gathers observations; holds the owners and pod selectors of all targets."""
 
-    def __init__(self, world: Dependencies, gates: FeatureGates, deadline: timedelta = DEADLINE) -> None:
-        self.owners = Owners()
-        self.selectors = Selectors()
-        self._world = world
+    def __init__(self, dependencies: Dependencies, gates: FeatureGates, deadline: timedelta = DEADLINE) -> None:
+        self.owners = TargetOwners()
+        self.selectors = TargetSelectors()
+        self._dependencies = dependencies
         self._gates = gates
         self._deadline = deadline.total_seconds()
 
-    async def observe(self, key: str, autoscaler: Autoscaler, plan: Plan) -> Observation:
-        """See what is true now."""
-        began = asyncio.get_running_loop().time()
-        target = await self._target(autoscaler, began + self._deadline * _TARGET_SHARE)
-        rivals = self.owners.rivals(key)
-        if isinstance(target, TargetUnreadable) or not self._asks_metrics(autoscaler, target):
-            return Observation(target, rivals=rivals)
+    async def observe(self, key: str, autoscaler: Autoscaler, plan: ReconcilePlan) -> Observation:
+        """Return the observation of an autoscaler; metrics are read only if the decision evaluates them."""
+        started = asyncio.get_running_loop().time()
+        target = await self._read_target(autoscaler, started + self._deadline * _TARGET_SHARE)
+        conflicts = self.owners.conflicts(key)
+        if isinstance(target, UnavailableTarget):
+            return Observation(target, conflicts=conflicts)
+        if not isinstance(choose_route(autoscaler, target.replicas, self._gates), EvaluateMetrics):
+            return Observation(target, conflicts=conflicts)
         try:
-            selector = parsed(target.selector)
+            selector = parse_cached(target.selector)
         except SelectorError as error:
-            return Observation(replace(target, selector_error=str(error)), rivals=rivals)
+            return Observation(replace(target, selector_error=str(error)), conflicts=conflicts)
         if not target.selector:
-            return Observation(target, rivals=rivals)
-        self.selectors.note(key, selector)
-        return await self._whole(key, autoscaler, plan, target, rivals, began + self._deadline)
+            return Observation(target, conflicts=conflicts)
+        self.selectors.update(key, selector)
+        observation = await self._observe_metrics(key, autoscaler, plan, target, started + self._deadline)
+        return replace(observation, conflicts=conflicts)
 
     def forget(self, key: str) -> None:
-        """Forget an autoscaler that is gone."""
-        selector = self.selectors.forget(key)
+        """Remove the selector of a deleted autoscaler."""
+        selector = self.selectors.remove(key)
         if selector is not None:
-            self._world.pods.forget(key.partition("/")[0], selector)
+            self._dependencies.pods.discard(key.partition("/")[0], selector)
 
-    async def _target(self, autoscaler: Autoscaler, by: float) -> ScaleTarget | TargetUnreadable:
+    async def _read_target(self, autoscaler: Autoscaler, deadline: float) -> ScaleTarget | UnavailableTarget:
         try:
-            async with asyncio.timeout_at(by):
-                return await self._world.scales.read(autoscaler)
+            async with asyncio.timeout_at(deadline):
+                return await self._dependencies.scales.read(autoscaler)
         except TimeoutError:
-            return TargetUnreadable(_LATE)
+            return UnavailableTarget(_TIMED_OUT)
 
-    def _asks_metrics(self, autoscaler: Autoscaler, target: ScaleTarget) -> bool:
-        """Tell whether the pass will get as far as asking metrics; there is no use in reading them otherwise."""
-        zero = autoscaler.status.condition(SCALED_TO_ZERO)
-        zeroed_by_us = self._gates.HPAScaleToZero and zero is not None and zero.status == TRUE
-        return isinstance(choose_route(autoscaler.spec, target.replicas, zeroed_by_us=zeroed_by_us), Ask)
-
-    async def _whole(
-        self, key: str, autoscaler: Autoscaler, plan: Plan, target: ScaleTarget, rivals: tuple[str, ...], by: float
+    async def _observe_metrics(
+        self, key: str, autoscaler: Autoscaler, plan: ReconcilePlan, target: ScaleTarget, deadline: float
     ) -> Observation:
-        namespace, selector = autoscaler.metadata.namespace, parsed(target.selector)
-        asked = [self._read(namespace, read, selector, by) for read in plan.reads]
+        namespace, selector = autoscaler.metadata.namespace, parse_cached(target.selector)
+        reads = [self._read_metric(namespace, read, selector, deadline) for read in plan.reads]
         if not (plan.needs_pods or self.selectors.may_overlap(key)):
-            return Observation(target, (), await _together(asked), rivals=rivals)
-        pods, answers = await asyncio.gather(self._pods(namespace, selector, by), _together(asked))
-        if isinstance(pods, TargetUnreadable):
-            # Without its pods nothing can be said of a target. If only a doubt was to be cleared up, go on with it.
-            return Observation(pods if plan.needs_pods else target, (), answers, rivals=rivals)
-        return Observation(target, pods, answers, self.selectors.who_selects(namespace, pods), rivals)
+            return Observation(target, (), await _gather(reads))
+        pods, results = await asyncio.gather(self._list_pods(namespace, selector, deadline), _gather(reads))
+        if isinstance(pods, UnavailableTarget):
+            # Pods that are only needed to check for overlapping selectors may be missing.
+            return Observation(pods if plan.needs_pods else target, (), results)
+        return Observation(target, pods, results, self.selectors.selecting_autoscalers(namespace, pods))
 
-    async def _pods(self, namespace: str, selector: Selector, by: float) -> tuple[Pod, ...] | TargetUnreadable:
+    async def _list_pods(
+        self, namespace: str, selector: Selector, deadline: float
+    ) -> tuple[Pod, ...] | UnavailableTarget:
         try:
-            async with asyncio.timeout_at(by):
-                return await self._world.pods.of(namespace, selector)
+            async with asyncio.timeout_at(deadline):
+                return await self._dependencies.pods.list(namespace, selector)
         except TimeoutError:
-            return TargetUnreadable(f"unable to get its pods: {_LATE}")
+            return UnavailableTarget(f"unable to get its pods: {_TIMED_OUT}")
         except KubeError as error:
-            return TargetUnreadable(f"unable to get its pods: {in_words(error, 'get pods')}")
+            return UnavailableTarget(f"unable to get its pods: {client_go_message(error, 'get pods')}")
 
-    async def _read(self, namespace: str, read: Read, pods: Selector, by: float) -> Reading:
+    async def _read_metric(self, namespace: str, read: MetricRead, pods: Selector, deadline: float) -> Reading:
+        external, metrics = self._dependencies.external, self._dependencies.metrics
         try:
-            async with asyncio.timeout_at(by):
+            async with asyncio.timeout_at(deadline):
                 match read:
-                    case ExternalRead() if self._world.external is not None:
-                        return await self._world.external.read(namespace, read.metric, read.selector)
-                    case ExternalRead():
-                        return await self._world.metrics.external(namespace, read.asked)
-                    case ClusterRead():
-                        return await self._world.metrics.read(namespace, read.metric, pods)
+                    case ExternalMetricRead() if external is not None:
+                        return await external.read(namespace, read.metric, read.selector)
+                    case ExternalMetricRead():
+                        return await metrics.external(namespace, read.identifier)
+                    case ClusterMetricRead():
+                        return await metrics.read(namespace, read.metric, pods)
                     case bad_selector:
                         return bad_selector
         except TimeoutError:
-            return readings.failed(_api_of(read), _LATE, FailureClass.TIMED_OUT)
+            return readings.api_failure(_api_of(read), _TIMED_OUT, FailureClass.TIMED_OUT)
 
 
-async def _together(asked: Sequence[Awaitable[Reading]]) -> tuple[Reading, ...]:
-    """Wait for all at once; for a single one that needs no task of its own."""
-    if len(asked) == 1:
-        return (await asked[0],)
-    return tuple(await asyncio.gather(*asked))
+async def _gather(reads: Sequence[Awaitable[Reading]]) -> tuple[Reading, ...]:
+    """Await all reads concurrently; a single read is awaited without a task."""
+    if len(reads) == 1:
+        return (await reads[0],)
+    return tuple(await asyncio.gather(*reads))
 
 
-def _api_of(read: Read) -> MetricsApi:
-    if isinstance(read, ClusterRead) and (read.metric.pods is not None or read.metric.object is not None):
+def _api_of(read: MetricRead) -> MetricsApi:
+    if isinstance(read, ClusterMetricRead) and (read.metric.pods is not None or read.metric.object is not None):
         return MetricsApi.CUSTOM
-    is_external = not isinstance(read, ClusterRead) or read.metric.type == EXTERNAL
+    is_external = not isinstance(read, ClusterMetricRead) or read.metric.type == EXTERNAL
     return MetricsApi.EXTERNAL if is_external else MetricsApi.RESOURCE

@@ -1,6 +1,6 @@
-"""Who scales what: two autoscalers of one target would fight, so each is told of the other.
+"""Finds conflicts: PodAutoscalers and HorizontalPodAutoscalers with the same target.
 
-An autoscaler that only rehearses (``mode: DryRun``) owns nothing: it may stand beside another to be compared with it.
+An autoscaler with ``mode: DryRun`` never scales and therefore conflicts with none.
 """
 
 from autoscaler.kube.targets import TargetKey, target_of
@@ -8,51 +8,51 @@ from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.spec import DRY_RUN
 
 POD_AUTOSCALER = "PodAutoscaler"
-NATIVE = "HorizontalPodAutoscaler"
+HPA = "HorizontalPodAutoscaler"
 
 
-class Owners:
-    """The owners of every target, named as in ``HorizontalPodAutoscaler/shop/web``."""
+class TargetOwners:
+    """The autoscalers of every target, named as in ``HorizontalPodAutoscaler/shop/web``."""
 
     def __init__(self) -> None:
         self._targets: dict[str, TargetKey] = {}
-        """What each owner scales."""
+        """The target of each autoscaler."""
         self._owners: dict[TargetKey, dict[str, None]] = {}
-        self._rehearsing: set[str] = set()
+        self._dry_run: set[str] = set()
 
-    def note(self, kind: str, key: str, autoscaler: Autoscaler | None) -> tuple[str, ...]:
-        """Take in what became of an autoscaler; name the PodAutoscalers, by key, whose rivals that changes."""
+    def update(self, kind: str, key: str, autoscaler: Autoscaler | None) -> tuple[str, ...]:
+        """Record a changed or deleted (None) autoscaler; return the keys of PodAutoscalers with changed conflicts."""
         owner = f"{kind}/{key}"
-        before, rehearsed = self._targets.get(owner), owner in self._rehearsing
+        before, was_dry_run = self._targets.get(owner), owner in self._dry_run
         after = None if autoscaler is None else target_of(autoscaler)
-        rehearses = autoscaler is not None and autoscaler.spec.mode == DRY_RUN
-        if (before, rehearsed) == (after, rehearses):
+        is_dry_run = autoscaler is not None and autoscaler.spec.mode == DRY_RUN
+        if (before, was_dry_run) == (after, is_dry_run):
             return ()
-        self._forget(owner, before)
+        self._remove(owner, before)
         if after is not None:
             self._targets[owner] = after
             self._owners.setdefault(after, {})[owner] = None
-        if rehearses:
-            self._rehearsing.add(owner)
+        if is_dry_run:
+            self._dry_run.add(owner)
         affected = [key for target in (before, after) if target is not None for key in self.keys(target)]
-        return tuple(dict.fromkeys(one for one in affected if f"{POD_AUTOSCALER}/{one}" != owner))
+        return tuple(dict.fromkeys(other for other in affected if f"{POD_AUTOSCALER}/{other}" != owner))
 
-    def rivals(self, key: str) -> tuple[str, ...]:
-        """Name who else scales the target of a PodAutoscaler."""
+    def conflicts(self, key: str) -> tuple[str, ...]:
+        """Return the other autoscalers of a PodAutoscaler's target."""
         owner = f"{POD_AUTOSCALER}/{key}"
         target = self._targets.get(owner)
         owners = self._owners[target] if target is not None else {}
-        if len(owners) < 2 or owner in self._rehearsing:
+        if len(owners) < 2 or owner in self._dry_run:
             return ()
-        return tuple(sorted(one for one in owners if one != owner and one not in self._rehearsing))
+        return tuple(sorted(other for other in owners if other != owner and other not in self._dry_run))
 
     def keys(self, target: TargetKey) -> tuple[str, ...]:
-        """Give the keys of the PodAutoscalers that have this target."""
+        """Return the keys of the PodAutoscalers of a target."""
         prefix = f"{POD_AUTOSCALER}/"
-        return tuple(one.removeprefix(prefix) for one in self._owners.get(target, {}) if one.startswith(prefix))
+        return tuple(owner.removeprefix(prefix) for owner in self._owners.get(target, {}) if owner.startswith(prefix))
 
-    def _forget(self, owner: str, target: TargetKey | None) -> None:
-        self._rehearsing.discard(owner)
+    def _remove(self, owner: str, target: TargetKey | None) -> None:
+        self._dry_run.discard(owner)
         if target is None:
             return
         del self._targets[owner]

@@ -1,16 +1,17 @@
-"""What must outlive this process: the past, as far as windows and policies still look at it, as one line in status.
+"""Persists the history of an autoscaler in its status, so that a restarted controller continues from it.
 
-Of the recommendations only the extremes are kept: one that a later one exceeds never decides a scale-down again, and
-likewise upwards. Where even those are too many, neighbours become one that holds at least as long as either did. So a
-line is short whatever happened, and a controller that starts with it decides as the one before it would have.
+Only recommendations that can still determine a result are kept: for the scale-down window those higher than all later
+ones, for the scale-up window those lower. If there are too many, neighbours are merged into one that holds at least as
+long as either. The text is therefore short, and a restarted controller decides as the previous one would have.
 
-``v1;at=2026-03-01T12:00:00.000Z;rec=5@285.01,3@0;up=4@15.2;down=`` says: at that time, 5 were recommended 285.01 s
-before and 3 just then, and 4 were added 15.2 s before. A last recommendation of age 0 still stood when the line was
-written, and since all that could have changed it would have changed the status as well, it stood to the end.
+``v1;at=2026-03-01T12:00:00.000Z;rec=5@285.01,3@0;up=4@15.2;down=`` means: relative to that time, 5 replicas were
+recommended 285.01 s before and 3 at that time, and a rescale added 4 replicas 15.2 s before. A last recommendation of
+age 0 was still in effect when the text was written. A later change would have changed the status, so it stayed in
+effect until the restart.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -18,126 +19,128 @@ from autoscaler.settings import Settings
 from autoscaler.types.history import History, Recommendation, ScaleEvent
 from autoscaler.types.record import Record
 from autoscaler.types.spec import Behavior, ScalingRules, Spec
+from autoscaler.values.timestamps import format_rfc3339
 
-MOST_KEPT: Final = 24
-"""Of each kind; a line stays under two kilobytes."""
+MAX_ENTRIES: Final = 24
+"""Maximum number of entries of each kind; keeps the text below two kilobytes."""
 
-Noted: TypeAlias = tuple[int, datetime]
-"""A number of replicas and when."""
+_Entry: TypeAlias = tuple[int, datetime]
+"""A number of replicas and its time."""
 
 
 class Fingerprint(Record):
-    """What of the past would be missed: two pasts with the same essence need not both be written down."""
+    """The part of a history that a restart would lose; histories with equal fingerprints are not written twice."""
 
     recommended: int | None
-    """What the last pass recommended; None: it came to no recommendation."""
+    """The recommendation of the last reconcile; None if there was none."""
 
     scale_ups: tuple[ScaleEvent, ...]
     scale_downs: tuple[ScaleEvent, ...]
 
 
-def essence(past: History, spec: Spec, now: datetime) -> Fingerprint:
-    """Say what would be missed if the process ended now."""
-    last = _latest(past.recommendations)
+def fingerprint(history: History, spec: Spec, now: datetime) -> Fingerprint:
+    """Return the fingerprint of a history."""
+    last = _latest(history.recommendations)
     behavior = spec.behavior or Behavior()
     return Fingerprint(
         last.replicas if last is not None and last.at == now else None,
-        _within(past.scale_ups, _longest_period(behavior), now),
-        _within(past.scale_downs, _longest_period(behavior), now),
+        _within(history.scale_ups, _longest_period(behavior), now),
+        _within(history.scale_downs, _longest_period(behavior), now),
     )
 
 
-def would_miss(kept: Fingerprint | None, now: Fingerprint) -> bool:
-    """Tell whether a restart would forget something; what has merely grown old since it was kept is not missed."""
-    if kept is None:
-        return now != Fingerprint(None, (), ())
+def is_outdated(persisted: Fingerprint | None, current: Fingerprint) -> bool:
+    """Return whether the persisted history lacks something; entries that have only expired since do not count."""
+    if persisted is None:
+        return current != Fingerprint(None, (), ())
     return (
-        kept.recommended != now.recommended
-        or not set(now.scale_ups) <= set(kept.scale_ups)
-        or not set(now.scale_downs) <= set(kept.scale_downs)
+        persisted.recommended != current.recommended
+        or not set(current.scale_ups) <= set(persisted.scale_ups)
+        or not set(current.scale_downs) <= set(persisted.scale_downs)
     )
 
 
-def write_down(past: History, spec: Spec, settings: Settings, now: datetime) -> str | None:
-    """Put the past into a line; None: nothing that anyone will ask for."""
+def encode_history(history: History, spec: Spec, settings: Settings, now: datetime) -> str | None:
+    """Serialize a history; None if no window or policy needs it."""
     behavior = spec.behavior or Behavior()
     since = now - _longest_window(behavior, settings)
-    recent = sorted((one.at, one.replicas) for one in past.recommendations if one.at >= since)
-    noted = [(replicas, at) for at, replicas in recent]
-    lowest = list(_extremes(noted, highest=False)) if _up_window(behavior) else []
-    kept = {*_thinned(list(_extremes(noted, highest=True)), highest=True), *_thinned(lowest, highest=False)}
-    ups = _merged((one.change, one.at) for one in _within(past.scale_ups, _longest_period(behavior), now))
-    downs = _merged((one.change, one.at) for one in _within(past.scale_downs, _longest_period(behavior), now))
+    recent = sorted((entry.at, entry.replicas) for entry in history.recommendations if entry.at >= since)
+    entries = [(replicas, at) for at, replicas in recent]
+    lowest = list(_extremes(entries, highest=False)) if _up_window(behavior) else []
+    kept = {*_reduce(list(_extremes(entries, highest=True)), highest=True), *_reduce(lowest, highest=False)}
+    period = _longest_period(behavior)
+    ups = _merge_oldest((event.change, event.at) for event in _within(history.scale_ups, period, now))
+    downs = _merge_oldest((event.change, event.at) for event in _within(history.scale_downs, period, now))
     if not (kept or ups or downs):
         return None
-    recommendations = sorted(kept, key=lambda one: one[1])
-    parts = (_line("rec", recommendations, now), _line("up", ups, now), _line("down", downs, now))
-    return ";".join(("v1", f"at={_print_time(now)}", *parts))
+    recommendations = sorted(kept, key=lambda entry: entry[1])
+    fields = (_encode("rec", recommendations, now), _encode("up", ups, now), _encode("down", downs, now))
+    return ";".join(("v1", f"at={format_rfc3339(now, 'milliseconds')}", *fields))
 
 
-def recall(line: str | None, now: datetime) -> History:
-    """Read the past back, as it would be now; a line that does not read as ours is no past."""
+def decode_history(text: str | None, now: datetime) -> History:
+    """Deserialize a history as of now; return an empty history if the text is absent or invalid."""
     try:
-        return _recall(line, now) if line else History()
+        return _decode_history(text, now) if text else History()
     except ValueError:
         return History()
 
 
-def _recall(line: str, now: datetime) -> History:
-    version, *fields = line.split(";")
-    said = dict(field.split("=", 1) for field in fields)
-    if version != "v1" or {"at", "rec", "up", "down"} - said.keys():
-        raise ValueError(f"a memory of another version: {version[:20]}")
-    at = min(datetime.fromisoformat(said["at"]), now)
-    recommendations = [Recommendation(replicas, when) for replicas, when in _read(said["rec"], at)]
+def _decode_history(text: str, now: datetime) -> History:
+    version, *fields = text.split(";")
+    values = dict(field.split("=", 1) for field in fields)
+    if version != "v1" or {"at", "rec", "up", "down"} - values.keys():
+        raise ValueError(f"unsupported version of status.memory: {version[:20]}")
+    at = min(datetime.fromisoformat(values["at"]), now)
+    recommendations = [Recommendation(replicas, time) for replicas, time in _decode(values["rec"], at)]
     last = _latest(recommendations)
     if last is not None and last.at == at < now:
         recommendations.append(Recommendation(last.replicas, now))
-    ups = tuple(ScaleEvent(change, when) for change, when in _read(said["up"], at))
-    downs = tuple(ScaleEvent(change, when) for change, when in _read(said["down"], at))
+    ups = tuple(ScaleEvent(change, time) for change, time in _decode(values["up"], at))
+    downs = tuple(ScaleEvent(change, time) for change, time in _decode(values["down"], at))
     return History(tuple(recommendations), ups, downs)
 
 
-def _extremes(noted: Sequence[Noted], *, highest: bool) -> Iterator[Noted]:
-    """Walk back from the newest and keep what exceeds all that came after it; oldest last."""
+def _extremes(entries: Sequence[_Entry], *, highest: bool) -> Iterator[_Entry]:
+    """Yield, newest first, the entries that are higher (or lower) than all later ones."""
     sign = 1 if highest else -1
     best: int | None = None
-    for replicas, at in reversed(noted):
+    for replicas, at in reversed(entries):
         if best is None or sign * replicas > best:
             best = sign * replicas
             yield replicas, at
 
 
-def _thinned(newest_first: list[Noted], *, highest: bool) -> list[Noted]:
-    """Make two neighbours one, with the stronger number and the later time, until there are few enough."""
-    kept = newest_first
-    while len(kept) > MOST_KEPT:
-        gaps = [(abs(newer[0] - older[0]), index) for index, (newer, older) in enumerate(pairwise(kept))]
-        _, index = min(gaps[1:])  # never the newest: it is the one that stands
-        newer, older = kept[index], kept[index + 1]
+def _reduce(newest_first: list[_Entry], *, highest: bool) -> list[_Entry]:
+    """Merge the closest neighbours, with the stronger number and the later time, until MAX_ENTRIES are left."""
+    entries = newest_first
+    while len(entries) > MAX_ENTRIES:
+        gaps = [(abs(newer[0] - older[0]), index) for index, (newer, older) in enumerate(pairwise(entries))]
+        _, index = min(gaps[1:])  # the newest entry is in effect and must not change
+        newer, older = entries[index], entries[index + 1]
         pick = max if highest else min
-        kept = [*kept[:index], (pick(newer[0], older[0]), newer[1]), *kept[index + 2 :]]
-    return kept
+        entries = [*entries[:index], (pick(newer[0], older[0]), newer[1]), *entries[index + 2 :]]
+    return entries
 
 
-def _merged(noted: Iterable[Noted]) -> list[Noted]:
-    """Add up the oldest rescales, as if all had happened when the last of them did, until there are few enough."""
-    kept = sorted(noted, key=lambda one: one[1])
-    surplus = len(kept) - MOST_KEPT
+def _merge_oldest(entries: Iterable[_Entry]) -> list[_Entry]:
+    """Merge the oldest rescales into one at the time of the last of them, until MAX_ENTRIES are left."""
+    ordered = sorted(entries, key=lambda entry: entry[1])
+    surplus = len(ordered) - MAX_ENTRIES
     if surplus <= 0:
-        return kept
-    oldest = kept[: surplus + 1]
-    return [(sum(change for change, _ in oldest), oldest[-1][1]), *kept[surplus + 1 :]]
+        return ordered
+    oldest = ordered[: surplus + 1]
+    return [(sum(change for change, _ in oldest), oldest[-1][1]), *ordered[surplus + 1 :]]
 
 
 def _within(events: Iterable[ScaleEvent], period: timedelta, now: datetime) -> tuple[ScaleEvent, ...]:
-    return tuple(one for one in events if not one.outdated and one.at > now - period)
+    return tuple(event for event in events if not event.outdated and event.at > now - period)
 
 
 def _longest_period(behavior: Behavior) -> timedelta:
-    """Give the longest period of any policy: each direction's policies look at the rescales of both."""
+    """Return the longest period of all policies; policies of each direction consider the rescales of both."""
     rules = (behavior.scale_up, behavior.scale_down)
-    return max((_period(one) for one in rules if one is not None), default=timedelta(0))
+    return max((_period(direction) for direction in rules if direction is not None), default=timedelta(0))
 
 
 def _period(rules: ScalingRules) -> timedelta:
@@ -156,22 +159,18 @@ def _longest_window(behavior: Behavior, settings: Settings) -> timedelta:
 
 
 def _latest(recommendations: Iterable[Recommendation]) -> Recommendation | None:
-    return max(recommendations, key=lambda one: one.at, default=None)
+    return max(recommendations, key=lambda recommendation: recommendation.at, default=None)
 
 
-def _line(name: str, noted: Iterable[Noted], now: datetime) -> str:
-    return f"{name}=" + ",".join(f"{number}@{_print_age(now - at)}" for number, at in noted)
+def _encode(name: str, entries: Iterable[_Entry], now: datetime) -> str:
+    return f"{name}=" + ",".join(f"{number}@{_format_age(now - at)}" for number, at in entries)
 
 
-def _read(text: str, now: datetime) -> Iterator[Noted]:
-    for one in filter(None, text.split(",")):
-        number, age = one.split("@")
+def _decode(text: str, now: datetime) -> Iterator[_Entry]:
+    for entry in filter(None, text.split(",")):
+        number, age = entry.split("@")
         yield int(number), now - timedelta(seconds=float(age))
 
 
-def _print_age(age: timedelta) -> str:
+def _format_age(age: timedelta) -> str:
     return f"{age.total_seconds():.3f}".rstrip("0").rstrip(".")
-
-
-def _print_time(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,7 +1,6 @@
-"""One pass over one autoscaler: look it up, see what is true, look at the clock once, decide, act, remember."""
+"""One reconcile of one autoscaler: observe, read the clock once, decide, apply, report."""
 
 import asyncio
-import logging
 from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -9,147 +8,150 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from autoscaler.algorithm.conditions import SCALED_TO_ZERO
 from autoscaler.algorithm.decide import decide
-from autoscaler.algorithm.invalid_spec import refuse
+from autoscaler.algorithm.invalid_spec import decide_invalid_spec
+from autoscaler.algorithm.zero import scaled_to_zero
 from autoscaler.controller import persistence
-from autoscaler.controller.act import act, say, with_unsaid
+from autoscaler.controller.apply import apply_decision, with_pending_status, write_status
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.observe import Observer
 from autoscaler.controller.owners import POD_AUTOSCALER
-from autoscaler.controller.reconcile_plan import Plan, Plans
+from autoscaler.controller.reconcile_plan import ReconcilePlan, ReconcilePlans
 from autoscaler.controller.reporting import Reporter
-from autoscaler.controller.state import Entry, Memory
+from autoscaler.controller.state import ControllerState, ReconcileState
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
-from autoscaler.types.status import TRUE
-from autoscaler.types.steps import Held, MetricFailed
+from autoscaler.types.steps import MetricUnavailableStep, NotAppliedStep
 
-log = logging.getLogger(__name__)
+_INITIAL_RETRY_DELAY: Final = timedelta(seconds=1)
+_SHUTDOWN_SECONDS: Final = 0.6
+"""Time for pending writes at shutdown; another process should take over within two seconds."""
 
-_FIRST_RETRY: Final = timedelta(seconds=1)
-_LAST_MOMENT: Final = 0.6
-"""Seconds: of the two in which another process is to take over, so much may be spent on what must still be written."""
-
-_LAST_TRIES: Final = 3
+_FLUSH_ATTEMPTS: Final = 3
 
 
 class Reconciler:
-    """Passes over autoscalers, and remembers what it did."""
+    """Reconciles single autoscalers and keeps their state."""
 
     def __init__(
-        self, world: Dependencies, observer: Observer, settings: Settings, gates: FeatureGates, reporter: Reporter
+        self,
+        dependencies: Dependencies,
+        observer: Observer,
+        settings: Settings,
+        gates: FeatureGates,
+        reporter: Reporter,
     ) -> None:
-        self.plans = Plans(settings, gates)
-        self.memory = Memory()
-        self._world = world
+        self.plans = ReconcilePlans(settings, gates)
+        self.state = ControllerState()
+        self._dependencies = dependencies
         self._observer = observer
         self._settings = settings
         self._gates = gates
         self._reporter = reporter
 
     async def reconcile(self, key: str) -> timedelta | None:
-        """Pass over one autoscaler; say when to come again at the latest, or None if it is gone."""
-        stored = self._world.autoscalers.get(key)
+        """Reconcile one autoscaler; return the delay until the next reconcile, or None if it was deleted."""
+        stored = self._dependencies.autoscalers.get(key)
         if stored is None:
             self._forget(key)
             return None
-        began = asyncio.get_running_loop().time()
-        plan = self.plans.of(key, stored)
-        decision, entry = await self._decide(key, stored, plan)
-        acting = act(
+        started = asyncio.get_running_loop().time()
+        plan = self.plans.get(key, stored)
+        decision, state = await self._decide(key, stored, plan)
+        applying = apply_decision(
             decision,
             stored=stored,
-            known=self._as_known(stored, plan, entry),
-            entry=entry,
-            world=self._world,
+            effective=self._effective(stored, plan, state),
+            state=state,
+            dependencies=self._dependencies,
             settings=self._settings,
         )
-        decision = await (acting if decision.scale_to is None else _to_the_end(acting))
-        took = timedelta(seconds=asyncio.get_running_loop().time() - began)
-        self._reporter.passed(key, stored, plan.spec, decision, took)
-        return self._come_again(decision, entry)
+        decision = await (applying if decision.scale_to is None else _finish_on_cancel(applying))
+        duration = timedelta(seconds=asyncio.get_running_loop().time() - started)
+        self._reporter.report_reconcile(key, stored, plan.spec, decision, duration)
+        return self._next_delay(decision, state)
 
-    async def leave(self) -> None:
-        """Try to say what could not be said, in the last moment, for whoever comes after us."""
-        unsaid = [(key, entry) for key, entry in self.memory.entries() if entry.unsaid is not None]
+    async def flush(self) -> None:
+        """Write pending statuses before shutdown, so that the next leader starts from them."""
+        pending = [(key, state) for key, state in self.state.items() if state.pending_status is not None]
         with suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_MOMENT):
-                await asyncio.gather(*(self._last_words(key, entry) for key, entry in unsaid), return_exceptions=True)
+            async with asyncio.timeout(_SHUTDOWN_SECONDS):
+                await asyncio.gather(*(self._flush(key, state) for key, state in pending), return_exceptions=True)
 
-    async def _last_words(self, key: str, entry: Entry) -> None:
-        for _ in range(_LAST_TRIES):
-            stored = self._world.autoscalers.get(key)
-            if stored is None or stored.metadata.uid != entry.uid or entry.decision is None or entry.unsaid is None:
+    async def _flush(self, key: str, state: ReconcileState) -> None:
+        for _ in range(_FLUSH_ATTEMPTS):
+            stored = self._dependencies.autoscalers.get(key)
+            if stored is None or stored.metadata.uid != state.uid:
                 return
-            known = self._as_known(stored, self.plans.of(key, stored), entry)
-            await say(entry.decision, stored, known, entry, self._world, self._settings)
-            await asyncio.sleep(_LAST_MOMENT / _LAST_TRIES)
+            if state.decision is None or state.pending_status is None:
+                return
+            effective = self._effective(stored, self.plans.get(key, stored), state)
+            await write_status(state.decision, stored, effective, state, self._dependencies, self._settings)
+            await asyncio.sleep(_SHUTDOWN_SECONDS / _FLUSH_ATTEMPTS)
 
-    async def _decide(self, key: str, stored: Autoscaler, plan: Plan) -> tuple[Decision, Entry]:
-        entry = self.memory.of(key, stored.metadata.uid)
-        known = self._as_known(stored, plan, entry)
-        if plan.problems:
-            now = self._world.clock()
-            entry = entry or self._begin(key, stored, plan, now)
-            past = entry.history
-            return refuse(autoscaler=known, problems=plan.problems, past=past, gates=self._gates, now=now), entry
-        seen = await self._observer.observe(key, known, plan)
-        now = self._world.clock()
-        entry = entry or self._begin(key, stored, plan, now)
-        decision = decide(
-            autoscaler=known, seen=seen, past=entry.history, settings=self._settings, gates=self._gates, now=now
-        )
-        return decision, entry
+    async def _decide(self, key: str, stored: Autoscaler, plan: ReconcilePlan) -> tuple[Decision, ReconcileState]:
+        state = self.state.for_object(key, stored.metadata.uid)
+        effective = self._effective(stored, plan, state)
+        observation = None if plan.problems else await self._observer.observe(key, effective, plan)
+        now = self._dependencies.clock()
+        state = state or self._restore(key, stored, plan, now)
+        if observation is None:
+            decision = decide_invalid_spec(
+                autoscaler=effective, problems=plan.problems, history=state.history, gates=self._gates, now=now
+            )
+        else:
+            decision = decide(
+                autoscaler=effective,
+                observation=observation,
+                history=state.history,
+                settings=self._settings,
+                gates=self._gates,
+                now=now,
+            )
+        return decision, state
 
-    def _begin(self, key: str, stored: Autoscaler, plan: Plan, now: datetime) -> Entry:
-        """Remember what the one before us remembered."""
-        past = persistence.recall(stored.status.memory, now)
-        kept = persistence.essence(past, plan.spec, now) if stored.status.memory else None
-        return self.memory.begin(key, Entry(stored.metadata.uid, past, kept=kept))
+    def _restore(self, key: str, stored: Autoscaler, plan: ReconcilePlan, now: datetime) -> ReconcileState:
+        """Create the state of an autoscaler from the history in its status."""
+        history = persistence.decode_history(stored.status.memory, now)
+        persisted = persistence.fingerprint(history, plan.spec, now) if stored.status.memory else None
+        return self.state.add(key, ReconcileState(stored.metadata.uid, history, persisted=persisted))
 
     @staticmethod
-    def _as_known(stored: Autoscaler, plan: Plan, entry: Entry | None) -> Autoscaler:
-        """See the object with its defaults, and with what we know and could not yet tell the API server."""
-        status = with_unsaid(stored.status, entry.unsaid if entry is not None else None)
+    def _effective(stored: Autoscaler, plan: ReconcilePlan, state: ReconcileState | None) -> Autoscaler:
+        """Return the object with its defaults and the pending status."""
+        status = with_pending_status(stored.status, state.pending_status if state is not None else None)
         return replace(stored, spec=plan.spec, status=status)
 
     def _forget(self, key: str) -> None:
-        self.memory.forget(key)
-        self.plans.forget(key)
+        self.state.remove(key)
+        self.plans.remove(key)
         self._observer.forget(key)
-        self._observer.owners.note(POD_AUTOSCALER, key, None)
-        self._reporter.gone(key)
+        self._observer.owners.update(POD_AUTOSCALER, key, None)
+        self._reporter.report_deleted(key)
 
-    def _come_again(self, decision: Decision, entry: Entry) -> timedelta:
-        """Come every period; at the moment a clock or a pause runs out; soon, where a zero is not yet known of."""
-        period = self._settings.sync_period
-        moments = [_runs_out(step) for step in decision.working]
-        waits = [moment - decision.at for moment in moments if moment is not None and moment > decision.at]
-        if entry.unsaid is not None and _is_zeroed(decision):
-            waits.append(_FIRST_RETRY * 2 ** min(entry.failures - 1, 2))
-        return min([period, *waits])
+    def _next_delay(self, decision: Decision, state: ReconcileState) -> timedelta:
+        """Return the sync period, or less if a failure duration or pause expires or ScaledToZero is pending."""
+        expiries = [_expiry(step) for step in decision.steps]
+        delays = [expiry - decision.at for expiry in expiries if expiry is not None and expiry > decision.at]
+        if state.pending_status is not None and scaled_to_zero(decision.status):
+            delays.append(_INITIAL_RETRY_DELAY * 2 ** min(state.failed_status_writes - 1, 2))
+        return min([self._settings.sync_period, *delays])
 
 
-async def _to_the_end(acting: Coroutine[None, None, Decision]) -> Decision:
-    """Do not stop between two writes: who is told to stop has a moment left for the second."""
-    task = asyncio.ensure_future(acting)
+async def _finish_on_cancel(applying: Coroutine[None, None, Decision]) -> Decision:
+    """Run to completion even if cancelled, so that the status write follows a scale write at shutdown."""
+    task = asyncio.ensure_future(applying)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait({task}, timeout=_LAST_MOMENT)
+        await asyncio.wait({task}, timeout=_SHUTDOWN_SECONDS)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         raise
 
 
-def _runs_out(step: object) -> datetime | None:
-    if isinstance(step, MetricFailed):
+def _expiry(step: object) -> datetime | None:
+    if isinstance(step, MetricUnavailableStep):
         return step.fallback_at
-    return step.until if isinstance(step, Held) else None
-
-
-def _is_zeroed(decision: Decision) -> bool:
-    zero = decision.status.condition(SCALED_TO_ZERO)
-    return zero is not None and zero.status == TRUE
+    return step.until if isinstance(step, NotAppliedStep) else None

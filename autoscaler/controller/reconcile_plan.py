@@ -1,4 +1,4 @@
-"""What a spec asks to be looked at, worked out once for each version of it: every pass goes by the same plan."""
+"""Reconcile plans: the defaulted spec, its problems and its metric reads, computed once per generation of a spec."""
 
 from collections.abc import Mapping
 from typing import Final, TypeAlias
@@ -23,124 +23,124 @@ from autoscaler.validation import problems
 from autoscaler.values.selector import LabelSelector, Selector, SelectorError, from_label_selector
 
 
-class ExternalRead(Record):
-    """Ask for an external metric."""
+class ExternalMetricRead(Record):
+    """Read an external metric."""
 
-    asked: MetricIdentifier
+    identifier: MetricIdentifier
     selector: Selector
 
     @property
     def metric(self) -> str:
         """The metric's name."""
-        return self.asked.name
+        return self.identifier.name
 
 
-class ClusterRead(Record):
-    """Ask the cluster for a metric of pods or of an object."""
+class ClusterMetricRead(Record):
+    """Read a metric of pods or of an object from the cluster's metrics APIs."""
 
     metric: Metric
 
 
-Read: TypeAlias = ExternalRead | ClusterRead | BadSelector
-"""What to ask for; where nothing can be asked, the answer that this amounts to."""
+MetricRead: TypeAlias = ExternalMetricRead | ClusterMetricRead | BadSelector
+"""How to read a metric; a metric with an invalid selector is not read."""
 
 
-class Plan(Record):
-    """What one version of a spec asks for."""
+class ReconcilePlan(Record):
+    """What a reconcile of one generation of a spec needs."""
 
     uid: str
     generation: int
     spec: Spec
-    """With its defaults."""
+    """The spec with defaults."""
 
     problems: tuple[str, ...]
-    reads: tuple[Read, ...]
-    """One for each metric, in their order."""
+    reads: tuple[MetricRead, ...]
+    """One read per metric, in the order of spec.metrics."""
 
     needs_pods: bool
 
-    def is_of(self, autoscaler: Autoscaler) -> bool:
-        """Tell whether it was made of this version of this object."""
+    def is_current(self, autoscaler: Autoscaler) -> bool:
+        """Return whether the plan is for this generation of this object."""
         return self.generation == autoscaler.metadata.generation and self.uid == autoscaler.metadata.uid
 
     def external_metrics(self) -> frozenset[str]:
-        """Name the external metrics that are asked for."""
-        return frozenset(read.metric for read in self.reads if isinstance(read, ExternalRead))
+        """Return the names of the external metrics that are read."""
+        return frozenset(read.metric for read in self.reads if isinstance(read, ExternalMetricRead))
 
 
-def make_plan(autoscaler: Autoscaler, settings: Settings, gates: FeatureGates) -> Plan:
-    """Work out what an autoscaler asks for."""
+def make_plan(autoscaler: Autoscaler, settings: Settings, gates: FeatureGates) -> ReconcilePlan:
+    """Create the plan of an autoscaler."""
     spec = with_defaults(autoscaler.spec)
-    wrong = problems(Autoscaler(autoscaler.metadata, spec), gates=gates, settings=settings)
+    found = problems(Autoscaler(autoscaler.metadata, spec), gates=gates, settings=settings)
     metrics = spec.metrics or ()
-    return Plan(
+    return ReconcilePlan(
         uid=autoscaler.metadata.uid,
         generation=autoscaler.metadata.generation,
         spec=spec,
-        problems=tuple(dict.fromkeys(map(str, wrong))),
+        problems=tuple(dict.fromkeys(map(str, found))),
         reads=tuple(map(_read, metrics)),
         needs_pods=any(map(_needs_pods, metrics)),
     )
 
 
-def _read(metric: Metric) -> Read:
+def _read(metric: Metric) -> MetricRead:
     if metric.type != EXTERNAL or metric.external is None:
-        return ClusterRead(metric)
-    asked = metric.external.metric
+        return ClusterMetricRead(metric)
+    identifier = metric.external.metric
     try:
-        return ExternalRead(asked, _selector(asked.selector))
+        return ExternalMetricRead(identifier, _selector(identifier.selector))
     except SelectorError as error:
         return BadSelector(str(error))
 
 
 def _selector(selector: LabelSelector | None) -> Selector:
-    """Read a metric's selector; none at all is sent as an empty one, and so asks for every series."""
+    """Parse a metric's selector; an absent selector selects all series, as in upstream's request."""
     return Selector() if selector is None else from_label_selector(selector)
 
 
 def _needs_pods(metric: Metric) -> bool:
-    """Tell whether the arithmetic looks at pods: a total is compared with how many of them are ready."""
+    """Return whether the calculation needs pods, for their samples or to count the ready ones."""
     if metric.type == EXTERNAL and metric.external is not None:
         return metric.external.target.average_value is None
     if metric.type == OBJECT and metric.object is not None:
         return metric.object.target.type == VALUE
-    return metric.type in _OF_PODS
+    return metric.type in _POD_METRICS
 
 
-_OF_PODS: Final = frozenset({RESOURCE, CONTAINER_RESOURCE, PODS})
+_POD_METRICS: Final = frozenset({RESOURCE, CONTAINER_RESOURCE, PODS})
 
 
-class Plans:
-    """The plan of every autoscaler, and which of them ask for a metric."""
+class ReconcilePlans:
+    """The plans of all autoscalers, with an index by external metric."""
 
     def __init__(self, settings: Settings, gates: FeatureGates) -> None:
         self._settings = settings
         self._gates = gates
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[str, ReconcilePlan] = {}
         self._readers: dict[str, dict[str, None]] = {}
 
-    def of(self, key: str, autoscaler: Autoscaler) -> Plan:
-        """Give the plan, made anew if the spec has changed."""
+    def get(self, key: str, autoscaler: Autoscaler) -> ReconcilePlan:
+        """Return the plan of an autoscaler; create it if the spec has changed."""
         plan = self._plans.get(key)
-        if plan is None or not plan.is_of(autoscaler):
-            self.forget(key)
+        if plan is None or not plan.is_current(autoscaler):
+            self.remove(key)
             plan = self._plans[key] = make_plan(autoscaler, self._settings, self._gates)
             for metric in plan.external_metrics():
                 self._readers.setdefault(metric, {})[key] = None
         return plan
 
-    def knows(self, key: str, autoscaler: Autoscaler) -> bool:
-        """Tell whether this version of the spec was seen before."""
+    def is_current(self, key: str, autoscaler: Autoscaler) -> bool:
+        """Return whether there is a plan for this generation of the spec."""
         plan = self._plans.get(key)
-        return plan is not None and plan.is_of(autoscaler)
+        return plan is not None and plan.is_current(autoscaler)
 
-    def readers(self, metric: str, namespace: str | None) -> tuple[str, ...]:
-        """Name the autoscalers that ask for an external metric, in one namespace or in all."""
+    def reading(self, metric: str, namespace: str | None) -> tuple[str, ...]:
+        """Return the keys of autoscalers that read an external metric, in one namespace or in all."""
         keys: Mapping[str, None] = self._readers.get(metric, {})
         return tuple(key for key in keys if namespace is None or key.startswith(f"{namespace}/"))
 
-    def forget(self, key: str) -> None:
-        """Forget an autoscaler that is gone, or no longer what it was."""
+    def remove(self, key: str) -> None:
+        """Remove the plan of an autoscaler."""
         plan = self._plans.pop(key, None)
         for metric in plan.external_metrics() if plan is not None else ():
             readers = self._readers[metric]

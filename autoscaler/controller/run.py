@@ -1,4 +1,4 @@
-"""Starts the controller: opens what it needs, waits to lead, controls, and hands over when told to stop."""
+"""Runs the controller: informers, leader election, one `Controller` per term as leader, hand-over at shutdown."""
 
 import asyncio
 import logging
@@ -14,153 +14,152 @@ from typing import Final
 from autoscaler.controller.controller import Controller
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.reporting import state_of
-from autoscaler.kube.autoscalers import StatusWriter, watch_native, watch_podautoscalers
+from autoscaler.kube.autoscalers import StatusWriter, hpa_informer, podautoscaler_informer
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import Connection
 from autoscaler.kube.discovery import Discovery
 from autoscaler.kube.events import EventRecorder
-from autoscaler.kube.lease import LeadershipLost, Lease, LeaseTimes
+from autoscaler.kube.informer import Informer
+from autoscaler.kube.lease import LeaderElector, LeadershipLost, LeaseDurations
 from autoscaler.kube.metrics_apis import MetricsApis
-from autoscaler.kube.pods import Pods
+from autoscaler.kube.pods import PodLister
 from autoscaler.kube.scale import ScaleClient
-from autoscaler.kube.store import Store
-from autoscaler.kube.targets import Targets
+from autoscaler.kube.targets import TargetInformers
 from autoscaler.ports import Clock, DecisionListener, ExternalMetrics
-from autoscaler.settings import EMBEDDED, Operation
+from autoscaler.settings import EMBEDDED, ControllerOptions
 from autoscaler.telemetry import AutoscalerState, ControllerTelemetry
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 
 log = logging.getLogger(__name__)
 
-_PATIENCE: Final = timedelta(seconds=5)
+_SYNC_RETRY: Final = timedelta(seconds=5)
 
 
 @dataclass
-class Control:
-    """The controller of one process: whether it leads, and what it last decided."""
+class ControllerProcess:
+    """The controller of this process, which runs while the process is the leader."""
 
     connection: Connection
     external: ExternalMetrics
-    operation: Operation
+    options: ControllerOptions
     telemetry: ControllerTelemetry
     clock: Clock
     identity: str = ""
-    audience: Sequence[DecisionListener] = ()
-    """Who is told of every decision that is made here."""
+    listeners: Sequence[DecisionListener] = ()
 
     _controller: Controller | None = None
-    _election: Lease | None = None
+    _elector: LeaderElector | None = None
 
     @property
-    def is_leading(self) -> bool:
-        """Tell whether this process controls."""
+    def is_leader(self) -> bool:
+        """Whether the controller runs in this process."""
         return self._controller is not None
 
     @property
     def leader(self) -> str:
-        """Say who controls, as far as was seen; empty: nobody knows, or nobody is elected."""
-        return "" if self._election is None else self._election.holder
+        """The identity of the observed leader; empty if it is unknown or leader election is disabled."""
+        return "" if self._elector is None else self._elector.holder
 
     def decisions(self) -> dict[str, Decision]:
-        """Give the last decision of each autoscaler, by key; none where another process controls."""
-        return {} if self._controller is None else self._controller.reconciler.memory.decisions()
+        """Return the last decision of each autoscaler, by key; empty if this process is not the leader."""
+        return {} if self._controller is None else self._controller.reconciler.state.decisions()
 
     def states(self) -> Iterable[AutoscalerState]:
-        """Say what is to be said of each autoscaler when someone looks."""
+        """Return the states of all autoscalers for the metrics endpoint."""
         return [state_of(key, decision) for key, decision in self.decisions().items()]
 
     async def run(self) -> None:
-        """Control whenever this process leads, until cancelled; then hand over."""
+        """Run the controller whenever this process is the leader, until cancelled; then release the lease."""
         async with AsyncExitStack() as stack:
             kube = await stack.enter_async_context(KubeClient.open(self.connection))
-            autoscalers, native = watch_podautoscalers(kube), watch_native(kube)
-            await stack.enter_async_context(_running(autoscalers, native))
-            if not self.operation.leader_elect:
-                await self._lead(kube, autoscalers, native, lambda: True)
+            autoscalers, hpas = podautoscaler_informer(kube), hpa_informer(kube)
+            await stack.enter_async_context(_running(autoscalers, hpas))
+            if not self.options.leader_elect:
+                await self._lead(kube, autoscalers, hpas, lambda: True)
                 return
-            # Renewals have a session of their own, so that they never wait behind anything else.
-            lease = self._election = self._lease(await stack.enter_async_context(KubeClient.open(self.connection)))
+            # Renewals have an HTTP session of their own, so that they never queue behind other requests.
+            elector_client = await stack.enter_async_context(KubeClient.open(self.connection))
+            elector = self._elector = self._create_elector(elector_client)
             while True:
                 try:
-                    await lease.lead(lambda: self._lead(kube, autoscalers, native, lambda: lease.is_held))
+                    await elector.run(lambda: self._lead(kube, autoscalers, hpas, lambda: elector.is_leader))
                 except LeadershipLost as error:
-                    log.warning("leadership lost", extra={"why": str(error)})
+                    log.warning("leadership lost", extra={"reason": str(error)})
 
-    def _lease(self, kube: KubeClient) -> Lease:
-        given = self.operation
-        return Lease(
+    def _create_elector(self, kube: KubeClient) -> LeaderElector:
+        options = self.options
+        return LeaderElector(
             kube,
-            namespace=given.lease_namespace,
-            name=given.lease_name,
+            namespace=options.lease_namespace,
+            name=options.lease_name,
             identity=self.identity or f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}",
             clock=self.clock,
-            times=LeaseTimes(given.lease_duration, given.renew_deadline, given.retry_period),
+            durations=LeaseDurations(options.lease_duration, options.renew_deadline, options.retry_period),
         )
 
     async def _lead(
         self,
         kube: KubeClient,
-        autoscalers: Store[Autoscaler],
-        native: Store[Autoscaler],
+        autoscalers: Informer[Autoscaler],
+        hpas: Informer[Autoscaler],
         may_write: Callable[[], bool],
     ) -> None:
-        """Control for one term; everything that was learned in it is forgotten with it."""
+        """Run the controller for one term as leader, with new state."""
         events = EventRecorder(kube, self.clock, instance=self.identity)
-        async with Targets.open(kube) as targets, Pods.open(kube) as pods, _running(events):
+        async with TargetInformers.open(kube) as targets, PodLister.open(kube) as pods, _running(events):
             discovery = Discovery(kube)
-            world = Dependencies(
+            dependencies = Dependencies(
                 autoscalers=autoscalers,
-                native=native,
+                hpas=hpas,
                 targets=targets,
                 scales=ScaleClient(kube, discovery, targets),
                 pods=pods,
                 metrics=MetricsApis(kube, discovery),
-                external=self.external if self.operation.external_metrics == EMBEDDED else None,
+                external=self.external if self.options.external_metrics == EMBEDDED else None,
                 statuses=StatusWriter(kube, autoscalers),
                 events=events,
                 clock=self.clock,
                 may_write=may_write,
             )
-            await _complete(autoscalers, native)
-            await self._control(world)
+            await _wait_for_sync(autoscalers, hpas)
+            await self._control(dependencies)
 
-    async def _control(self, world: Dependencies) -> None:
-        given = self.operation
-        controller = Controller(
-            world,
-            given.settings,
-            given.gates,
+    async def _control(self, dependencies: Dependencies) -> None:
+        options = self.options
+        self._controller = Controller(
+            dependencies,
+            options.settings,
+            options.gates,
             self.telemetry,
-            syncs=given.concurrent_syncs,
-            audience=self.audience,
+            concurrent_syncs=options.concurrent_syncs,
+            listeners=self.listeners,
         )
-        self._controller = controller
-        self.telemetry.leading.set(1)
+        self.telemetry.leader.set(1)
         try:
-            await controller.run()
+            await self._controller.run()
         finally:
             self._controller = None
-            self.telemetry.leading.set(0)
-            for one in self.audience:
-                one.dismissed()
+            self.telemetry.leader.set(0)
+            for listener in self.listeners:
+                listener.on_leadership_lost()
 
 
-async def _complete(*stores: Store[Autoscaler]) -> None:
-    """Wait until all autoscalers are known: who else owns a target must be known before it is scaled."""
-    for store in stores:
-        while not await store.settled(_PATIENCE):
-            log.warning("waiting for a list", extra={"error": str(store.trouble or "no answer yet")})
-            await asyncio.sleep(_PATIENCE.total_seconds())
+async def _wait_for_sync(*informers: Informer[Autoscaler]) -> None:
+    """Wait until all autoscalers are known, because conflicts must be detected before the first rescale."""
+    for informer in informers:
+        while not await informer.wait_for_sync(_SYNC_RETRY):
+            log.warning("waiting for informer to sync", extra={"error": str(informer.error or "no response yet")})
+            await asyncio.sleep(_SYNC_RETRY.total_seconds())
 
 
 @asynccontextmanager
-async def _running(*parts: "Store[Autoscaler] | EventRecorder") -> AsyncIterator[None]:
-    """Let parts run for the length of the block."""
-    async with asyncio.TaskGroup() as tasks:
-        started = [tasks.create_task(part.run()) for part in parts]
+async def _running(*components: "Informer[Autoscaler] | EventRecorder") -> AsyncIterator[None]:
+    """Run components until the end of the block."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(component.run()) for component in components]
         try:
             yield
         finally:
-            for task in started:
+            for task in tasks:
                 task.cancel()

@@ -1,102 +1,100 @@
-"""Whose pods are whose: the selector of every autoscaler's target, and who else's matches the same pods.
+"""Indexes the pod selectors of all targets, to find autoscalers whose targets select the same pods.
 
-Two autoscalers that select the same pods would both count them. Asking every selector about every pod would cost a
-fleet dearly, so selectors are found by a label that they insist on; and where no other selector can possibly match the
-same pods, the pods need not be known at all.
+Two autoscalers that select the same pods would both count them. Selectors are indexed by the label values that they
+require, because matching every selector with every pod would be too slow for many autoscalers. If no other selector
+can match the same pods, the pods need not be listed at all.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from autoscaler.algorithm.selection import who_selects
+from autoscaler.algorithm.selection import selecting_autoscalers
 from autoscaler.types.observation import Pod
 from autoscaler.values.selector import Selector, parse
 
-Pair: TypeAlias = tuple[str, str]
-"""A label that a selector insists on: its key and its value."""
+_Label: TypeAlias = tuple[str, str]
+"""Key and value of a label that a selector requires."""
 
 
-class _Namespace:
+class _NamespaceIndex:
     def __init__(self) -> None:
         self.selectors: dict[str, Selector] = {}
-        self.by_pair: dict[Pair, set[str]] = {}
-        self.insisting: dict[str, int] = {}
-        """How many insist on some value of a label, by its key."""
-        self.without: set[str] = set()
-        """Those that insist on no label's value: they may match anything."""
+        self.by_label: dict[_Label, set[str]] = {}
+        self.requiring_key: dict[str, int] = {}
+        """Number of selectors that require some value of a label key."""
+        self.unindexed: set[str] = set()
+        """Autoscalers whose selectors require no specific label value: they may match any pod."""
 
 
-class Selectors:
-    """The selectors of all targets, by namespace and autoscaler."""
+class TargetSelectors:
+    """The pod selectors of all targets, by namespace and autoscaler key."""
 
     def __init__(self) -> None:
-        self._namespaces: dict[str, _Namespace] = {}
+        self._namespaces: dict[str, _NamespaceIndex] = {}
 
-    def note(self, key: str, selector: Selector) -> None:
-        """Remember what an autoscaler's target selects now."""
-        here = self._namespaces.setdefault(_namespace(key), _Namespace())
-        known = here.selectors.get(key)
-        if known is selector:
+    def update(self, key: str, selector: Selector) -> None:
+        """Set the selector of an autoscaler's target."""
+        index = self._namespaces.get(_namespace(key))
+        if index is not None and index.selectors.get(key) is selector:
             return
-        self.forget(key)
-        here = self._namespaces.setdefault(_namespace(key), _Namespace())
-        here.selectors[key] = selector
-        pairs = _pairs(selector)
-        for pair in pairs:
-            here.by_pair.setdefault(pair, set()).add(key)
-            here.insisting[pair[0]] = here.insisting.get(pair[0], 0) + 1
-        if not pairs:
-            here.without.add(key)
+        self.remove(key)
+        index = self._namespaces.setdefault(_namespace(key), _NamespaceIndex())
+        index.selectors[key] = selector
+        labels = _required_labels(selector)
+        for label in labels:
+            index.by_label.setdefault(label, set()).add(key)
+            index.requiring_key[label[0]] = index.requiring_key.get(label[0], 0) + 1
+        if not labels:
+            index.unindexed.add(key)
 
-    def forget(self, key: str) -> Selector | None:
-        """Forget an autoscaler that is gone; give what it selected."""
-        here = self._namespaces.get(_namespace(key))
-        selector = here.selectors.pop(key, None) if here is not None else None
-        if here is None or selector is None:
+    def remove(self, key: str) -> Selector | None:
+        """Remove a deleted autoscaler; return its selector."""
+        index = self._namespaces.get(_namespace(key))
+        selector = index.selectors.pop(key, None) if index is not None else None
+        if index is None or selector is None:
             return None
-        for pair in _pairs(selector):
-            here.by_pair[pair].discard(key)
-            if not here.by_pair[pair]:
-                del here.by_pair[pair]
-            here.insisting[pair[0]] -= 1
-        here.without.discard(key)
-        if not here.selectors:
+        for label in _required_labels(selector):
+            index.by_label[label].discard(key)
+            if not index.by_label[label]:
+                del index.by_label[label]
+            index.requiring_key[label[0]] -= 1
+        index.unindexed.discard(key)
+        if not index.selectors:
             del self._namespaces[_namespace(key)]
         return selector
 
     def may_overlap(self, key: str) -> bool:
-        """Tell whether another selector might match the same pods; one with another value of a label cannot."""
-        here = self._namespaces.get(_namespace(key))
-        if here is None or key not in here.selectors:
+        """Return whether another selector may match the same pods; one that requires another label value cannot."""
+        index = self._namespaces.get(_namespace(key))
+        if index is None or key not in index.selectors:
             return False
-        others = len(here.selectors) - 1
-        if not others:
+        total = len(index.selectors)
+        if total == 1:
             return False
-        total = len(here.selectors)
-        pairs = _pairs(here.selectors[key])
-        return all(total - here.insisting[pair[0]] + len(here.by_pair[pair]) - 1 > 0 for pair in pairs)
+        labels = _required_labels(index.selectors[key])
+        return all(total - index.requiring_key[label[0]] + len(index.by_label[label]) - 1 > 0 for label in labels)
 
-    def who_selects(self, namespace: str, pods: Sequence[Pod]) -> tuple[str, ...]:
-        """Name the autoscalers whose target selects one of the pods; two are enough."""
-        here = self._namespaces.get(namespace)
-        if here is None or not pods:
+    def selecting_autoscalers(self, namespace: str, pods: Sequence[Pod]) -> tuple[str, ...]:
+        """Return autoscalers whose target selects one of the pods, at most two."""
+        index = self._namespaces.get(namespace)
+        if index is None or not pods:
             return ()
-        found = set(here.without)
-        for pair in {pair for pod in pods for pair in pod.labels.items()}:
-            found |= here.by_pair.get(pair, set())
-        return who_selects(pods, {key: here.selectors[key] for key in found})
+        candidates = set(index.unindexed)
+        for label in {label for pod in pods for label in pod.labels.items()}:
+            candidates |= index.by_label.get(label, set())
+        return selecting_autoscalers(pods, {key: index.selectors[key] for key in candidates})
 
 
 @lru_cache(maxsize=65536)
-def parsed(text: str) -> Selector:
-    """Read the selector of a target; the same text comes with every pass."""
+def parse_cached(text: str) -> Selector:
+    """Parse the selector of a target; cached, because every reconcile parses the same text."""
     return parse(text)
 
 
 @lru_cache(maxsize=65536)
-def _pairs(selector: Selector) -> tuple[Pair, ...]:
-    exact = ((requirement.key, requirement.exact()) for requirement in selector.requirements)
+def _required_labels(selector: Selector) -> tuple[_Label, ...]:
+    exact = ((requirement.key, requirement.exact_value()) for requirement in selector.requirements)
     return tuple({(key, value): None for key, value in exact if value is not None})
 
 

@@ -1,5 +1,6 @@
-"""What is remembered of each autoscaler between passes; forgotten when the object is gone."""
+"""Controller state: what the controller keeps about each autoscaler between reconciles."""
 
+from collections.abc import ItemsView
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -10,60 +11,60 @@ from autoscaler.types.status import Status
 
 
 @dataclass(slots=True)
-class Entry:
-    """One autoscaler's past."""
+class ReconcileState:
+    """The state of one autoscaler between reconciles."""
 
     uid: str
-    """Whose: an object of the same name that was made anew has another."""
+    """The uid of the object; a recreated object of the same name has another one."""
 
     history: History = field(default_factory=History)
     decision: Decision | None = None
-    """The last one, for whoever asks why."""
+    """The last decision."""
 
-    kept: Fingerprint | None = None
-    """What the API server has of this history, so that it is written again only when something would be missed."""
+    persisted: Fingerprint | None = None
+    """The fingerprint of the history that is stored in the status; the history is written only if it changed."""
 
-    unsaid: Status | None = None
-    """A status that could not be written: true all the same, and the next pass goes by it."""
+    pending_status: Status | None = None
+    """A status that could not be written yet; the next reconcile continues from it."""
 
-    failures: int = 0
-    """How many status writes have failed in a row."""
+    failed_status_writes: int = 0
+    """Number of failed status writes in a row."""
 
     rescaled_at: datetime | None = None
-    """When this controller last wrote the target's scale."""
+    """When this process last wrote the target's scale."""
 
 
-class Memory:
-    """All entries, by key."""
+class ControllerState:
+    """The state of all autoscalers, by key."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
+        self._states: dict[str, ReconcileState] = {}
 
-    def of(self, key: str, uid: str) -> Entry | None:
-        """Find the entry of this very object; None at first sight."""
-        entry = self._entries.get(key)
-        return entry if entry is not None and entry.uid == uid else None
+    def for_object(self, key: str, uid: str) -> ReconcileState | None:
+        """Return the state of the object with this uid; None before its first reconcile."""
+        state = self._states.get(key)
+        return state if state is not None and state.uid == uid else None
 
-    def get(self, key: str) -> Entry | None:
-        """Find the entry of whatever has this key."""
-        return self._entries.get(key)
+    def get(self, key: str) -> ReconcileState | None:
+        """Return the state of a key, whatever its uid."""
+        return self._states.get(key)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._entries
+        return key in self._states
 
-    def begin(self, key: str, entry: Entry) -> Entry:
-        """Remember an object from now on."""
-        self._entries[key] = entry
-        return entry
+    def add(self, key: str, state: ReconcileState) -> ReconcileState:
+        """Set and return the state of a key."""
+        self._states[key] = state
+        return state
 
-    def forget(self, key: str) -> None:
-        """Forget an object that is gone."""
-        self._entries.pop(key, None)
+    def remove(self, key: str) -> None:
+        """Remove the state of a deleted autoscaler."""
+        self._states.pop(key, None)
 
-    def entries(self) -> tuple[tuple[str, Entry], ...]:
-        """Give all of them, with their keys."""
-        return tuple(self._entries.items())
+    def items(self) -> ItemsView[str, ReconcileState]:
+        """Return all keys and states."""
+        return self._states.items()
 
     def decisions(self) -> dict[str, Decision]:
-        """Give the last decision of each autoscaler."""
-        return {key: entry.decision for key, entry in self._entries.items() if entry.decision is not None}
+        """Return the last decision of each autoscaler."""
+        return {key: state.decision for key, state in self._states.items() if state.decision is not None}

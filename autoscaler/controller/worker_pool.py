@@ -1,8 +1,8 @@
-"""How many visits happen at once, so that the slow ones never stand in the way of the others.
+"""Runs reconciles concurrently and moves slow ones to a separate slow pool.
 
-A visit that takes long (a target that does not answer, a metrics API that hangs) is moved to a lane of its own, and the
-next visit of the same key begins there; with a visit that is prompt again, it is back among the others. When that lane
-is full, slow keys wait for each other; nobody else does.
+A reconcile that takes long (a target or metrics API that does not respond) moves to the slow pool and frees its
+worker; the next reconcile of the same key starts there. After a fast reconcile the key returns to the main pool. If
+the slow pool is full, slow keys wait for each other, but fast keys are not affected.
 """
 
 import asyncio
@@ -14,96 +14,96 @@ from typing import Final
 
 log = logging.getLogger(__name__)
 
-PATIENCE: Final = timedelta(milliseconds=100)
-"""A visit that takes longer is slow: even one that only waits for a busy API server should not be waited for."""
+SLOW_AFTER: Final = timedelta(milliseconds=100)
+"""The duration after which a reconcile is slow. It is short, so that a busy API server does not block the workers."""
 
-SLOW_WIDTH: Final = 96
-"""Somewhat fewer than the session has connections."""
+SLOW_POOL_SIZE: Final = 96
+"""Slightly below the connection limit of the HTTP session."""
 
 
 class WorkerPool:
-    """Runs visits, each in a task of its own."""
+    """Runs each reconcile in a task of its own."""
 
     def __init__(
         self,
-        width: int,
-        visit: Callable[[str], Awaitable[None]],
-        left: Callable[[], None],
-        slow_width: int = SLOW_WIDTH,
+        size: int,
+        reconcile: Callable[[str], Awaitable[None]],
+        on_capacity: Callable[[], None],
+        slow_pool_size: int = SLOW_POOL_SIZE,
     ) -> None:
-        self._width = width
-        self._slow_width = slow_width
-        self._visit = visit
-        self._left = left
-        """Told whenever there may be room again."""
-        self._prompt: set[str] = set()
+        self._size = size
+        self._slow_pool_size = slow_pool_size
+        self._reconcile = reconcile
+        self._on_capacity = on_capacity
+        """Called whenever another reconcile may start."""
+        self._fast: set[str] = set()
         self._slow: set[str] = set()
         self._known_slow: set[str] = set()
         self._waiting: deque[str] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
-    def has_room(self) -> bool:
-        """Tell whether another visit may begin."""
-        return len(self._prompt) < self._width
+    def has_capacity(self) -> bool:
+        """Whether another reconcile may start."""
+        return len(self._fast) < self._size
 
     @property
-    def is_empty(self) -> bool:
-        """Tell whether nobody is being visited."""
+    def is_idle(self) -> bool:
+        """Whether no reconcile is running or waiting."""
         return not (self._tasks or self._waiting)
 
     def start(self, key: str) -> None:
-        """Begin a visit, or let a slow key wait for the slow ones before it."""
+        """Start a reconcile; a key that was slow before starts in the slow pool or waits for it."""
         if key not in self._known_slow:
-            self._prompt.add(key)
-            self._begin(key)
-        elif len(self._slow) < self._slow_width:
+            self._fast.add(key)
+            self._create_task(key)
+        elif len(self._slow) < self._slow_pool_size:
             self._slow.add(key)
-            self._begin(key)
+            self._create_task(key)
         else:
             self._waiting.append(key)
 
     def forget(self, key: str) -> None:
-        """Forget that a key was slow."""
+        """Remove a deleted key from the known slow keys."""
         self._known_slow.discard(key)
 
     async def close(self) -> None:
-        """Give up all visits, and wait until they have ended."""
+        """Cancel all reconciles and wait until they have ended."""
         self._waiting.clear()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _begin(self, key: str) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(key), name=f"visit {key}")
+    def _create_task(self, key: str) -> None:
+        task = asyncio.get_running_loop().create_task(self._run(key), name=f"reconcile {key}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _run(self, key: str) -> None:
-        loop, patience = asyncio.get_running_loop(), PATIENCE.total_seconds()
-        began, timer = loop.time(), loop.call_later(patience, self._step_aside, key)
+        loop, slow_after = asyncio.get_running_loop(), SLOW_AFTER.total_seconds()
+        started, timer = loop.time(), loop.call_later(slow_after, self._move_to_slow_pool, key)
         try:
-            await self._visit(key)
+            await self._reconcile(key)
         except Exception:
-            log.exception("a visit failed", extra={"autoscaler": key})
+            log.exception("reconcile failed", extra={"autoscaler": key})
         finally:
             timer.cancel()
-            if loop.time() - began < patience:
-                self._known_slow.discard(key)  # in whichever lane: who was slow once need not be so for ever
+            if loop.time() - started < slow_after:
+                self._known_slow.discard(key)
             self._end(key)
 
-    def _step_aside(self, key: str) -> None:
-        if key in self._prompt:
-            self._prompt.discard(key)
+    def _move_to_slow_pool(self, key: str) -> None:
+        if key in self._fast:
+            self._fast.discard(key)
             self._slow.add(key)
             self._known_slow.add(key)
-            self._left()
+            self._on_capacity()
 
     def _end(self, key: str) -> None:
-        self._prompt.discard(key)
+        self._fast.discard(key)
         self._slow.discard(key)
-        while self._waiting and len(self._slow) < self._slow_width:
+        while self._waiting and len(self._slow) < self._slow_pool_size:
             waiting = self._waiting.popleft()
             self._slow.add(waiting)
-            self._begin(waiting)
-        self._left()
+            self._create_task(waiting)
+        self._on_capacity()

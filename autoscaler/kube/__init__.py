@@ -1,1 +1,1 @@
-"""How this process speaks with the Kubernetes API; nothing else does."""
+"""All communication with the Kubernetes API: requests, informers, leader election, events."""

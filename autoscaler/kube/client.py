@@ -1,8 +1,8 @@
-"""One authenticated session with the API server: JSON in, JSON out, and every failure one of our own errors.
+"""HTTP client for the Kubernetes API: sends and returns JSON, and raises a KubeError for every failure.
 
-Each request has a deadline; without one, a server that accepts and never answers would hold its caller for ever. There
-is no retry here except one: a request refused as 401 is sent once more, because a service account's token may have been
-replaced a moment ago. All other patience belongs to who asked, who knows whether asking twice is safe.
+Each request has a deadline, because a server that accepts a connection and never responds would block its caller
+forever. The client retries only once, after a 401, because the service account token may have been rotated a moment
+ago. All other retries belong to the caller, which knows whether a request is safe to repeat.
 """
 
 import json
@@ -11,32 +11,32 @@ import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 import aiohttp
 import msgspec
 from aiohttp.connector import NEEDS_CLEANUP_CLOSED
 
 from autoscaler.kube.connection import Connection
-from autoscaler.kube.errors import Unauthorized, Unavailable, refusal
+from autoscaler.kube.errors import Unauthorized, Unavailable, error_for_response
 
 log = logging.getLogger(__name__)
 
 Json: TypeAlias = dict[str, Any]
 
 FIELD_MANAGER: Final = "steadyscale"
-"""The name under which the API server records what we wrote."""
+"""The field manager under which the API server records the fields that this process writes."""
 
-_PLAIN: Final = "application/json"
+_JSON: Final = "application/json"
 _MERGE_PATCH: Final = "application/merge-patch+json"
-_DEADLINE: Final = timedelta(seconds=10)
-_PROBES: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
-"""A watch of something that never changes is silent for minutes. So the kernel asks whether the other end is still
-there, and a connection that leads nowhere is known after a minute. Named, because not every system has all of them."""
+_REQUEST_TIMEOUT: Final = timedelta(seconds=10)
+_KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
+"""A watch without changes is idle for minutes. TCP keepalive probes detect a dead connection within a minute. The
+options are looked up by name, because not every operating system defines all of them."""
 
 
 class KubeClient:
-    """The session. Open it with `KubeClient.open`; share it."""
+    """An authenticated HTTP session with the API server. Open it with `KubeClient.open` and share it."""
 
     def __init__(self, connection: Connection, session: aiohttp.ClientSession) -> None:
         self._connection = connection
@@ -45,32 +45,32 @@ class KubeClient:
     @classmethod
     @asynccontextmanager
     async def open(cls, connection: Connection) -> AsyncIterator[Self]:
-        """Open a session that is closed with the block."""
+        """Open a session that is closed at the end of the block."""
         connector = aiohttp.TCPConnector(
             ssl=connection.tls,
             limit=100,
             keepalive_timeout=60,
-            socket_factory=_probed_socket,
-            enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,  # so that no watch broken off leaves a socket half closed
+            socket_factory=_keepalive_socket,
+            enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,  # an aborted watch must not leave a half-closed TLS socket
         )
-        headers = {"Accept": _PLAIN, "User-Agent": FIELD_MANAGER}
+        headers = {"Accept": _JSON, "User-Agent": FIELD_MANAGER}
         async with aiohttp.ClientSession(connector=connector, headers=headers, trust_env=False) as session:
             yield cls(connection, session)
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
-        """Read an object or a list."""
+        """Get an object or a list."""
         return await self.request("GET", path, query=query)
 
     async def create(self, path: str, body: Json) -> Json:
-        """Create an object in the collection at `path`; AlreadyExists if it is there."""
+        """Create an object in the collection at ``path``; raise AlreadyExists if it exists."""
         return await self.request("POST", path, body=body)
 
     async def replace(self, path: str, body: Json) -> Json:
-        """Write a whole object; Conflict if its resourceVersion is not the current one."""
+        """Replace an object; raise Conflict if its resourceVersion is not the current one."""
         return await self.request("PUT", path, body=body)
 
     async def patch(self, path: str, body: Json) -> Json:
-        """Merge `body` into the object; a resourceVersion in it makes that a Conflict if it is not the current one."""
+        """Apply a merge patch; raise Conflict if it contains a resourceVersion that is not the current one."""
         return await self.request("PATCH", path, body=body, content_type=_MERGE_PATCH)
 
     async def request(
@@ -80,20 +80,22 @@ class KubeClient:
         *,
         query: Mapping[str, str] | None = None,
         body: Json | None = None,
-        content_type: str = _PLAIN,
-        deadline: timedelta = _DEADLINE,
+        content_type: str = _JSON,
+        timeout: timedelta = _REQUEST_TIMEOUT,  # noqa: ASYNC109 - the total timeout of aiohttp
     ) -> Json:
-        """Send one request and return the answer's JSON, or raise a KubeError that says why there is none."""
-        sent = _Sent(method, path, _query(method, query), body, content_type, aiohttp.ClientTimeout(_seconds(deadline)))
+        """Send one request and return the JSON object of its response; raise a KubeError on failure."""
+        parameters = dict(query or {}) if method == "GET" else {"fieldManager": FIELD_MANAGER, **(query or {})}
+        client_timeout = aiohttp.ClientTimeout(timeout.total_seconds())
+        request = _Request(method, path, parameters, body, content_type, client_timeout)
         try:
-            return await self._answer(sent)
+            return await self._send(request)
         except Unauthorized:
-            return await self._answer(sent)
+            return await self._send(request)
 
-    async def stream(self, path: str, query: Mapping[str, str], length: timedelta) -> AsyncGenerator[bytes]:
-        """Yield the lines of an answer that goes on for up to `length`, however long each line is."""
-        patience = aiohttp.ClientTimeout(total=_seconds(length), connect=_seconds(_DEADLINE))
-        async with self._response(_Sent("GET", path, dict(query), None, _PLAIN, patience)) as response:
+    async def stream(self, path: str, query: Mapping[str, str], duration: timedelta) -> AsyncGenerator[bytes]:
+        """Yield the lines of a response that lasts up to ``duration``; the length of a line is not limited."""
+        timeout = aiohttp.ClientTimeout(total=duration.total_seconds(), connect=_REQUEST_TIMEOUT.total_seconds())
+        async with self._response(_Request("GET", path, dict(query), None, _JSON, timeout)) as response:
             try:
                 rest = b""
                 async for chunk in response.content.iter_any():
@@ -101,88 +103,70 @@ class KubeClient:
                     for line in lines:
                         yield line
             finally:
-                _hang_up(response)
+                _abort(response)
 
-    async def _answer(self, sent: "_Sent") -> Json:
-        async with self._response(sent) as response:
+    async def _send(self, request: "_Request") -> Json:
+        async with self._response(request) as response:
             body = await response.read()
         try:
-            answer = msgspec.json.decode(body)
+            content = msgspec.json.decode(body)
         except msgspec.DecodeError as error:
-            raise Unavailable(f"the answer to {sent.method} {sent.path} is not JSON") from error
-        if not isinstance(answer, dict):
-            raise Unavailable(f"the answer to {sent.method} {sent.path} is not an object")
-        return answer
+            raise Unavailable(f"{request.method} {request.path}: response is not JSON") from error
+        if not isinstance(content, dict):
+            raise Unavailable(f"{request.method} {request.path}: response is not a JSON object")
+        return content
 
     @asynccontextmanager
-    async def _response(self, sent: "_Sent") -> AsyncIterator[aiohttp.ClientResponse]:
-        to = self._connection
-        headers = {**await to.credentials(), **({"Content-Type": sent.content_type} if sent.body is not None else {})}
+    async def _response(self, request: "_Request") -> AsyncIterator[aiohttp.ClientResponse]:
+        connection = self._connection
+        headers = dict(await connection.credentials())
+        if request.body is not None:
+            headers["Content-Type"] = request.content_type
         try:
             async with self._session.request(
-                sent.method,
-                to.server + sent.path,
-                params=sent.query,
-                data=None if sent.body is None else json.dumps(sent.body).encode(),
+                request.method,
+                connection.server + request.path,
+                params=request.query,
+                data=None if request.body is None else json.dumps(request.body).encode(),
                 headers=headers,
-                timeout=sent.timeout,
-                server_hostname=to.server_name,
-                proxy=to.proxy,
+                timeout=request.timeout,
+                server_hostname=connection.server_name,
+                proxy=connection.proxy,
                 allow_redirects=False,
             ) as response:
                 if not 200 <= response.status < 300:
-                    raise refusal(response.status, await response.read(), response.headers.get("Retry-After"))
+                    body, retry_after = await response.read(), response.headers.get("Retry-After")
+                    raise error_for_response(response.status, body, retry_after)
                 for warning in response.headers.getall("Warning", ()):
-                    log.warning("the API server warns", extra={"path": sent.path, "warning": warning[:256]})
+                    log.warning("API server warning", extra={"path": request.path, "warning": warning[:256]})
                 yield response
         except TimeoutError as error:
-            raise Unavailable(f"{sent.method} {sent.path}: no answer in time") from error
+            raise Unavailable(f"{request.method} {request.path}: request timed out") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise Unavailable(f"{sent.method} {sent.path}: {error}") from error
+            raise Unavailable(f"{request.method} {request.path}: {error}") from error
 
 
-class _Sent:
-    """A request, as a value that can be sent twice."""
-
-    __slots__ = ("body", "content_type", "method", "path", "query", "timeout")
-
-    def __init__(
-        self,
-        method: str,
-        path: str,
-        query: dict[str, str],
-        body: Json | None,
-        content_type: str,
-        timeout: aiohttp.ClientTimeout,
-    ) -> None:
-        self.method = method
-        self.path = path
-        self.query = query
-        self.body = body
-        self.content_type = content_type
-        self.timeout = timeout
+class _Request(NamedTuple):
+    method: str
+    path: str
+    query: dict[str, str]
+    body: Json | None
+    content_type: str
+    timeout: aiohttp.ClientTimeout
 
 
-def _query(method: str, query: Mapping[str, str] | None) -> dict[str, str]:
-    return dict(query or {}) if method == "GET" else {"fieldManager": FIELD_MANAGER, **(query or {})}
-
-
-def _hang_up(response: aiohttp.ClientResponse) -> None:
-    """End a stream that has not ended; a polite good-bye over TLS would be waited for, and may come after the loop."""
+def _abort(response: aiohttp.ClientResponse) -> None:
+    """Abort the connection of a stream; a TLS close handshake would be awaited, possibly after the loop has ended."""
     if response.connection is not None and response.connection.transport is not None:
         response.connection.transport.abort()
 
 
-def _probed_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+def _keepalive_socket(address: aiohttp.AddrInfoType) -> socket.socket:
     family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setblocking(False)  # noqa: FBT003 - the standard library's own signature
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _PROBES.items():
+    created = socket.socket(family, kind, protocol)
+    created.setblocking(False)  # noqa: FBT003 - the standard library's own signature
+    created.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE.items():
         if hasattr(socket, name):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return made
-
-
-def _seconds(duration: timedelta) -> float:
-    return duration.total_seconds()
+            created.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return created

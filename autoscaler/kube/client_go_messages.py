@@ -1,6 +1,6 @@
-"""What went wrong, in the words that client-go has for it: they end up in conditions and events, where they are known.
+"""Error messages with the exact text of client-go, because they appear in conditions and events.
 
-A Status carries its own sentence, and that is quoted. Where an answer has none, client-go makes one up from the code.
+The message of a Status response is quoted. For a response without one, client-go derives a message from the code.
 """
 
 from collections.abc import Mapping
@@ -25,23 +25,23 @@ _BY_CODE: Final[Mapping[int, str]] = {
 }
 
 
-def in_words(error: KubeError, asked: str) -> str:
-    """Say what an error says; `asked` names what was asked for, such as ``get web.apps``, where the server does not."""
-    if error.said is not None:
-        return error.said
+def client_go_message(error: KubeError, action: str) -> str:
+    """Return the message that client-go would show; ``action`` is verb and resource, such as ``get web.apps``."""
+    if error.server_message is not None:
+        return error.server_message
     if error.code == 0:
-        return str(error)  # there was no answer at all
-    told = _BY_CODE.get(
+        return str(error)  # no response was received
+    message = _BY_CODE.get(
         error.code, f"an error on the server ({str(error)!r}) has prevented the request from succeeding"
     )
-    return f"{told} ({asked})"
+    return f"{message} ({action})"
 
 
 def group_resource(group: str, plural: str) -> str:
-    """Name a resource as messages do: ``deployments.apps``, or just ``pods``."""
+    """Return the resource name as shown in messages: ``deployments.apps``, or ``pods`` in the core group."""
     return f"{plural}.{group}" if group else plural
 
 
 def not_found(group: str, plural: str, name: str) -> str:
-    """Say, as the API server does, that an object is not there."""
+    """Return the message of the API server for a missing object."""
     return f'{group_resource(group, plural)} "{name}" not found'

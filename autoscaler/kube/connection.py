@@ -1,8 +1,9 @@
-"""Where the API server is and how we show who we are: the one file that knows kubernetes-asyncio.
+"""Address of the API server, TLS settings and credentials, loaded from a kubeconfig or the pod's service account.
 
-The library is asked for what is tedious and settled (kubeconfig in all its forms, exec plugins, the service account's
-rotating token); its generated client is not used. What it leaves to its callers is decided here: no proxy out of the
-environment, and a token read again when the server no longer knows it.
+kubernetes-asyncio is used only to load the configuration: kubeconfig files, exec plugins, rotated service account
+tokens. Its other parts are not used. Its Watch does not list again after 410 Gone and fails on lines that exceed
+aiohttp's buffer. Its leader election measures time with the wall clock and never releases the lease. Its generated
+client sets no request timeout and builds model objects, where informers keep only a few fields.
 """
 
 import ssl
@@ -18,26 +19,26 @@ from autoscaler.kube.errors import Unavailable
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A cluster's address, how its certificate is verified, and the credentials of this process."""
+    """How to reach and authenticate to the API server."""
 
     server: str
-    """Where requests go, without a trailing slash."""
+    """The base URL, without a trailing slash."""
 
     tls: ssl.SSLContext
-    """Verifies the server; holds our client certificate if we have one."""
+    """Verifies the server certificate; contains the client certificate, if there is one."""
 
     server_name: str | None
-    """The name to verify instead of the address, where a kubeconfig says so."""
+    """``tls-server-name`` of the kubeconfig: the name to verify instead of the host of the URL."""
 
     proxy: str | None
-    """The proxy that a kubeconfig names; the environment's is not for traffic inside a cluster."""
+    """``proxy-url`` of the kubeconfig. Proxy variables of the environment are ignored."""
 
     credentials: Callable[[], Awaitable[Mapping[str, str]]]
-    """The headers that say who we are; asked for each request, because tokens rotate."""
+    """Returns the authentication headers; called for each request, because tokens are rotated."""
 
 
 async def connect(kubeconfig: Path | None = None) -> Connection:
-    """Find the cluster: by `kubeconfig` where one is named, as a pod otherwise."""
+    """Load the connection from ``kubeconfig``, or from the pod's service account if it is None."""
     settings = Configuration()
     try:
         if kubeconfig is None:
@@ -45,7 +46,7 @@ async def connect(kubeconfig: Path | None = None) -> Connection:
         else:
             await load_kube_config(str(kubeconfig), client_configuration=settings, persist_config=False)
     except (ConfigException, OSError, ValueError) as error:
-        raise Unavailable(f"no cluster to connect to: {error}") from error
+        raise Unavailable(f"cannot load the Kubernetes client configuration: {error}") from error
 
     async def credentials() -> Mapping[str, str]:
         token = await settings.get_api_key_with_prefix("BearerToken")
@@ -64,7 +65,7 @@ def _tls(settings: Configuration) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
     if settings.cert_file:
         context.load_cert_chain(settings.cert_file, settings.key_file)
-    if not settings.verify_ssl:  # the kubeconfig asked for it in so many words
+    if not settings.verify_ssl:  # insecure-skip-tls-verify in the kubeconfig
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context

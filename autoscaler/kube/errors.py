@@ -1,17 +1,17 @@
-"""The API server's refusals as types, so that what to do next is a matter of ``except``, not of status codes.
+"""Errors of the Kubernetes API as exception types, so that callers handle types instead of status codes.
 
 ::
 
     KubeError
-    ├── BadRequest        400, 422   what we sent is wrong; sending it again is, too
-    ├── Unauthorized      401        it does not know us
-    ├── Forbidden         403        it knows us, and no
-    ├── NotFound          404        no such object, or no such kind
-    ├── Conflict          409        someone else wrote first: look again
-    │   └── AlreadyExists            someone else created it first
-    ├── Expired           410        that resourceVersion is too old to go on from: list again
-    ├── TooManyRequests   429        later; `retry_after` says when
-    └── Unavailable       5xx        it could not answer, or could not be reached, or not in time
+    ├── BadRequest        400, 422   the request is invalid; a retry would fail as well
+    ├── Unauthorized      401        authentication failed
+    ├── Forbidden         403        authorization failed
+    ├── NotFound          404        no such object or kind
+    ├── Conflict          409        the object has changed: read it again
+    │   └── AlreadyExists            the object exists already
+    ├── Expired           410        the resourceVersion is too old: list again
+    ├── TooManyRequests   429        rate limited; `retry_after` is the server's delay
+    └── Unavailable       5xx        server error, connection error or timeout
 """
 
 import json
@@ -19,57 +19,57 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
-LONGEST_MESSAGE: Final = 512
-"""A refusal is logged; a log line is not the place for a proxy's whole error page."""
+MAX_MESSAGE_LENGTH: Final = 512
+"""Limits log lines: a proxy may respond with a whole HTML page."""
 
 
 class KubeError(Exception):
-    """The Kubernetes API did not do what it was asked."""
+    """A request to the Kubernetes API failed."""
 
     def __init__(
-        self, message: str, *, code: int = 0, retry_after: timedelta | None = None, said: str | None = None
+        self, message: str, *, code: int = 0, retry_after: timedelta | None = None, server_message: str | None = None
     ) -> None:
-        super().__init__(message[:LONGEST_MESSAGE])
+        super().__init__(message[:MAX_MESSAGE_LENGTH])
         self.code = code
         self.retry_after = retry_after
-        self.said = said
-        """The server's own sentence, whole, where it gave one in a Status; conditions and events quote it."""
+        self.server_message = server_message
+        """The unabridged message of the Status response, if there was one; conditions and events quote it."""
 
 
 class BadRequest(KubeError):
-    """What we sent is wrong, and will be wrong again."""
+    """The request is invalid; a retry would fail as well."""
 
 
 class Unauthorized(KubeError):
-    """Our credentials are not known, or no longer."""
+    """Authentication failed: the credentials are invalid or have expired."""
 
 
 class Forbidden(KubeError):
-    """Our credentials are known, and not enough."""
+    """Authorization failed: RBAC does not allow the request."""
 
 
 class NotFound(KubeError):
-    """There is no such object, or no such kind."""
+    """The object or its kind does not exist."""
 
 
 class Conflict(KubeError):
-    """The object changed since we read it."""
+    """The object has changed since it was read."""
 
 
 class AlreadyExists(Conflict):
-    """The object was created by someone else, or by us before."""
+    """The object exists already."""
 
 
 class Expired(KubeError):
-    """The resourceVersion we named is no longer kept; only a new list helps."""
+    """The resourceVersion is no longer available; a new list is required."""
 
 
 class TooManyRequests(KubeError):
-    """The server is busy and asks for patience."""
+    """The server limits the request rate."""
 
 
 class Unavailable(KubeError):
-    """The server could not answer, could not be reached, or was too slow."""
+    """The server failed, could not be reached, or did not respond in time."""
 
 
 _BY_CODE: Final[Mapping[int, type[KubeError]]] = {
@@ -84,16 +84,16 @@ _BY_CODE: Final[Mapping[int, type[KubeError]]] = {
 }
 
 
-def refusal(code: int, body: bytes, retry_after: str | None = None) -> KubeError:
-    """Make the error that an answer other than 2xx stands for."""
+def error_for_response(code: int, body: bytes, retry_after: str | None = None) -> KubeError:
+    """Return the error for a response with a status code other than 2xx."""
     status = _status(body)
     kind = _BY_CODE.get(code, Unavailable if code >= 500 else BadRequest)
     if kind is Conflict and status.get("reason") == "AlreadyExists":
         kind = AlreadyExists
-    message = str(status.get("message") or body.decode(errors="replace").strip() or "no explanation was given")
+    message = str(status.get("message") or body.decode(errors="replace").strip() or "no message")
     wait = timedelta(seconds=int(retry_after)) if retry_after and retry_after.isdigit() else None
-    said = status.get("message")
-    return kind(f"{code}: {message}", code=code, retry_after=wait, said=str(said) if said else None)
+    server_message = str(status["message"]) if status.get("message") else None
+    return kind(f"{code}: {message}", code=code, retry_after=wait, server_message=server_message)
 
 
 def _status(body: bytes) -> Mapping[str, object]:

@@ -1,31 +1,31 @@
-"""Which events are worth sending, and which are the same as before: client-go's rules, without a network or a clock.
+"""Client-go's event correlation: aggregation, deduplication and spam filter, without network or clock.
 
-Three filters, in its order. More than ten events that differ only in their text within ten minutes become one. The same
-event again is the same object with a higher count. And one object may have 25 events of a type at once, then one every
-five minutes.
+Three filters in client-go's order. Ten or more events within ten minutes that differ only in their message are
+aggregated into one. A repeated event increments the count of the existing one. A token bucket per object and event
+type allows a burst of 25 events, then one every five minutes.
 """
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeAlias
+
+from cachetools import LRUCache
 
 from autoscaler.types.decision import Event
 from autoscaler.types.record import Record
 
-_MOST_KINDS: Final = 4096
-_MOST_SIMILAR: Final = 10
-_SIMILAR_WITHIN: Final = timedelta(minutes=10)
+_CACHE_SIZE: Final = 4096
+_MAX_SIMILAR: Final = 10
+_AGGREGATION_INTERVAL: Final = timedelta(minutes=10)
 _BURST: Final = 25
-_REFILL: Final = timedelta(minutes=5)
-_COMBINED: Final = "(combined from similar events): "
+_REFILL_INTERVAL: Final = timedelta(minutes=5)
+_AGGREGATED_PREFIX: Final = "(combined from similar events): "
 
-K = TypeVar("K")
-V = TypeVar("V")
+_Key: TypeAlias = tuple[str, ...]
 
 
-class Involved(Record):
-    """The object that events are about."""
+class InvolvedObject(Record):
+    """The object that an event refers to."""
 
     api_version: str
     kind: str
@@ -36,76 +36,64 @@ class Involved(Record):
 
 
 @dataclass(slots=True)
-class Occurrence:
-    """One event as the API server knows it, or will."""
+class RecordedEvent:
+    """An Event object as it is, or will be, stored by the API server."""
 
-    involved: Involved
+    involved: InvolvedObject
     event: Event
     first: datetime
     last: datetime
     count: int = 1
     name: str = ""
-    """What the server knows it as; empty until it was accepted."""
+    """The object's name; empty until it was created."""
 
 
 @dataclass(slots=True)
 class _Similar:
-    texts: set[str] = field(default_factory=set)
+    messages: set[str] = field(default_factory=set)
     last: datetime | None = None
 
 
 @dataclass(slots=True)
-class _Bucket:
+class _TokenBucket:
     tokens: float
-    at: datetime
+    updated_at: datetime
 
 
-class _Recent(OrderedDict[K, V], Generic[K, V]):
-    """A memory of bounded size that forgets what was not used for longest."""
-
-    def use(self, key: K, fresh: V) -> V:
-        """Give what is remembered, or remember `fresh`."""
-        value = self.setdefault(key, fresh)
-        self.move_to_end(key)
-        if len(self) > _MOST_KINDS:
-            self.popitem(last=False)
-        return value
-
-
-class Correlator:
-    """Remembers what was said."""
+class EventCorrelator:
+    """The correlation state of recent events."""
 
     def __init__(self) -> None:
-        self._similar: _Recent[tuple[str, ...], _Similar] = _Recent()
-        self._known: _Recent[tuple[str, ...], Occurrence] = _Recent()
-        self._buckets: _Recent[tuple[str, ...], _Bucket] = _Recent()
+        self._similar: LRUCache[_Key, _Similar] = LRUCache(_CACHE_SIZE)
+        self._recorded: LRUCache[_Key, RecordedEvent] = LRUCache(_CACHE_SIZE)
+        self._buckets: LRUCache[_Key, _TokenBucket] = LRUCache(_CACHE_SIZE)
 
-    def hear(self, involved: Involved, event: Event, now: datetime) -> Occurrence | None:
-        """Make an occurrence to send, new or counted up; None: it has been said often enough."""
-        about = (involved.kind, involved.namespace, involved.name, involved.uid, involved.api_version, event.type)
-        event, text = self._combined((*about, event.reason), event, now)
-        key = (*about, event.reason, text)
-        known = self._known.use(key, Occurrence(involved, event, now, now, count=0))
-        known.count += 1
-        known.last, known.event = now, event
-        return known if self._may_speak(about, now) else None
+    def correlate(self, involved: InvolvedObject, event: Event, now: datetime) -> RecordedEvent | None:
+        """Return the event to send, new or with an incremented count; None if the spam filter drops it."""
+        source = (involved.kind, involved.namespace, involved.name, involved.uid, involved.api_version, event.type)
+        event, message = self._aggregate((*source, event.reason), event, now)
+        key = (*source, event.reason, message)
+        recorded = self._recorded.setdefault(key, RecordedEvent(involved, event, now, now, count=0))
+        recorded.count += 1
+        recorded.last, recorded.event = now, event
+        return recorded if self._take_token(source, now) else None
 
-    def _combined(self, key: tuple[str, ...], event: Event, now: datetime) -> tuple[Event, str]:
-        """Turn an event into one that stands for many, if there were many; and say by which text it is known."""
-        similar = self._similar.use(key, _Similar())
-        if similar.last is not None and now - similar.last > _SIMILAR_WITHIN:
-            similar.texts.clear()
-        similar.texts.add(event.message)
+    def _aggregate(self, key: _Key, event: Event, now: datetime) -> tuple[Event, str]:
+        """Replace an event by the aggregate if there were many similar ones; return it with its message as the key."""
+        similar = self._similar.setdefault(key, _Similar())
+        if similar.last is not None and now - similar.last > _AGGREGATION_INTERVAL:
+            similar.messages.clear()
+        similar.messages.add(event.message)
         similar.last = now
-        if len(similar.texts) < _MOST_SIMILAR:
+        if len(similar.messages) < _MAX_SIMILAR:
             return event, event.message
-        similar.texts.pop()  # so that the set does not grow; which one goes does not matter
-        return Event(event.type, event.reason, _COMBINED + event.message), ""
+        similar.messages.pop()  # bounds the set; as in client-go, an arbitrary message is removed
+        return Event(event.type, event.reason, _AGGREGATED_PREFIX + event.message), ""
 
-    def _may_speak(self, about: tuple[str, ...], now: datetime) -> bool:
-        bucket = self._buckets.use(about, _Bucket(_BURST, now))
-        bucket.tokens = min(_BURST, bucket.tokens + (now - bucket.at) / _REFILL)
-        bucket.at = now
+    def _take_token(self, source: _Key, now: datetime) -> bool:
+        bucket = self._buckets.setdefault(source, _TokenBucket(_BURST, now))
+        bucket.tokens = min(_BURST, bucket.tokens + (now - bucket.updated_at) / _REFILL_INTERVAL)
+        bucket.updated_at = now
         if bucket.tokens < 1:
             return False
         bucket.tokens -= 1

@@ -1,7 +1,7 @@
-"""Kubernetes Events about autoscalers: repeated ones counted, floods held back, sent in the background.
+"""Records Kubernetes Events of autoscalers: correlates them as client-go does and sends them in the background.
 
-Recording never waits and never fails; what cannot be delivered is dropped, as events are everywhere. They are core/v1
-events, which `kubectl describe` shows.
+Recording never blocks and never fails; an event that cannot be delivered is dropped and counted. The events are of
+core/v1, which `kubectl describe` shows.
 """
 
 import asyncio
@@ -13,33 +13,33 @@ from typing import Final
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound, TooManyRequests, Unavailable
-from autoscaler.kube.event_correlation import Correlator, Involved, Occurrence
+from autoscaler.kube.event_correlation import EventCorrelator, InvolvedObject, RecordedEvent
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Event
 from autoscaler.types.record import Record
-from autoscaler.wire import print_time
+from autoscaler.values.timestamps import format_rfc3339
 
 log = logging.getLogger(__name__)
 
 COMPONENT: Final = "steadyscale"
-_MOST_WAITING: Final = 1000
-_MOST_TRIES: Final = 12
-_BETWEEN_TRIES: Final = timedelta(seconds=10)
+_MAX_QUEUED: Final = 1000
+_MAX_ATTEMPTS: Final = 12
+_RETRY_INTERVAL: Final = timedelta(seconds=10)
 
 
-class AboutKind(Record):
-    """The kind of object that events are about."""
+class InvolvedKind(Record):
+    """The kind of the objects that events refer to."""
 
     api_version: str
     kind: str
 
 
-POD_AUTOSCALERS: Final = AboutKind("steadyscale.dev/v1beta1", "PodAutoscaler")
-NATIVE: Final = AboutKind("autoscaling/v2", "HorizontalPodAutoscaler")
+POD_AUTOSCALER: Final = InvolvedKind("steadyscale.dev/v1beta1", "PodAutoscaler")
+HPA: Final = InvolvedKind("autoscaling/v2", "HorizontalPodAutoscaler")
 
 
 class EventRecorder:
-    """Takes events from whoever has some; run it beside them."""
+    """Queues events and sends them while `run` is running."""
 
     def __init__(
         self,
@@ -47,94 +47,94 @@ class EventRecorder:
         clock: Callable[[], datetime],
         *,
         instance: str = "",
-        about: AboutKind = POD_AUTOSCALERS,
+        kind: InvolvedKind = POD_AUTOSCALER,
     ) -> None:
         self._client = client
         self._clock = clock
         self._instance = instance
-        self._about = about
-        self._correlator = Correlator()
-        self._waiting: asyncio.Queue[tuple[Involved, Event]] = asyncio.Queue(_MOST_WAITING)
+        self._kind = kind
+        self._correlator = EventCorrelator()
+        self._queue: asyncio.Queue[tuple[InvolvedObject, Event]] = asyncio.Queue(_MAX_QUEUED)
         self.dropped = 0
-        """How many were never sent because too many were waiting or nobody would take them."""
+        """Number of events dropped because the queue was full or the API server did not accept them."""
 
-    def tell(self, about: Autoscaler, event: Event) -> None:
-        """Send an event as soon as may be; returns at once."""
-        data, kind = about.metadata, self._about
-        involved = Involved(kind.api_version, kind.kind, data.namespace, data.name, data.uid, data.resource_version)
+    def record(self, autoscaler: Autoscaler, event: Event) -> None:
+        """Queue an event; drop it if the queue is full."""
+        of, kind = autoscaler.metadata, self._kind
+        involved = InvolvedObject(kind.api_version, kind.kind, of.namespace, of.name, of.uid, of.resource_version)
         try:
-            self._waiting.put_nowait((involved, event))
+            self._queue.put_nowait((involved, event))
         except asyncio.QueueFull:
             self.dropped += 1
 
     async def run(self) -> None:
-        """Send what was recorded, until cancelled."""
+        """Send queued events until cancelled."""
         while True:
-            about, event = await self._waiting.get()
-            occurrence = self._correlator.hear(about, event, self._clock())
-            if occurrence is not None:
-                await self._deliver(occurrence)
-            self._waiting.task_done()
+            involved, event = await self._queue.get()
+            recorded = self._correlator.correlate(involved, event, self._clock())
+            if recorded is not None:
+                await self._deliver(recorded)
+            self._queue.task_done()
 
     async def flush(self) -> None:
-        """Wait until everything recorded so far was sent or dropped."""
-        await self._waiting.join()
+        """Wait until all queued events are sent or dropped."""
+        await self._queue.join()
 
-    async def _deliver(self, occurrence: Occurrence) -> None:
-        for attempt in range(_MOST_TRIES):
+    async def _deliver(self, recorded: RecordedEvent) -> None:
+        for attempt in range(_MAX_ATTEMPTS):
             try:
-                await self._send(occurrence)
+                await self._send(recorded)
             except (Unavailable, TooManyRequests):
-                if attempt + 1 < _MOST_TRIES:
-                    spread = random.uniform(0.75, 1.25)  # noqa: S311 - spreads load, guards nothing
-                    await asyncio.sleep(_BETWEEN_TRIES.total_seconds() * spread)
+                if attempt + 1 < _MAX_ATTEMPTS:
+                    jitter = random.uniform(0.75, 1.25)  # noqa: S311 - spreads load, not security
+                    await asyncio.sleep(_RETRY_INTERVAL.total_seconds() * jitter)
             except KubeError as error:
-                log.debug("an event was refused", extra={"error": str(error)})
+                log.debug("event rejected", extra={"error": str(error)})
                 break
             else:
                 return
         self.dropped += 1
 
-    async def _send(self, occurrence: Occurrence) -> None:
-        collection = f"/api/v1/namespaces/{occurrence.involved.namespace}/events"
-        if occurrence.name:
-            again = {
-                "count": occurrence.count,
-                "lastTimestamp": print_time(occurrence.last),
-                "message": occurrence.event.message,
+    async def _send(self, recorded: RecordedEvent) -> None:
+        collection = f"/api/v1/namespaces/{recorded.involved.namespace}/events"
+        if recorded.name:
+            patch = {
+                "count": recorded.count,
+                "lastTimestamp": format_rfc3339(recorded.last),
+                "message": recorded.event.message,
             }
             try:
-                await self._client.patch(f"{collection}/{occurrence.name}", again)
+                await self._client.patch(f"{collection}/{recorded.name}", patch)
             except NotFound:
-                occurrence.name = ""  # the server forgets events after an hour
-                occurrence.first, occurrence.count = occurrence.last, 1
+                recorded.name = ""  # the API server deletes events after an hour
+                recorded.first, recorded.count = recorded.last, 1
             else:
                 return
-        created = await self._client.create(collection, self._body(occurrence))
-        occurrence.name = created["metadata"]["name"]
+        created = await self._client.create(collection, self._body(recorded))
+        recorded.name = created["metadata"]["name"]
 
-    def _body(self, occurrence: Occurrence) -> Json:
-        about, event = occurrence.involved, occurrence.event
-        nanoseconds = int(occurrence.last.timestamp() * 1_000_000) * 1000 + random.randrange(1000)  # noqa: S311 - a name
+    def _body(self, recorded: RecordedEvent) -> Json:
+        involved, event = recorded.involved, recorded.event
+        nanoseconds = int(recorded.last.timestamp() * 1_000_000) * 1000 + random.randrange(1000)  # noqa: S311 - a name suffix
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": f"{about.name}.{nanoseconds:x}", "namespace": about.namespace},
+            "metadata": {"name": f"{involved.name}.{nanoseconds:x}", "namespace": involved.namespace},
             "involvedObject": {
-                "apiVersion": about.api_version,
-                "kind": about.kind,
-                "namespace": about.namespace,
-                "name": about.name,
-                "uid": about.uid,
-                "resourceVersion": about.resource_version,
+                "apiVersion": involved.api_version,
+                "kind": involved.kind,
+                "namespace": involved.namespace,
+                "name": involved.name,
+                "uid": involved.uid,
+                "resourceVersion": involved.resource_version,
             },
             "type": event.type,
             "reason": event.reason,
             "message": event.message,
             "source": {"component": COMPONENT},
-            "firstTimestamp": print_time(occurrence.first),
-            "lastTimestamp": print_time(occurrence.last),
-            "count": occurrence.count,
+            "firstTimestamp": format_rfc3339(recorded.first),
+            "lastTimestamp": format_rfc3339(recorded.last),
+            "count": recorded.count,
             "reportingComponent": COMPONENT,
             "reportingInstance": self._instance,
         }

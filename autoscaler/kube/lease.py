@@ -1,11 +1,11 @@
-"""Leadership by Lease: of several processes one controls, and it stops before another can begin.
+"""Leader election with a Lease: at most one process leads, and it stops before another one can take over.
 
-Whether another's lease has run out is judged by how long ago it was *seen* to change, on this process' own clock:
-clocks of two machines are never compared. A leader counts its own time from before it sent the last renewal that
-succeeded, and considers itself no leader some seconds before others may take over. A process that was frozen and wakes
-up therefore finds itself no leader, at the very next look.
+As in client-go, a lease of another process has expired if it was not *observed* to change for its duration on the
+local monotonic clock; clocks of different machines are never compared. The leader counts the renew deadline from
+before it sent the last successful renewal, and stops some seconds before the lease expires for others. A process
+that was suspended is therefore no longer leader at its next check.
 
-The session should be its own, so that no renewal queues behind other requests.
+Use a separate KubeClient, so that renewals never queue behind other requests.
 """
 
 import asyncio
@@ -13,43 +13,44 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound
-from autoscaler.kube.watch import Change, Watched, follow
+from autoscaler.kube.watch import ListWatch, WatchEvent, list_and_watch
 from autoscaler.types.record import Record
+from autoscaler.values.timestamps import format_rfc3339
 
 log = logging.getLogger(__name__)
 
 _KIND: Final = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-_RELEASED: Final = 1
-"""A released lease lasts a second, so that anyone may have it at once."""
+_RELEASED_SECONDS: Final = 1
+"""The duration of a released lease, as in client-go: other processes can acquire it at once."""
 
-_GOODBYE: Final = timedelta(seconds=1)
-"""How long a release may take; the process has been told to stop and is waited for."""
+_RELEASE_TIMEOUT: Final = timedelta(seconds=1)
+"""Bounds the release, because it delays the shutdown of the process."""
 
 
-class LeaseTimes(Record):
-    """How long leadership lasts, with kube-controller-manager's names and defaults."""
+class LeaseDurations(Record):
+    """Durations of the leader election, with the names and defaults of kube-controller-manager."""
 
     lease_duration: timedelta = timedelta(seconds=15)
-    """How long others wait after the last renewal that they saw."""
+    """How long other processes wait after the last observed renewal before they acquire the lease."""
 
     renew_deadline: timedelta = timedelta(seconds=10)
-    """How long the leader goes on without a renewal that succeeded."""
+    """How long the leader retries to renew before it gives up leadership."""
 
     retry_period: timedelta = timedelta(seconds=2)
-    """How often the leader renews and the others look."""
+    """The interval between attempts to acquire or renew the lease."""
 
 
 class LeadershipLost(Exception):
-    """Another process may be leading now; nothing may be written any more."""
+    """The lease was not renewed in time; another process may be the leader."""
 
 
-class Lease:
-    """One process' claim to one lease."""
+class LeaderElector:
+    """Acquires, renews and releases one Lease on behalf of this process."""
 
     def __init__(
         self,
@@ -59,35 +60,35 @@ class Lease:
         name: str,
         identity: str,
         clock: Callable[[], datetime],
-        times: LeaseTimes | None = None,
+        durations: LeaseDurations | None = None,
     ) -> None:
         self.identity = identity
         self._client = client
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name = name
         self._clock = clock
-        self._times = times or LeaseTimes()
+        self._durations = durations or LeaseDurations()
         self._lease: Json | None = None
         self._changed_at = 0.0
-        """When the lease was last seen to differ from what it was before."""
-        self._safe_until = 0.0
-        """Until when nobody else can have taken over."""
+        """When the lease was last observed to change."""
+        self._leader_until = 0.0
+        """Until when no other process can have acquired the lease."""
 
     @property
-    def is_held(self) -> bool:
-        """Whether this process leads; to be asked right before each write."""
-        return _now() < self._safe_until
+    def is_leader(self) -> bool:
+        """Whether this process is the leader; checked right before each write."""
+        return _now() < self._leader_until
 
     @property
     def holder(self) -> str:
-        """Who leads, as far as was seen; empty: nobody."""
+        """The identity of the observed leader; empty if there is none."""
         return str((self._lease or {}).get("spec", {}).get("holderIdentity") or "")
 
-    async def lead(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Wait to be the leader, then do `work` for as long as that lasts.
+    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Acquire the lease, then run ``work`` while this process is the leader.
 
-        Raises LeadershipLost when it ends, after `work` has been cancelled and has stopped; nothing is written after
-        that. When cancelled itself, it stops `work` first and then hands the lease over.
+        Raises LeadershipLost if the lease is lost, after ``work`` was cancelled and has ended. On cancellation,
+        ``work`` is cancelled first and then the lease is released.
         """
         await self._acquire()
         working = asyncio.ensure_future(work())
@@ -106,71 +107,73 @@ class Lease:
             raise LeadershipLost(f"{self.identity} did not renew the lease {self._name} in time")
 
     async def _acquire(self) -> None:
-        """Wait until this process leads; a lease that is let go is heard of at once, others are looked at."""
-        news = asyncio.Event()
-        listening = asyncio.ensure_future(self._listen(news))
+        """Acquire the lease; a watch reports its release at once, otherwise it is checked every retry period."""
+        released = asyncio.Event()
+        watching = asyncio.ensure_future(self._watch_release(released))
         try:
-            while not await self._claimed():
-                news.clear()
-                patience = self._times.retry_period.total_seconds() * random.uniform(1, 2.2)  # noqa: S311 - spreads load
+            while not await self._try_acquire_or_renew():
+                released.clear()
+                delay = self._durations.retry_period.total_seconds() * random.uniform(1, 2.2)  # noqa: S311 - jitter
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(patience):
-                        await news.wait()
+                    async with asyncio.timeout(delay):
+                        await released.wait()
         finally:
-            await _stop(listening)
-        log.info("leading", extra={"lease": self._name, "identity": self.identity})
+            await _stop(watching)
+        log.info("acquired lease", extra={"lease": self._name, "identity": self.identity})
 
-    async def _listen(self, news: asyncio.Event) -> None:
-        watched = Watched(self._collection, field_selector=f"metadata.name={self._name}")
-        async with aclosing(follow(self._client, watched)) as changes:
-            async for change in changes:
-                if isinstance(change, Change) and not change.object.get("spec", {}).get("holderIdentity"):
-                    news.set()
+    async def _watch_release(self, released: asyncio.Event) -> None:
+        source = ListWatch(self._collection, field_selector=f"metadata.name={self._name}")
+        async with aclosing(list_and_watch(self._client, source)) as items:
+            async for item in items:
+                if isinstance(item, WatchEvent) and not item.object.get("spec", {}).get("holderIdentity"):
+                    released.set()
 
     async def _renew(self) -> None:
-        """Renew again and again; returns when that has failed for too long."""
-        period, renewed = self._times.retry_period.total_seconds(), True
-        while (left := self._safe_until - _now()) > 0:
-            await asyncio.sleep(min(period if renewed else period / 4, left))
-            renewed = self._safe_until > _now() and await self._claimed()
-        log.warning("no longer leading", extra={"lease": self._name, "identity": self.identity})
+        """Renew the lease every retry period; return when the renew deadline has passed."""
+        period, renewed = self._durations.retry_period.total_seconds(), True
+        while (remaining := self._leader_until - _now()) > 0:
+            await asyncio.sleep(min(period if renewed else period / 4, remaining))
+            renewed = self._leader_until > _now() and await self._try_acquire_or_renew()
+        log.warning(
+            "failed to renew lease before the renew deadline", extra={"lease": self._name, "identity": self.identity}
+        )
 
-    async def _claimed(self) -> bool:
-        """Try once to have the lease, in half the time that may pass without it."""
-        began = _now()
+    async def _try_acquire_or_renew(self) -> bool:
+        """Try once to acquire or renew the lease, within half of the renew deadline; return whether it succeeded."""
+        started = _now()
         try:
-            async with asyncio.timeout(self._patience()):
-                if not await self._claim():
+            async with asyncio.timeout(self._attempt_timeout()):
+                if not await self._acquire_or_renew():
                     return False
         except (KubeError, TimeoutError) as error:
-            log.info("the lease was not renewed", extra={"lease": self._name, "error": str(error)})
+            log.info("failed to acquire or renew lease", extra={"lease": self._name, "error": str(error)})
             return False
-        self._safe_until = began + self._times.renew_deadline.total_seconds()
+        self._leader_until = started + self._durations.renew_deadline.total_seconds()
         return True
 
-    def _patience(self) -> float:
-        half = (self._times.renew_deadline / 2).total_seconds()
-        left = self._safe_until - _now()
-        return min(half, left) if left > 0 else half
+    def _attempt_timeout(self) -> float:
+        half = (self._durations.renew_deadline / 2).total_seconds()
+        remaining = self._leader_until - _now()
+        return min(half, remaining) if remaining > 0 else half
 
-    async def _claim(self) -> bool:
-        if not self.is_held or self._lease is None:
-            await self._look()
+    async def _acquire_or_renew(self) -> bool:
+        if not self.is_leader or self._lease is None:
+            await self._fetch()
         if self._lease is None:
             body = {"metadata": {"name": self._name}, "spec": self._spec(transitions=0, acquired=None)}
             self._observe(await self._client.create(self._collection, {**_KIND, **body}))
             return True
-        if self.holder not in {"", self.identity} and not self._has_run_out():
-            self._safe_until = 0.0
+        if self.holder not in {"", self.identity} and not self._has_expired():
+            self._leader_until = 0.0
             return False
         try:
-            await self._take(self._lease)
+            await self._write(self._lease)
         except KubeError:
-            await self._look()  # so that the next attempt is made with open eyes
+            await self._fetch()  # the next attempt needs the current resourceVersion
             raise
         return True
 
-    async def _look(self) -> None:
+    async def _fetch(self) -> None:
         try:
             self._observe(await self._client.get(f"{self._collection}/{self._name}"))
         except NotFound:
@@ -181,44 +184,44 @@ class Lease:
             self._changed_at = _now()
         self._lease = lease
 
-    def _has_run_out(self) -> bool:
+    def _has_expired(self) -> bool:
         spec = (self._lease or {}).get("spec", {})
-        lasts = spec.get("leaseDurationSeconds") or self._times.lease_duration.total_seconds()
-        return _now() >= self._changed_at + float(lasts)
+        duration = spec.get("leaseDurationSeconds") or self._durations.lease_duration.total_seconds()
+        return _now() >= self._changed_at + float(duration)
 
-    async def _take(self, lease: Json) -> None:
-        """Write over the version that was seen, and over no other."""
+    async def _write(self, lease: Json) -> None:
+        """Replace the observed version of the lease; any other version causes a Conflict."""
         spec = lease.get("spec") or {}
-        ours = self.holder == self.identity
-        transitions = int(spec.get("leaseTransitions") or 0) + (0 if ours else 1)
-        written = {**lease, "spec": self._spec(transitions, spec.get("acquireTime") if ours else None)}
+        is_renewal = self.holder == self.identity
+        transitions = int(spec.get("leaseTransitions") or 0) + (0 if is_renewal else 1)
+        written = {**lease, "spec": self._spec(transitions, spec.get("acquireTime") if is_renewal else None)}
         self._observe(await self._client.replace(f"{self._collection}/{self._name}", written))
 
     def _spec(self, transitions: int, acquired: str | None) -> Json:
         now = _micro_time(self._clock())
         return {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": int(self._times.lease_duration.total_seconds()),
+            "leaseDurationSeconds": int(self._durations.lease_duration.total_seconds()),
             "acquireTime": acquired or now,
             "renewTime": now,
             "leaseTransitions": transitions,
         }
 
     async def _release(self) -> None:
-        """Let the next one have it at once; if that does not work out, it runs out by itself."""
-        self._safe_until = 0.0
+        """Release the lease, so that another process acquires it at once; if that fails, the lease expires."""
+        self._leader_until = 0.0
         if self._lease is None or self.holder != self.identity:
             return
-        spec = {**self._lease["spec"], "holderIdentity": "", "leaseDurationSeconds": _RELEASED}
+        spec = {**self._lease["spec"], "holderIdentity": "", "leaseDurationSeconds": _RELEASED_SECONDS}
         try:
-            async with asyncio.timeout(_GOODBYE.total_seconds()):
+            async with asyncio.timeout(_RELEASE_TIMEOUT.total_seconds()):
                 await self._client.replace(f"{self._collection}/{self._name}", {**self._lease, "spec": spec})
         except (KubeError, TimeoutError) as error:
-            log.info("the lease was not released", extra={"lease": self._name, "error": str(error)})
+            log.info("failed to release lease", extra={"lease": self._name, "error": str(error)})
 
 
 async def _stop(task: "asyncio.Future[None]") -> None:
-    """Cancel and wait until it has stopped; what it ends with is of no interest any more."""
+    """Cancel a task and wait until it has ended; retrieve its exception so that asyncio does not log it."""
     task.cancel()
     await asyncio.wait((task,))
     if not task.cancelled():
@@ -226,8 +229,8 @@ async def _stop(task: "asyncio.Future[None]") -> None:
 
 
 def _micro_time(at: datetime) -> str:
-    """Print a time with its microseconds, all six digits, without which the API server does not read it."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    """Format a MicroTime; the API server requires all six digits of the microseconds."""
+    return format_rfc3339(at, "microseconds")
 
 
 def _now() -> float:

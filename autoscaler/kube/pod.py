@@ -1,4 +1,4 @@
-"""A pod as the API server sends it becomes what the arithmetic needs of one."""
+"""Decodes pods, keeping only the fields that the algorithm uses."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,40 +6,43 @@ from typing import Any
 
 from autoscaler.kube.client import Json
 from autoscaler.types.observation import Container, Pod
+from autoscaler.types.status import condition_of
 from autoscaler.values.quantity import Quantity
 
 
 def decode_pod(content: Json) -> Pod:
-    """Keep a pod's name, phase, labels, requests and readiness; drop the rest."""
+    """Decode name, phase, labels, requests and readiness of a pod."""
     metadata, spec, status = content["metadata"], content.get("spec") or {}, content.get("status") or {}
-    ready = next((one for one in status.get("conditions") or () if one.get("type") == "Ready"), None)
-    whole = (spec.get("resources") or {}).get("requests")
+    ready = condition_of(status, "Ready")
+    requests = (spec.get("resources") or {}).get("requests")
     return Pod(
         name=metadata["name"],
         phase=status.get("phase", ""),
         labels=metadata.get("labels") or {},
         containers=_containers(spec.get("containers")),
         init_containers=_containers(spec.get("initContainers")),
-        requests=_quantities(whole) if whole else None,
+        requests=_quantities(requests) if requests else None,
         overhead=_quantities(spec["overhead"]) if spec.get("overhead") else None,
-        ready=ready and ready.get("status"),
-        ready_since=moment(ready.get("lastTransitionTime")) if ready else None,
-        started=moment(status.get("startTime")),
+        ready=ready.get("status") if ready else None,
+        ready_since=parse_timestamp(ready.get("lastTransitionTime")) if ready else None,
+        started=parse_timestamp(status.get("startTime")),
         terminating="deletionTimestamp" in metadata,
     )
 
 
-def moment(text: str | None) -> datetime | None:
-    """Read a time as Kubernetes prints it, where there is one."""
+def parse_timestamp(text: str | None) -> datetime | None:
+    """Parse a Kubernetes timestamp; None if it is absent."""
     return datetime.fromisoformat(text) if text else None
 
 
-def _containers(given: list[Json] | None) -> tuple[Container, ...]:
+def _containers(containers: list[Json] | None) -> tuple[Container, ...]:
     return tuple(
-        Container(one["name"], _quantities((one.get("resources") or {}).get("requests")), one.get("restartPolicy"))
-        for one in given or ()
+        Container(
+            entry["name"], _quantities((entry.get("resources") or {}).get("requests")), entry.get("restartPolicy")
+        )
+        for entry in containers or ()
     )
 
 
-def _quantities(given: Mapping[str, Any] | None) -> dict[str, Quantity]:
-    return {name: Quantity.parse(str(text)) for name, text in (given or {}).items()}
+def _quantities(quantities: Mapping[str, Any] | None) -> dict[str, Quantity]:
+    return {name: Quantity.parse(str(text)) for name, text in (quantities or {}).items()}

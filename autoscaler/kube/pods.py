@@ -1,7 +1,7 @@
-"""The pods of a target, out of what is watched: one watch for each namespace where a metric needs pods.
+"""Lists pods from informers: one informer per namespace in which a metric needs pods.
 
-A pod in memory is a dozen values, not the ten kilobytes that the API server sends. Where many namespaces need theirs,
-one watch of all pods takes the place of the many.
+A pod is stored as a dozen values instead of the ten kilobytes that the API server sends. If many namespaces are
+needed, one informer for the whole cluster replaces those of the namespaces.
 """
 
 import asyncio
@@ -13,29 +13,30 @@ from typing import Final, NamedTuple, Self
 
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.errors import Unavailable
+from autoscaler.kube.informer import Informer
 from autoscaler.kube.pod import decode_pod
-from autoscaler.kube.store import Store
-from autoscaler.kube.watch import Watched
+from autoscaler.kube.watch import ListWatch
 from autoscaler.types.observation import Pod
 from autoscaler.values.selector import Selector
 
-_PATIENCE: Final = timedelta(seconds=5)
-_MOST_WATCHES: Final = 16
-"""With so many namespaces watched, the next one turns them all into one watch of the cluster."""
+_SYNC_TIMEOUT: Final = timedelta(seconds=5)
+_MAX_NAMESPACE_INFORMERS: Final = 16
+"""If another namespace is needed beyond these, one informer for the whole cluster replaces them."""
 
 
-class _Watch:
-    """Pods of one namespace or of all, sorted by namespace as they arrive."""
+class _PodIndex:
+    """An informer for pods with an index by namespace."""
 
     def __init__(self, client: KubeClient, path: str) -> None:
-        self.store = Store(client, Watched(path), decode_pod)
+        self.informer = Informer(client, ListWatch(path), decode_pod)
         self.pods: dict[str, dict[str, Pod]] = defaultdict(dict)
         self.changes: dict[str, int] = defaultdict(int)
-        self.store.tell(self._sort)
+        """Number of changes by namespace; invalidates cached results."""
+        self.informer.add_listener(self._update)
 
-    def _sort(self, key: str) -> None:
+    def _update(self, key: str) -> None:
         namespace, _, name = key.partition("/")
-        pod = self.store.get(key)
+        pod = self.informer.get(key)
         self.changes[namespace] += 1
         if pod is None:
             self.pods[namespace].pop(name, None)
@@ -43,67 +44,67 @@ class _Watch:
             self.pods[namespace][name] = pod
 
 
-class _Found(NamedTuple):
-    watch: _Watch
+class _CachedPods(NamedTuple):
+    source: _PodIndex
     changes: int
     pods: tuple[Pod, ...]
 
 
-class Pods:
-    """The watched pods. Open it with `Pods.open`."""
+class PodLister:
+    """Lists pods by namespace and selector. Open it with `PodLister.open`."""
 
     def __init__(self, client: KubeClient, tasks: asyncio.TaskGroup) -> None:
         self._client = client
         self._tasks = tasks
-        self._everywhere: _Watch | None = None
-        self._watches: dict[str, _Watch] = {}
+        self._cluster: _PodIndex | None = None
+        self._namespaces: dict[str, _PodIndex] = {}
         self._running: list[asyncio.Task[None]] = []
-        self._found: dict[tuple[str, Selector], _Found] = {}
+        self._cache: dict[tuple[str, Selector], _CachedPods] = {}
 
     @classmethod
     @asynccontextmanager
     async def open(cls, client: KubeClient) -> AsyncIterator[Self]:
-        """Watch for the length of the block."""
+        """Run the informers until the end of the block."""
         async with asyncio.TaskGroup() as tasks:
-            pods = cls(client, tasks)
+            lister = cls(client, tasks)
             try:
-                yield pods
+                yield lister
             finally:
-                pods._stop()
+                lister._stop()
 
-    async def of(self, namespace: str, selector: Selector) -> tuple[Pod, ...]:
-        """List the pods of a namespace that a selector matches; a KubeError says why they cannot be known."""
-        watch = self._watch(namespace)
-        if not watch.store.is_complete and not await watch.store.settled(_PATIENCE):
-            raise watch.store.trouble or Unavailable("the pods of this namespace have not been listed yet")
-        changes = watch.changes[namespace]
-        known = self._found.get((namespace, selector))
-        if known is not None and known.watch is watch and known.changes == changes:
-            return known.pods
-        pods = tuple(pod for pod in watch.pods[namespace].values() if selector.matches(pod.labels))
-        self._found[namespace, selector] = _Found(watch, changes, pods)
+    async def list(self, namespace: str, selector: Selector) -> tuple[Pod, ...]:
+        """Return the pods of a namespace that match a selector; raise a KubeError if they are unknown."""
+        index = self._index(namespace)
+        if not index.informer.is_synced and not await index.informer.wait_for_sync(_SYNC_TIMEOUT):
+            raise index.informer.error or Unavailable("timed out waiting for the list of pods")
+        changes = index.changes[namespace]
+        cached = self._cache.get((namespace, selector))
+        if cached is not None and cached.source is index and cached.changes == changes:
+            return cached.pods
+        pods = tuple(pod for pod in index.pods[namespace].values() if selector.matches(pod.labels))
+        self._cache[namespace, selector] = _CachedPods(index, changes, pods)
         return pods
 
-    def forget(self, namespace: str, selector: Selector) -> None:
-        """Drop what was found for a selector that nobody will ask for again."""
-        self._found.pop((namespace, selector), None)
+    def discard(self, namespace: str, selector: Selector) -> None:
+        """Remove the cached result of a selector that is no longer used."""
+        self._cache.pop((namespace, selector), None)
 
-    def _watch(self, namespace: str) -> _Watch:
-        if self._everywhere is not None:
-            return self._everywhere
-        if namespace not in self._watches and len(self._watches) >= _MOST_WATCHES:
+    def _index(self, namespace: str) -> _PodIndex:
+        if self._cluster is not None:
+            return self._cluster
+        if namespace not in self._namespaces and len(self._namespaces) >= _MAX_NAMESPACE_INFORMERS:
             self._stop()
-            self._watches.clear()
-            self._everywhere = self._begin("/api/v1/pods")
-            return self._everywhere
-        if namespace not in self._watches:
-            self._watches[namespace] = self._begin(f"/api/v1/namespaces/{namespace}/pods")
-        return self._watches[namespace]
+            self._namespaces.clear()
+            self._cluster = self._start("/api/v1/pods")
+            return self._cluster
+        if namespace not in self._namespaces:
+            self._namespaces[namespace] = self._start(f"/api/v1/namespaces/{namespace}/pods")
+        return self._namespaces[namespace]
 
-    def _begin(self, path: str) -> _Watch:
-        watch = _Watch(self._client, path)
-        self._running.append(self._tasks.create_task(watch.store.run(), name=f"watch {path}"))
-        return watch
+    def _start(self, path: str) -> _PodIndex:
+        index = _PodIndex(self._client, path)
+        self._running.append(self._tasks.create_task(index.informer.run(), name=f"informer {path}"))
+        return index
 
     def _stop(self) -> None:
         while self._running:

@@ -1,6 +1,6 @@
-"""Asking the API server who a token belongs to, and what somebody may do.
+"""TokenReview and SubjectAccessReview requests.
 
-Both are questions put as creations: the answer comes in the status of the object "created"; nothing is kept.
+Both are sent as the creation of an object that the API server does not store; the result is in its status.
 """
 
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ from typing import Final
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import Unavailable
 
-_TOKENS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
-_ACCESS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_AUTHENTICATION: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
+_AUTHORIZATION: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
-_PATIENCE: Final = timedelta(seconds=4)
-"""How long one review may take. Whoever waits behind it, an HPA for instance, comes again after 15 seconds."""
+_TIMEOUT: Final = timedelta(seconds=4)
+"""Shorter than the 15 seconds after which an HPA controller repeats the request that waits for the review."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A user as Kubernetes describes one."""
+    """The user of a review."""
 
     name: str
     uid: str = ""
@@ -29,17 +29,17 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the API server's authorizer said."""
+class AccessDecision:
+    """The result of a SubjectAccessReview."""
 
     allowed: bool
     reason: str
 
 
 async def review_token(client: KubeClient, token: str) -> Subject | None:
-    """Say whose token this is; None if nobody's."""
+    """Return the user of a token; None if the token is not authenticated."""
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-    status = await _ask(client, _TOKENS, body)
+    status = await _create_review(client, _AUTHENTICATION, body)
     if status.get("authenticated") is not True:
         return None
     user: Json = status.get("user") or {}
@@ -51,31 +51,31 @@ async def review_token(client: KubeClient, token: str) -> Subject | None:
     )
 
 
-async def review_access(client: KubeClient, subject: Subject, wanted: Json) -> Verdict:
-    """Say whether `subject` may do what is `wanted`, and why.
+async def review_access(client: KubeClient, subject: Subject, attributes: Json) -> AccessDecision:
+    """Check whether ``subject`` is authorized.
 
-    `wanted` is the part of a review's spec that says what for: `resourceAttributes` or `nonResourceAttributes`.
+    ``attributes`` is the part of the review's spec with ``resourceAttributes`` or ``nonResourceAttributes``.
     """
     spec = {
         "user": subject.name,
         "uid": subject.uid,
         "groups": list(subject.groups),
         "extra": {key: list(values) for key, values in subject.extra.items()},
-        **wanted,
+        **attributes,
     }
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-    status = await _ask(client, _ACCESS, body)
+    status = await _create_review(client, _AUTHORIZATION, body)
     allowed = status.get("allowed") is True and status.get("denied") is not True
-    return Verdict(allowed, str(status.get("reason") or status.get("evaluationError") or ""))
+    return AccessDecision(allowed, str(status.get("reason") or status.get("evaluationError") or ""))
 
 
-async def _ask(client: KubeClient, path: str, body: Json) -> Json:
-    """Ask, and once more if there was no answer: a question does no harm, and a restarted server drops connections."""
+async def _create_review(client: KubeClient, path: str, body: Json) -> Json:
+    """Create a review and return its status; retry once, because a review changes nothing and servers restart."""
     try:
-        answer = await client.request("POST", path, body=body, deadline=_PATIENCE)
+        response = await client.request("POST", path, body=body, timeout=_TIMEOUT)
     except Unavailable:
-        answer = await client.request("POST", path, body=body, deadline=_PATIENCE)
-    status = answer.get("status")
+        response = await client.request("POST", path, body=body, timeout=_TIMEOUT)
+    status = response.get("status")
     if not isinstance(status, dict):
-        raise Unavailable("the API server answered a review without a verdict")
+        raise Unavailable(f"POST {path}: response has no status")
     return status

@@ -1,7 +1,7 @@
-"""A target's scale: found by the reference in a spec, read, and written.
+"""Finds, reads and writes the scale of an autoscaler's target.
 
-Reading costs no request where the target's kind is watched. Writing follows upstream's rule: a conflict is met by
-reading again and writing the same number, five times at most; any other refusal is the end.
+Reading needs no request if the target's kind is watched. Writing follows upstream: after a conflict the scale is read
+again and the same replicas are written, at most five times; any other error is final.
 """
 
 import asyncio
@@ -12,126 +12,128 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.client_go_messages import NO_RESOURCE, group_resource, in_words, not_found
+from autoscaler.kube.client_go_messages import NO_RESOURCE, client_go_message, group_resource, not_found
 from autoscaler.kube.discovery import Discovery, NoMatch, Resource
 from autoscaler.kube.errors import Conflict, KubeError, NotFound
-from autoscaler.kube.scale_paths import SeenScale, decode_scale
-from autoscaler.kube.targets import Targets, target_of
+from autoscaler.kube.scale_paths import ObservedScale, decode_scale
+from autoscaler.kube.targets import TargetInformers, target_of
 from autoscaler.types.autoscaler import Autoscaler
-from autoscaler.types.observation import Hop, ScaleTarget, TargetUnreadable
+from autoscaler.types.observation import ScaleTarget, TargetReadStage, UnavailableTarget
 from autoscaler.types.record import Record
 
-_MOST_WRITES: Final = 5
-_BETWEEN_WRITES: Final = 0.010
+_MAX_ATTEMPTS: Final = 5
+_RETRY_SECONDS: Final = 0.010
 
 
 class Rescaled(Record):
     """The scale was written."""
 
     replicas: int
-    writes: int = 1
-    """How many times it was tried, counting the one that succeeded."""
+    attempts: int = 1
 
 
 class NotRescaled(Record):
-    """The scale could not be written, and why, as upstream's client says it."""
+    """The scale could not be written; the message has client-go's text."""
 
     message: str
 
 
-Written: TypeAlias = Rescaled | NotRescaled
+RescaleResult: TypeAlias = Rescaled | NotRescaled
 
 
 class ScaleClient:
-    """Reads and writes the scale of whatever an autoscaler refers to."""
+    """Reads and writes the scale of autoscaler targets."""
 
-    def __init__(self, client: KubeClient, discovery: Discovery, targets: Targets) -> None:
+    def __init__(self, client: KubeClient, discovery: Discovery, targets: TargetInformers) -> None:
         self._client = client
         self._discovery = discovery
         self._targets = targets
 
-    async def read(self, autoscaler: Autoscaler) -> ScaleTarget | TargetUnreadable:
-        """Say how large the target is; no request where its kind is watched."""
-        found = await self._find(autoscaler)
-        if isinstance(found, TargetUnreadable):
-            return found
-        seen = await self._see(found, autoscaler)
-        return seen if isinstance(seen, TargetUnreadable) else seen.scale
+    async def read(self, autoscaler: Autoscaler) -> ScaleTarget | UnavailableTarget:
+        """Return the scale of the target."""
+        resource = await self._resource(autoscaler)
+        if isinstance(resource, UnavailableTarget):
+            return resource
+        observed = await self._observe(resource, autoscaler)
+        return observed if isinstance(observed, UnavailableTarget) else observed.scale
 
-    async def write(self, autoscaler: Autoscaler, replicas: int) -> Written:
-        """Make the target so large; never raises for the server's sake."""
-        found = await self._find(autoscaler)
-        if isinstance(found, TargetUnreadable):
-            return NotRescaled(found.message)
-        seen = await self._see(found, autoscaler)
-        if isinstance(seen, TargetUnreadable):
-            return NotRescaled(seen.message)
-        store = await self._targets.store(found)
-        with nullcontext() if store is None else store.writing(_key(autoscaler)):
-            return await self._write(found, autoscaler, seen, replicas)
+    async def write(self, autoscaler: Autoscaler, replicas: int) -> RescaleResult:
+        """Write the replicas of the target; a failure is returned, not raised."""
+        resource = await self._resource(autoscaler)
+        if isinstance(resource, UnavailableTarget):
+            return NotRescaled(resource.message)
+        observed = await self._observe(resource, autoscaler)
+        if isinstance(observed, UnavailableTarget):
+            return NotRescaled(observed.message)
+        informer = await self._targets.informer(resource)
+        with nullcontext() if informer is None else informer.own_write(_key(autoscaler)):
+            return await self._write(resource, autoscaler, observed, replicas)
 
-    async def _find(self, autoscaler: Autoscaler) -> Resource | TargetUnreadable:
+    async def _resource(self, autoscaler: Autoscaler) -> Resource | UnavailableTarget:
         reference, target = autoscaler.spec.scale_target_ref, target_of(autoscaler)
         if reference.api_version.count("/") > 1:
-            return TargetUnreadable(f"unexpected GroupVersion string: {reference.api_version}", Hop.REFERENCE)
+            message = f"unexpected GroupVersion string: {reference.api_version}"
+            return UnavailableTarget(message, TargetReadStage.REFERENCE)
         try:
             resource = await self._discovery.resource(target.group, target.kind)
         except NoMatch as error:
-            return TargetUnreadable(str(error), Hop.MAPPING)
-        return resource if resource.scale is not None else TargetUnreadable(NO_RESOURCE)
+            return UnavailableTarget(str(error), TargetReadStage.MAPPING)
+        return resource if resource.scale is not None else UnavailableTarget(NO_RESOURCE)
 
-    async def _see(self, resource: Resource, autoscaler: Autoscaler) -> SeenScale | TargetUnreadable:
-        """Look in what is watched, and fetch what is not."""
+    async def _observe(self, resource: Resource, autoscaler: Autoscaler) -> ObservedScale | UnavailableTarget:
+        """Return the scale from the informer, or fetch it if the kind is not watched."""
         namespace, name = autoscaler.metadata.namespace, autoscaler.spec.scale_target_ref.name
-        store = await self._targets.store(resource)
-        if store is None:
+        informer = await self._targets.informer(resource)
+        if informer is None:
             return await self._fetch(resource, namespace, name)
-        seen = store.get(_key(autoscaler))
-        return TargetUnreadable(not_found(resource.group, resource.plural, name)) if seen is None else seen
+        observed = informer.get(_key(autoscaler))
+        return UnavailableTarget(not_found(resource.group, resource.plural, name)) if observed is None else observed
 
-    async def _fetch(self, resource: Resource, namespace: str, name: str) -> SeenScale | TargetUnreadable:
+    async def _fetch(self, resource: Resource, namespace: str, name: str) -> ObservedScale | UnavailableTarget:
         try:
             return decode_scale(await self._client.get(resource.path(namespace, name, "scale")))
         except KubeError as error:
-            if isinstance(error, NotFound) and error.said is None:
-                self._discovery.forget(resource)  # not the object is missing, but its kind
-            return TargetUnreadable(in_words(error, _asked("get", resource, name)))
+            if isinstance(error, NotFound) and error.server_message is None:
+                self._discovery.invalidate(resource)  # a 404 without Status: the path, not the object, is missing
+            return UnavailableTarget(client_go_message(error, _action("get", resource, name)))
 
-    async def _write(self, resource: Resource, autoscaler: Autoscaler, seen: SeenScale, replicas: int) -> Written:
+    async def _write(
+        self, resource: Resource, autoscaler: Autoscaler, observed: ObservedScale, replicas: int
+    ) -> RescaleResult:
         namespace, name = autoscaler.metadata.namespace, autoscaler.spec.scale_target_ref.name
         path = resource.path(namespace, name, "scale")
-        for attempt in range(1, _MOST_WRITES + 1):
+        for attempt in range(1, _MAX_ATTEMPTS + 1):
             try:
-                answer = await self._client.replace(path, _body(resource, namespace, name, seen, replicas))
+                response = await self._client.replace(path, _body(resource, namespace, name, observed, replicas))
             except KubeError as error:
-                if not isinstance(error, Conflict) or attempt == _MOST_WRITES:
-                    return NotRescaled(in_words(error, _asked("put", resource, name)))
+                if not isinstance(error, Conflict) or attempt == _MAX_ATTEMPTS:
+                    return NotRescaled(client_go_message(error, _action("put", resource, name)))
                 fresh = await self._fetch(resource, namespace, name)
-                seen = seen if isinstance(fresh, TargetUnreadable) else fresh
-                await asyncio.sleep(_BETWEEN_WRITES * random.uniform(1, 1.1))  # noqa: S311 - spreads load, guards nothing
+                observed = observed if isinstance(fresh, UnavailableTarget) else fresh
+                await asyncio.sleep(_RETRY_SECONDS * random.uniform(1, 1.1))  # noqa: S311 - spreads load, not security
             else:
-                await self._learn(resource, _key(autoscaler), decode_scale(answer), seen)
+                await self._apply_write(resource, _key(autoscaler), decode_scale(response), observed)
                 return Rescaled(replicas, attempt)
-        raise AssertionError("the last attempt returns")
+        raise AssertionError("unreachable: the last attempt returns")
 
-    async def _learn(self, resource: Resource, key: str, written: SeenScale, before: SeenScale) -> None:
-        """Let the next look see what was written, even if the watch has not told of it yet."""
-        store = await self._targets.store(resource)
-        if store is None or not isinstance(written.scale, ScaleTarget):
+    async def _apply_write(self, resource: Resource, key: str, written: ObservedScale, before: ObservedScale) -> None:
+        """Store the written scale in the informer, so that the next read sees it before the watch event arrives."""
+        informer = await self._targets.informer(resource)
+        if informer is None or not isinstance(written.scale, ScaleTarget):
             return
-        if isinstance(before.scale, ScaleTarget):  # a Deployment's own selector is printed otherwise than in its Scale
+        if isinstance(before.scale, ScaleTarget):  # the selector is printed differently in a Deployment and its Scale
             written = replace(written, scale=replace(written.scale, selector=before.scale.selector))
-        store.hold(key, written.version, written)
+        informer.apply_write(key, written.resource_version, written)
 
 
 def _key(autoscaler: Autoscaler) -> str:
     return f"{autoscaler.metadata.namespace}/{autoscaler.spec.scale_target_ref.name}"
 
 
-def _body(resource: Resource, namespace: str, name: str, seen: SeenScale, replicas: int) -> Json:
-    metadata = {"name": name, "namespace": namespace, "resourceVersion": seen.version, "uid": seen.uid}
+def _body(resource: Resource, namespace: str, name: str, observed: ObservedScale, replicas: int) -> Json:
+    metadata = {"name": name, "namespace": namespace, "resourceVersion": observed.resource_version, "uid": observed.uid}
     return {"apiVersion": resource.scale, "kind": "Scale", "metadata": metadata, "spec": {"replicas": replicas}}
 
 
-def _asked(verb: str, resource: Resource, name: str) -> str:
+def _action(verb: str, resource: Resource, name: str) -> str:
     return f"{verb} {group_resource(resource.group, resource.plural)} {name}"

@@ -1,7 +1,7 @@
-"""The scale of every target of a watched kind, without asking for it.
+"""Informers for the target kinds, from which scales are read without requests.
 
-A kind is watched from the first time that somebody asks for a target of it. Kinds that may not be watched, or of which
-it is not known where they keep their replicas, are not; whoever asks is told so and has to fetch the scale.
+A kind is watched from the first time a target of it is read. A kind without permission to watch, or without known
+scale paths, is not watched; its scales are fetched from the scale subresource instead.
 """
 
 import asyncio
@@ -14,24 +14,24 @@ from typing import Final, Self
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.discovery import Resource, split_api_version
 from autoscaler.kube.errors import KubeError
-from autoscaler.kube.scale_paths import BUILT_IN, SeenScale, built_in_scale, custom_scale, paths_in
-from autoscaler.kube.store import Store
-from autoscaler.kube.watch import Watched
+from autoscaler.kube.informer import Informer
+from autoscaler.kube.scale_paths import BUILT_IN, ObservedScale, built_in_scale, custom_scale, scale_paths_of
+from autoscaler.kube.watch import ListWatch
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.observation import ScaleTarget
 from autoscaler.types.record import Record
 
-_PATIENCE: Final = timedelta(seconds=3)
-"""How long the first pass over a kind waits for the first list of it, before it fetches the one scale it needs."""
+_SYNC_TIMEOUT: Final = timedelta(seconds=3)
+"""How long the first reconcile of a kind waits for its informer before it fetches the one scale that it needs."""
 
-_ASK_AGAIN: Final = timedelta(minutes=5)
-"""After how long a kind that could not be watched may have become one that can."""
+_RETRY_INTERVAL: Final = timedelta(minutes=5)
+"""How long a kind that cannot be watched is not tried again."""
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class TargetKey(Record):
-    """A target, whatever version its kind is served in."""
+    """Identifies a target independently of the API version of its kind."""
 
     group: str
     kind: str
@@ -40,74 +40,72 @@ class TargetKey(Record):
 
 
 def target_of(autoscaler: Autoscaler) -> TargetKey:
-    """Say which target an autoscaler refers to."""
+    """Return the key of an autoscaler's target."""
     reference = autoscaler.spec.scale_target_ref
     group, _ = split_api_version(reference.api_version)
     return TargetKey(group, reference.kind, autoscaler.metadata.namespace, reference.name)
 
 
-class Targets:
-    """The watched kinds. Open it with `Targets.open`."""
+class TargetInformers:
+    """The informers of the watched kinds. Open it with `TargetInformers.open`."""
 
     def __init__(self, client: KubeClient, tasks: asyncio.TaskGroup) -> None:
         self._client = client
         self._tasks = tasks
-        self._watches: list[asyncio.Task[None]] = []
-        self._stores: dict[tuple[str, str], Store[SeenScale]] = {}
-        self._unwatched: dict[tuple[str, str], float] = {}
-        self._opening = asyncio.Lock()
+        self._running: list[asyncio.Task[None]] = []
+        self._informers: dict[tuple[str, str], Informer[ObservedScale]] = {}
+        self._retry_at: dict[tuple[str, str], float] = {}
+        """When to try again to watch a kind that could not be watched."""
+        self._starting = asyncio.Lock()
         self._listeners: list[Callable[[TargetKey], None]] = []
 
     @classmethod
     @asynccontextmanager
     async def open(cls, client: KubeClient) -> AsyncIterator[Self]:
-        """Watch for the length of the block."""
+        """Run the informers until the end of the block."""
         async with asyncio.TaskGroup() as tasks:
             targets = cls(client, tasks)
             try:
                 yield targets
             finally:
-                for watch in targets._watches:
-                    watch.cancel()
+                for task in targets._running:
+                    task.cancel()
 
-    def tell(self, listener: Callable[[TargetKey], None]) -> None:
-        """Call `listener` with each watched target that appears, changes or goes."""
+    def add_listener(self, listener: Callable[[TargetKey], None]) -> None:
+        """Call ``listener`` with each watched target that is added, changed or deleted."""
         self._listeners.append(listener)
 
-    def size(self, target: TargetKey) -> int | None:
-        """Say what a watched target asks for; None: it is not there, not watched, or cannot be understood."""
-        store = self._stores.get((target.group, target.kind))
-        seen = store.get(f"{target.namespace}/{target.name}") if store is not None else None
-        return seen.scale.replicas if seen is not None and isinstance(seen.scale, ScaleTarget) else None
+    def replicas(self, target: TargetKey) -> int | None:
+        """Return spec.replicas of a watched target; None if it does not exist, is not watched or is malformed."""
+        informer = self._informers.get((target.group, target.kind))
+        observed = informer.get(f"{target.namespace}/{target.name}") if informer is not None else None
+        return observed.scale.replicas if observed is not None and isinstance(observed.scale, ScaleTarget) else None
 
-    async def store(self, resource: Resource) -> Store[SeenScale] | None:
-        """Give the targets of a kind; None: they are not watched, or not yet."""
+    async def informer(self, resource: Resource) -> Informer[ObservedScale] | None:
+        """Return the synced informer of a kind, started if necessary; None if there is none."""
         kind = (resource.group, resource.kind)
-        store = self._stores.get(kind)
-        if store is None and self._may_open(kind):
-            async with self._opening:
-                store = self._stores.get(kind) or await self._open(resource)
-        if store is None or store.is_complete:
-            return store
-        return store if await store.settled(_PATIENCE) else None
+        informer = self._informers.get(kind)
+        if informer is None and asyncio.get_running_loop().time() >= self._retry_at.get(kind, 0):
+            async with self._starting:
+                informer = self._informers.get(kind) or await self._start(resource)
+        if informer is None or informer.is_synced:
+            return informer
+        return informer if await informer.wait_for_sync(_SYNC_TIMEOUT) else None
 
-    def _may_open(self, kind: tuple[str, str]) -> bool:
-        return asyncio.get_running_loop().time() >= self._unwatched.get(kind, 0)
-
-    async def _open(self, resource: Resource) -> Store[SeenScale] | None:
+    async def _start(self, resource: Resource) -> Informer[ObservedScale] | None:
         kind = (resource.group, resource.kind)
-        keep = await self._reader(resource)
-        if keep is None:
-            self._unwatched[kind] = asyncio.get_running_loop().time() + _ASK_AGAIN.total_seconds()
+        transform = await self._scale_transform(resource)
+        if transform is None:
+            self._retry_at[kind] = asyncio.get_running_loop().time() + _RETRY_INTERVAL.total_seconds()
             return None
-        store = Store(self._client, Watched(resource.everywhere), keep)
-        store.tell(partial(self._announce, kind))
-        self._stores[kind] = store
-        self._watches.append(self._tasks.create_task(store.run(), name=f"targets {resource.plural}"))
-        return store
+        informer = Informer(self._client, ListWatch(resource.collection), transform)
+        informer.add_listener(partial(self._notify, kind))
+        self._informers[kind] = informer
+        self._running.append(self._tasks.create_task(informer.run(), name=f"informer {resource.plural}"))
+        return informer
 
-    async def _reader(self, resource: Resource) -> Callable[[Json], SeenScale] | None:
-        """Say how the scale of such an object is read off it; None: that is not known."""
+    async def _scale_transform(self, resource: Resource) -> Callable[[Json], ObservedScale] | None:
+        """Return the function that derives the scale from an object of the kind; None if its paths are unknown."""
         if (resource.group, resource.kind) in BUILT_IN:
             return built_in_scale
         if not resource.group:
@@ -115,11 +113,11 @@ class Targets:
         try:
             definition = await self._client.get(f"{_DEFINITIONS}/{resource.plural}.{resource.group}")
         except KubeError:
-            return None  # no custom kind, or none of our business: its scale can be fetched all the same
-        paths = paths_in(definition, resource.version)
+            return None  # not a custom resource, or no permission to read its definition: the scale is fetched
+        paths = scale_paths_of(definition, resource.version)
         return None if paths is None else partial(custom_scale, paths=paths)
 
-    def _announce(self, kind: tuple[str, str], key: str) -> None:
+    def _notify(self, kind: tuple[str, str], key: str) -> None:
         namespace, _, name = key.rpartition("/")
         for listener in self._listeners:
             listener(TargetKey(*kind, namespace, name))

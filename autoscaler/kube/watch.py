@@ -1,8 +1,8 @@
-"""List, then watch from there, for as long as the process lives.
+"""Lists and watches a collection for as long as the caller iterates, like client-go's reflector.
 
-What a consumer sees is simple: a `Listing` replaces everything known before, a `Change` alters one object. Everything
-else (bookmarks, versions that expired, streams that end, servers that restart) is dealt with here. The stream's lines
-are understood by `Progress`, which has no socket and can be tested line by line.
+The consumer receives an `ObjectList`, which replaces everything known before, and then `WatchEvent`s for single
+objects. Bookmarks, expired resourceVersions, closed streams and server restarts are handled here. `WatchDecoder`
+decodes the lines of the stream; it has no socket, so it can be tested line by line.
 """
 
 import asyncio
@@ -19,22 +19,22 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.errors import Expired, KubeError, TooManyRequests, Unavailable, refusal
+from autoscaler.kube.errors import Expired, KubeError, TooManyRequests, Unavailable, error_for_response
 
 log = logging.getLogger(__name__)
 
-_PAGE: Final = "500"
-_FIRST_PAUSE: Final = timedelta(milliseconds=800)
-_LONGEST_PAUSE: Final = timedelta(seconds=30)
-_A_WHILE: Final = 1.0
-"""A watch that ends sooner than this many seconds is no watch; going on at once would be a storm of requests."""
+_PAGE_SIZE: Final = "500"
+_INITIAL_BACKOFF: Final = timedelta(milliseconds=800)
+_MAX_BACKOFF: Final = timedelta(seconds=30)
+_MIN_WATCH_SECONDS: Final = 1.0
+"""A watch that ends sooner is treated as a failure: restarting it without backoff would flood the server."""
 
-_GRACE: Final = timedelta(seconds=30)
-"""The server ends a watch when its time is over; if it has not by then, it is not there."""
+_GRACE_PERIOD: Final = timedelta(seconds=30)
+"""The server closes a watch after timeoutSeconds. If it has not done so after this time, the connection is dead."""
 
 
-class Happened(StrEnum):
-    """What became of an object."""
+class WatchEventType(StrEnum):
+    """The type of a watch event."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -42,159 +42,159 @@ class Happened(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """All objects there are, at one moment; whatever is not in it is gone."""
+class ObjectList:
+    """All objects of the collection; an object that is not in the list does not exist."""
 
     objects: tuple[Json, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One object that was added, modified or deleted."""
+class WatchEvent:
+    """A change of one object."""
 
-    happened: Happened
+    type: WatchEventType
     object: Json
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """Nothing can be heard at the moment, and why; it is tried again by itself."""
+class WatchError:
+    """A failed list or watch request, which is retried with backoff."""
 
     error: KubeError
 
 
-News: TypeAlias = Listing | Change
+WatchItem: TypeAlias = ObjectList | WatchEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """Which objects: a collection's path, and a selection from it."""
+class ListWatch:
+    """The collection to list and watch: its path and selectors."""
 
     path: str
     field_selector: str = ""
     label_selector: str = ""
 
     def query(self) -> dict[str, str]:
-        """Give the parameters that make the selection."""
-        chosen = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
-        return {name: value for name, value in chosen.items() if value}
+        """Return the query parameters of the selectors."""
+        selectors = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
+        return {name: value for name, value in selectors.items() if value}
 
 
 @dataclass(slots=True)
-class Progress:
-    """How far a watch has come: the version to go on from."""
+class WatchDecoder:
+    """Decodes the lines of a watch stream and tracks the resourceVersion from which to resume."""
 
-    version: str
+    resource_version: str
 
-    def feed(self, line: bytes) -> Change | None:
-        """Understand one line of the stream; None for what only moves the version."""
-        event: Any = _decode(line)
-        thing: Json = event["object"]
+    def decode(self, line: bytes) -> WatchEvent | None:
+        """Decode one line; return None for a bookmark, raise a KubeError for an ERROR event."""
+        event: Any = _decode_json(line)
+        content: Json = event["object"]
         if event["type"] == "ERROR":
-            raise refusal(int(thing.get("code", 500)), json.dumps(thing).encode())
-        self.version = thing["metadata"]["resourceVersion"]
-        return None if event["type"] == "BOOKMARK" else Change(Happened(event["type"]), thing)
+            raise error_for_response(int(content.get("code", 500)), json.dumps(content).encode())
+        self.resource_version = content["metadata"]["resourceVersion"]
+        return None if event["type"] == "BOOKMARK" else WatchEvent(WatchEventType(event["type"]), content)
 
 
-async def follow(
-    client: KubeClient, watched: Watched, *, first_pause: timedelta = _FIRST_PAUSE
-) -> AsyncGenerator[News]:
-    """Yield what is there and then everything that happens to it; never ends, never raises for the server's sake.
+async def list_and_watch(
+    client: KubeClient, source: ListWatch, *, initial_backoff: timedelta = _INITIAL_BACKOFF
+) -> AsyncGenerator[WatchItem]:
+    """Yield the list and then every change; retry failures without end and without raising them.
 
-    `first_pause` comes before the first attempt to go on; each further one in vain doubles it.
+    ``initial_backoff`` is the delay before the first retry; it doubles with each failure in a row.
     """
-    async with aclosing(attend(client, watched, first_pause=first_pause)) as everything:
-        async for one in everything:
-            if not isinstance(one, Trouble):
-                yield one
+    async with aclosing(list_and_watch_with_errors(client, source, initial_backoff=initial_backoff)) as items:
+        async for item in items:
+            if not isinstance(item, WatchError):
+                yield item
 
 
-async def attend(
-    client: KubeClient, watched: Watched, *, first_pause: timedelta = _FIRST_PAUSE
-) -> AsyncGenerator[News | Trouble]:
-    """Yield what `follow` yields, and in between the troubles that it keeps to itself."""
-    progress: Progress | None = None
-    pause = first_pause
-    complaint = ""
+async def list_and_watch_with_errors(
+    client: KubeClient, source: ListWatch, *, initial_backoff: timedelta = _INITIAL_BACKOFF
+) -> AsyncGenerator[WatchItem | WatchError]:
+    """Yield what `list_and_watch` yields, and a `WatchError` for each failure."""
+    decoder: WatchDecoder | None = None
+    backoff = initial_backoff
+    logged_error = ""
     while True:
-        least, began = timedelta(), _now()
+        retry_after, started = timedelta(), _now()
         try:
-            if progress is None:
-                listing, progress = await _list(client, watched)
-                complaint = ""
-                yield listing
-            async with aclosing(_watch(client, watched, progress)) as changes:
-                async for change in changes:
-                    pause = first_pause
-                    yield change
-            if _now() - began > _A_WHILE:
-                continue  # its time was over, as agreed; nothing is wrong
+            if decoder is None:
+                objects, decoder = await _list(client, source)
+                logged_error = ""
+                yield objects
+            async with aclosing(_watch(client, source, decoder)) as events:
+                async for event in events:
+                    backoff = initial_backoff
+                    yield event
+            if _now() - started > _MIN_WATCH_SECONDS:
+                continue  # the server closed the watch after timeoutSeconds
         except Expired:
-            progress = None
+            decoder = None
         except KubeError as error:
-            if complaint != str(error):  # what stays forbidden is said once
-                log.warning("watch interrupted", extra={"path": watched.path, "error": str(error)})
-            complaint = str(error)
-            yield Trouble(error)
-            pause = min(pause * 2, _LONGEST_PAUSE)
-            least = error.retry_after or least
+            if logged_error != str(error):  # a persistent error, such as missing permissions, is logged once
+                log.warning("watch failed", extra={"path": source.path, "error": str(error)})
+            logged_error = str(error)
+            yield WatchError(error)
+            backoff = min(backoff * 2, _MAX_BACKOFF)
+            retry_after = error.retry_after or retry_after
             if not isinstance(error, Unavailable | TooManyRequests):
-                progress = None
-        await asyncio.sleep(max(_jittered(pause), least.total_seconds()))
+                decoder = None
+        await asyncio.sleep(max(_jittered(backoff), retry_after.total_seconds()))
 
 
-async def _list(client: KubeClient, watched: Watched) -> tuple[Listing, Progress]:
+async def _list(client: KubeClient, source: ListWatch) -> tuple[ObjectList, WatchDecoder]:
     try:
-        return await _pages(client, watched, {"limit": _PAGE})
+        return await _list_pages(client, source, {"limit": _PAGE_SIZE})
     except Expired:
-        # The pages of one list are all of one moment, and that has passed while they were turned.
-        return await _pages(client, watched, {})
+        # The continue token has expired while the pages were fetched; a list without pages cannot expire.
+        return await _list_pages(client, source, {})
 
 
-async def _pages(client: KubeClient, watched: Watched, limit: dict[str, str]) -> tuple[Listing, Progress]:
-    query = {**watched.query(), **limit}
+async def _list_pages(client: KubeClient, source: ListWatch, limit: dict[str, str]) -> tuple[ObjectList, WatchDecoder]:
+    query = {**source.query(), **limit}
     objects: list[Json] = []
     while True:
-        page = await client.get(watched.path, query)
-        objects.extend(map(_trimmed, page.get("items") or ()))
-        more = page["metadata"].get("continue")
-        if not more:
-            return Listing(tuple(objects)), Progress(page["metadata"]["resourceVersion"])
-        query["continue"] = more
+        page = await client.get(source.path, query)
+        objects.extend(map(_without_managed_fields, page.get("items") or ()))
+        continue_token = page["metadata"].get("continue")
+        if not continue_token:
+            return ObjectList(tuple(objects)), WatchDecoder(page["metadata"]["resourceVersion"])
+        query["continue"] = continue_token
 
 
-async def _watch(client: KubeClient, watched: Watched, progress: Progress) -> AsyncGenerator[Change]:
-    # Not all of a fleet's watches should end, and begin again, in the same second.
-    length = timedelta(seconds=random.randint(300, 600))  # noqa: S311 - spreads load, guards nothing
+async def _watch(client: KubeClient, source: ListWatch, decoder: WatchDecoder) -> AsyncGenerator[WatchEvent]:
+    # A random duration, as in client-go, keeps many watches from restarting at the same time.
+    duration = timedelta(seconds=random.randint(300, 600))  # noqa: S311 - spreads load, not security
     query = {
-        **watched.query(),
+        **source.query(),
         "watch": "1",
         "allowWatchBookmarks": "true",
-        "resourceVersion": progress.version,
-        "timeoutSeconds": str(length.seconds),
+        "resourceVersion": decoder.resource_version,
+        "timeoutSeconds": str(duration.seconds),
     }
-    async with aclosing(client.stream(watched.path, query, length + _GRACE)) as lines:
+    async with aclosing(client.stream(source.path, query, duration + _GRACE_PERIOD)) as lines:
         async for line in lines:
-            if line and (change := progress.feed(line)) is not None:
-                yield change
+            if line and (event := decoder.decode(line)) is not None:
+                yield event
 
 
-def _trimmed(thing: Json) -> Json:
-    """Leave out who wrote which field: half of every object, of no use here, and a list holds thousands at once."""
-    thing["metadata"].pop("managedFields", None)
-    return thing
+def _without_managed_fields(content: Json) -> Json:
+    """Drop managedFields: half of the size of an object, unused, and a list holds thousands of objects."""
+    content["metadata"].pop("managedFields", None)
+    return content
 
 
-def _decode(line: bytes) -> Any:  # noqa: ANN401 - JSON of a shape that only the server promises
+def _decode_json(line: bytes) -> Any:  # noqa: ANN401 - JSON whose shape only the server defines
     try:
         return msgspec.json.decode(line)
     except msgspec.DecodeError as error:
-        raise Unavailable("a watch's line is not JSON") from error
+        raise Unavailable("watch stream: line is not JSON") from error
 
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _jittered(pause: timedelta) -> float:
-    return pause.total_seconds() * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, guards nothing
+def _jittered(backoff: timedelta) -> float:
+    return backoff.total_seconds() * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, not security

@@ -1,18 +1,18 @@
-"""What is wrong with an autoscaler: every problem at once, each with its path and Kubernetes' words."""
+"""Validates autoscalers like the API server: all problems at once, with path and Kubernetes' message."""
 
 from autoscaler.validation.advice import Advice, warnings
-from autoscaler.validation.preparation import prepared, without_disabled_fields
-from autoscaler.validation.problem import Kind, Problem
-from autoscaler.validation.validate import as_api_server_lists_them, problems, refusal
+from autoscaler.validation.preparation import prepare, without_disabled_fields
+from autoscaler.validation.problem import Problem, ProblemKind
+from autoscaler.validation.validate import api_server_problems, invalid_object_message, problems
 
 __all__ = [
     "Advice",
-    "Kind",
     "Problem",
-    "as_api_server_lists_them",
-    "prepared",
+    "ProblemKind",
+    "api_server_problems",
+    "invalid_object_message",
+    "prepare",
     "problems",
-    "refusal",
     "warnings",
     "without_disabled_fields",
 ]

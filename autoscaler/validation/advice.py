@@ -1,4 +1,4 @@
-"""What is allowed and yet hardly meant: things that Kubernetes accepts and that will disappoint at run time."""
+"""Warnings about specs that are valid but probably not intended."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ from autoscaler.values.selector import SelectorError, from_label_selector
 
 
 class Advice(Record):
-    """Something to think about, and where."""
+    """A warning about a field."""
 
     path: str
     text: str
@@ -32,9 +32,9 @@ class Advice(Record):
 
 
 def warnings(autoscaler: Autoscaler) -> tuple[Advice, ...]:
-    """List what to think about; empty for an autoscaler that will do what it says."""
+    """Return the warnings about an autoscaler."""
     spec = with_defaults(autoscaler.spec)
-    return (*_metrics_advice(spec), *_waking_advice(spec))
+    return (*_metrics_advice(spec), *_scale_from_zero_advice(spec))
 
 
 def _metrics_advice(spec: Spec) -> Iterator[Advice]:
@@ -50,11 +50,11 @@ def _metrics_advice(spec: Spec) -> Iterator[Advice]:
 def _fallback_advice(metric: Metric, path: str, spec: Spec) -> Iterator[Advice]:
     if metric.external is None or metric.external.fallback is None or metric.external.fallback.replicas is None:
         return
-    replicas, fewest, most = metric.external.fallback.replicas, spec.min_replicas or 0, spec.max_replicas
-    if replicas > most:
-        yield Advice(f"{path}.replicas", f"{replicas} is more than maxReplicas, so {most} will be used")
-    elif replicas < fewest:
-        yield Advice(f"{path}.replicas", f"{replicas} is less than minReplicas, so {fewest} will be used")
+    replicas, minimum, maximum = metric.external.fallback.replicas, spec.min_replicas or 0, spec.max_replicas
+    if replicas > maximum:
+        yield Advice(f"{path}.replicas", f"{replicas} is more than maxReplicas: {maximum} is used")
+    elif replicas < minimum:
+        yield Advice(f"{path}.replicas", f"{replicas} is less than minReplicas: {minimum} is used")
 
 
 def _target_advice(metric: Metric, target: MetricTarget, path: str) -> Iterator[Advice]:
@@ -70,20 +70,20 @@ def _target_advice(metric: Metric, target: MetricTarget, path: str) -> Iterator[
     if present is None:
         return
     if metric.type == OBJECT:
-        yield Advice(path, f"type {target.type} needs {named}, which is not set: this metric will not be readable")
+        yield Advice(path, f"type {target.type} requires {named}, which is not set: the metric cannot be read")
     else:
-        yield Advice(path, f"type is {target.type}, but {present} is set and {named} is not: {present} is what counts")
+        yield Advice(path, f"type is {target.type}, but {present} is set instead of {named}: {present} is used")
 
 
 def _selector_advice(identifier: MetricIdentifier, path: str) -> Iterator[Advice]:
     try:
         from_label_selector(identifier.selector)
     except SelectorError as error:
-        yield Advice(path, f"does not parse, so this metric will not be readable: {error}")
+        yield Advice(path, f"invalid selector, the metric cannot be read: {error}")
 
 
-def _waking_advice(spec: Spec) -> Iterator[Advice]:
-    """Look for a scale-up that multiplies only: however often zero is doubled, it stays zero."""
+def _scale_from_zero_advice(spec: Spec) -> Iterator[Advice]:
+    """Warn if the scale-up policies are percentages only: a percentage of zero replicas is zero."""
     rules = spec.behavior and spec.behavior.scale_up
     if spec.min_replicas != 0 or not rules or not rules.policies:
         return
@@ -91,8 +91,8 @@ def _waking_advice(spec: Spec) -> Iterator[Advice]:
     if (rules.select_policy == SELECT_MAX and all(percent)) or (rules.select_policy == SELECT_MIN and any(percent)):
         yield Advice(
             "spec.behavior.scaleUp.policies",
-            "a percentage of zero replicas is zero, so with minReplicas 0 the target cannot leave zero; add a policy"
-            " of type Pods and let selectPolicy be Max",
+            "a percentage of zero replicas is zero, so with minReplicas 0 the target cannot scale up from zero: add a"
+            " policy of type Pods and set selectPolicy to Max",
         )
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a behavior: windows, policies and tolerances beyond their limits."""
+"""Validates spec.behavior: windows, policies and tolerances."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -15,15 +15,15 @@ from autoscaler.types.spec import (
 )
 from autoscaler.validation.problem import Problem, invalid, not_supported, required
 
-MOST_PERIOD_SECONDS: Final = 1800
-MOST_WINDOW_SECONDS: Final = 3600
+MAX_PERIOD_SECONDS: Final = 1800
+MAX_WINDOW_SECONDS: Final = 3600
 
 _POLICY_TYPES: Final = (PODS_POLICY, PERCENT_POLICY)
 _SELECT_POLICIES: Final = (SELECT_MAX, SELECT_MIN, SELECT_DISABLED)
 
 
 def behavior_problems(behavior: Behavior | None, path: str) -> Iterator[Problem]:
-    """Yield what is wrong with a behavior, upwards first."""
+    """Yield the problems of a behavior, scaleUp first."""
     if behavior is None:
         return
     for rules, direction in ((behavior.scale_up, "scaleUp"), (behavior.scale_down, "scaleDown")):
@@ -46,8 +46,8 @@ def _rules_problems(rules: ScalingRules, path: str) -> Iterator[Problem]:
 def _window_problems(seconds: int | None, path: str) -> Iterator[Problem]:
     if seconds is not None and seconds < 0:
         yield invalid(path, seconds, "must be greater than or equal to zero")
-    if seconds is not None and seconds > MOST_WINDOW_SECONDS:
-        yield invalid(path, seconds, f"must be less than or equal to {MOST_WINDOW_SECONDS}")
+    if seconds is not None and seconds > MAX_WINDOW_SECONDS:
+        yield invalid(path, seconds, f"must be less than or equal to {MAX_WINDOW_SECONDS}")
 
 
 def _policy_problems(policy: Policy, path: str) -> Iterator[Problem]:
@@ -57,7 +57,7 @@ def _policy_problems(policy: Policy, path: str) -> Iterator[Problem]:
         yield invalid(f"{path}.value", policy.value, "must be greater than zero")
     if policy.period_seconds <= 0:
         yield invalid(f"{path}.periodSeconds", policy.period_seconds, "must be greater than zero")
-    if policy.period_seconds > MOST_PERIOD_SECONDS:
+    if policy.period_seconds > MAX_PERIOD_SECONDS:
         yield invalid(
-            f"{path}.periodSeconds", policy.period_seconds, f"must be less than or equal to {MOST_PERIOD_SECONDS}"
+            f"{path}.periodSeconds", policy.period_seconds, f"must be less than or equal to {MAX_PERIOD_SECONDS}"
         )

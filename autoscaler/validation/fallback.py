@@ -1,6 +1,6 @@
-"""What is wrong with a fallback: no replicas, too short a patience, an unknown strategy.
+"""Validates the fallback of an external metric.
 
-Whether its replicas lie within the autoscaler's bounds is no problem but advice, because bounds apply to it anyway.
+Replicas outside minReplicas and maxReplicas are only a warning, because the bounds apply to the fallback anyway.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _STRATEGIES: Final = (STATIC, USE_MAX, USE_MIN)
 
 
 def fallback_problems(fallback: Fallback, path: str, floor_seconds: int) -> Iterator[Problem]:
-    """Yield what is wrong with a fallback; what is left out and has a default is not wrong."""
+    """Yield the problems of a fallback; fields with defaults may be absent."""
     seconds = fallback.failure_duration_seconds
     if seconds is not None and seconds < floor_seconds:
         yield invalid(f"{path}.failureDurationSeconds", seconds, f"must be greater than or equal to {floor_seconds}")

@@ -1,10 +1,10 @@
-"""What is wrong with an object's metadata: its names, labels and annotations, and what an update may not change."""
+"""Validates metadata: names, labels, annotations, and fields that are immutable on update."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from autoscaler.types.autoscaler import Metadata
-from autoscaler.validation.problem import Problem, Word, invalid, required, too_long
+from autoscaler.validation.problem import EnumValue, Problem, invalid, required, too_long
 from autoscaler.values.names import (
     annotation_key_problems,
     dns_label_problems,
@@ -16,25 +16,25 @@ from autoscaler.values.names import (
     path_segment_problems,
 )
 
-MOST_ANNOTATION_BYTES: Final = 256 * 1024
+MAX_ANNOTATION_BYTES: Final = 256 * 1024
 
 _Rule: TypeAlias = Callable[[str], list[str]]
 
 
 def created_metadata_problems(metadata: Metadata) -> Iterator[Problem]:
-    """Yield what is wrong with the metadata of a new autoscaler, whose name must be a DNS subdomain."""
+    """Yield the problems of a new autoscaler's metadata; its name must be a DNS subdomain."""
     return _standalone(
         metadata, dns_subdomain_problems, lambda prefix: dns_subdomain_problems(mask_trailing_dash(prefix))
     )
 
 
 def stored_metadata_problems(metadata: Metadata) -> Iterator[Problem]:
-    """Yield what the API server finds in the metadata of any object on update, whatever its kind."""
+    """Yield the problems that the API server finds in the metadata of an updated object of any kind."""
     return _standalone(metadata, path_segment_problems, path_segment_prefix_problems)
 
 
 def updated_metadata_problems(metadata: Metadata, old: Metadata) -> Iterator[Problem]:
-    """Yield what an update may not do to the metadata."""
+    """Yield the problems of a metadata update."""
     if not metadata.resource_version:
         yield invalid("metadata.resourceVersion", "", "must be specified for an update")
     yield from _negative_generation(metadata)
@@ -45,7 +45,7 @@ def updated_metadata_problems(metadata: Metadata, old: Metadata) -> Iterator[Pro
     if metadata.namespace != old.namespace:
         yield invalid("metadata.namespace", metadata.namespace, "field is immutable")
     if metadata.uid != old.uid:
-        yield invalid("metadata.uid", Word(metadata.uid), "field is immutable")
+        yield invalid("metadata.uid", EnumValue(metadata.uid), "field is immutable")
     yield from _label_and_annotation_problems(metadata)
 
 
@@ -81,7 +81,7 @@ def _negative_generation(metadata: Metadata) -> Iterator[Problem]:
 
 
 def _label_and_annotation_problems(metadata: Metadata) -> Iterator[Problem]:
-    # Upstream goes through these in no order, so ours is the one that reads best and never changes: by text.
+    # Upstream iterates over maps in random order; sorting by text makes the order stable.
     yield from sorted(_label_problems(metadata.labels or {}), key=str)
     yield from sorted(_annotation_problems(metadata.annotations or {}), key=str)
 
@@ -98,5 +98,5 @@ def _annotation_problems(annotations: Mapping[str, str]) -> Iterator[Problem]:
     for key in annotations:
         for detail in annotation_key_problems(key):
             yield invalid("metadata.annotations", key, detail)
-    if sum(len(text.encode()) for entry in annotations.items() for text in entry) > MOST_ANNOTATION_BYTES:
-        yield too_long("metadata.annotations", MOST_ANNOTATION_BYTES)
+    if sum(len(text.encode()) for entry in annotations.items() for text in entry) > MAX_ANNOTATION_BYTES:
+        yield too_long("metadata.annotations", MAX_ANNOTATION_BYTES)

@@ -1,4 +1,4 @@
-"""What is wrong with metrics: an unknown type, not exactly one source, a target that the source cannot have."""
+"""Validates spec.metrics: types, sources and targets."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -30,11 +30,11 @@ _FIELD_OF: Final = {
     RESOURCE: "resource",
     CONTAINER_RESOURCE: "containerResource",
 }
-"""The key of each type's source, in the order in which upstream looks at them."""
+"""The key of each type's source, in the order of upstream's checks."""
 
 
 class MetricRules(Record):
-    """What validation of metrics depends on besides the metrics."""
+    """Parameters of the validation of metrics."""
 
     described_object: ApiVersionRule
     fallback_floor_seconds: int
@@ -43,7 +43,7 @@ class MetricRules(Record):
 def metrics_problems(
     metrics: tuple[Metric, ...], path: str, *, min_replicas: int | None, rules: MetricRules
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the metrics, each and together."""
+    """Yield the problems of each metric and of all metrics together."""
     for index, metric in enumerate(metrics):
         yield from _metric_problems(metric, f"{path}[{index}]", rules)
     if min_replicas == 0 and not any(metric.type in {OBJECT, EXTERNAL} for metric in metrics):
@@ -59,7 +59,7 @@ def _metric_problems(metric: Metric, path: str, rules: MetricRules) -> Iterator[
     present = _present(metric)
     expected = _FIELD_OF.get(metric.type)
     if expected is None:
-        yield not_supported(f"{path}.type", metric.type, _FIELD_OF)  # said twice upstream; its API server drops one
+        yield not_supported(f"{path}.type", metric.type, _FIELD_OF)  # as upstream, a second time
     elif expected not in present:
         yield required(f"{path}.{expected}", "must populate information for the given metric source")
     if len(present) > 1:
@@ -74,7 +74,7 @@ def _present(metric: Metric) -> tuple[str, ...]:
 
 
 def _first_source_problems(metric: Metric, path: str, rules: MetricRules) -> Iterator[Problem]:
-    """Look into the first source that is present, whatever the type says: more than one is wrong anyway."""
+    """Yield the problems of the first source that is set, whatever the type; more than one source is invalid."""
     if metric.object is not None:
         return _object_problems(metric.object, f"{path}.object", rules)
     if metric.external is not None:

@@ -1,4 +1,4 @@
-"""What the API server does to an autoscaler before it looks at it: fields of disabled features go, unless in use."""
+"""Prepares an autoscaler for validation like the API server: drops fields of disabled features, unless in use."""
 
 from msgspec.structs import replace
 
@@ -8,17 +8,17 @@ from autoscaler.types.spec import Behavior, Metric, ScalingRules, Spec
 from autoscaler.types.status import Status
 
 
-def prepared(autoscaler: Autoscaler, *, gates: FeatureGates, old: Autoscaler | None = None) -> Autoscaler:
-    """Make of what a client sent what will be validated and stored: on an update, ``old`` is what is stored now."""
+def prepare(autoscaler: Autoscaler, *, gates: FeatureGates, old: Autoscaler | None = None) -> Autoscaler:
+    """Return the object that is validated and stored; ``old`` is the stored object on an update."""
     spec = without_disabled_fields(autoscaler.spec, gates=gates, old=old.spec if old else None)
     if old is None:
         generation = 1 if gates.HPAGeneration else autoscaler.metadata.generation
         return Autoscaler(replace(autoscaler.metadata, generation=generation), spec, Status())
-    return Autoscaler(_kept(autoscaler.metadata, old, spec, gates), spec, old.status)
+    return Autoscaler(_updated_metadata(autoscaler.metadata, old, spec, gates), spec, old.status)
 
 
 def without_disabled_fields(spec: Spec, *, gates: FeatureGates, old: Spec | None = None) -> Spec:
-    """Drop what belongs to a disabled feature, unless the stored object uses that feature already."""
+    """Remove the fields of disabled features, unless the stored object already uses them."""
     if not gates.HPAConfigurableTolerance and not (old and _uses_tolerance(old)):
         spec = replace(spec, behavior=spec.behavior and _without_tolerance(spec.behavior))
     if not gates.HPAExternalMetricFallback and not (old and _uses_fallback(old)):
@@ -26,16 +26,16 @@ def without_disabled_fields(spec: Spec, *, gates: FeatureGates, old: Spec | None
     return spec
 
 
-def _kept(metadata: Metadata, old: Autoscaler, spec: Spec, gates: FeatureGates) -> Metadata:
-    """Keep what a client does not decide: the generation counts changes of the spec, the uid may be left out."""
+def _updated_metadata(metadata: Metadata, old: Autoscaler, spec: Spec, gates: FeatureGates) -> Metadata:
+    """Set the fields that a client cannot change: generation and uid."""
     generation = old.metadata.generation
-    if gates.HPAGeneration and not _mean_the_same(spec, old.spec):
+    if gates.HPAGeneration and not _are_equivalent(spec, old.spec):
         generation += 1
     return replace(metadata, generation=generation, uid=metadata.uid or old.metadata.uid)
 
 
-def _mean_the_same(one: Spec, other: Spec) -> bool:
-    return replace(one, metrics=one.metrics or ()) == replace(other, metrics=other.metrics or ())
+def _are_equivalent(spec: Spec, other: Spec) -> bool:
+    return replace(spec, metrics=spec.metrics or ()) == replace(other, metrics=other.metrics or ())
 
 
 def _uses_tolerance(spec: Spec) -> bool:

@@ -1,4 +1,4 @@
-"""One thing that is wrong with an object: its kind, its place, its value and why, printed as Kubernetes prints it."""
+"""A validation problem with kind, path, value and detail, formatted like Kubernetes' field errors."""
 
 import json
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ from autoscaler.values.names import quoted
 from autoscaler.values.quantity import Quantity
 
 
-class Kind(Enum):
-    """A kind of problem: the name that machines are given, and the words that people are."""
+class ProblemKind(Enum):
+    """The kind of a problem: machine-readable code and displayed text."""
 
     REQUIRED = ("FieldValueRequired", "Required value")
     INVALID = ("FieldValueInvalid", "Invalid value")
@@ -19,34 +19,34 @@ class Kind(Enum):
     FORBIDDEN = ("FieldValueForbidden", "Forbidden")
     TOO_LONG = ("FieldValueTooLong", "Too long")
 
-    def __init__(self, code: str, words: str) -> None:
+    def __init__(self, code: str, label: str) -> None:
         self.code = code
-        self.words = words
+        self.label = label
 
 
-class Word(str):
-    """A text that Kubernetes has a type of its own for (a metric's type, say): it is shown as JSON, not as Go."""
+class EnumValue(str):
+    """A string of a named Go type, such as a metric type; Kubernetes formats it as JSON instead of with %q."""
 
     __slots__ = ()
 
 
-Value: TypeAlias = int | str | Word | Quantity
+Value: TypeAlias = int | str | EnumValue | Quantity
 
 
 class Problem(Record):
-    """What is wrong, and where."""
+    """A problem with one field."""
 
-    kind: Kind
+    kind: ProblemKind
     path: str
     value: Value | None = None
-    """What stands there; None where the kind does not show it."""
+    """The invalid value; None if the kind does not show it."""
 
     detail: str = ""
 
     @property
     def body(self) -> str:
-        """Say it without the path."""
-        parts = (self.kind.words, *(() if self.value is None else (_shown(self.value),)), self.detail)
+        """The message without the path."""
+        parts = (self.kind.label, *(() if self.value is None else (_format_value(self.value),)), self.detail)
         return ": ".join(part for part in parts if part)
 
     def __str__(self) -> str:
@@ -54,35 +54,38 @@ class Problem(Record):
 
 
 def required(path: str, detail: str = "") -> Problem:
-    """Report something that is missing."""
-    return Problem(Kind.REQUIRED, path, None, detail)
+    """Return the problem of a missing value."""
+    return Problem(ProblemKind.REQUIRED, path, None, detail)
 
 
 def invalid(path: str, value: Value, detail: str) -> Problem:
-    """Report a value that cannot be."""
-    return Problem(Kind.INVALID, path, value, detail)
+    """Return the problem of an invalid value."""
+    return Problem(ProblemKind.INVALID, path, value, detail)
 
 
 def not_supported(path: str, value: str, supported: Iterable[str]) -> Problem:
-    """Report a word that is not one of a few."""
+    """Return the problem of a value that is not one of the supported ones."""
     return Problem(
-        Kind.NOT_SUPPORTED, path, Word(value), f"supported values: {', '.join(map(quoted, sorted(supported)))}"
+        ProblemKind.NOT_SUPPORTED,
+        path,
+        EnumValue(value),
+        f"supported values: {', '.join(map(quoted, sorted(supported)))}",
     )
 
 
 def forbidden(path: str, detail: str) -> Problem:
-    """Report something that may not stand here."""
-    return Problem(Kind.FORBIDDEN, path, None, detail)
+    """Return the problem of a field that must not be set."""
+    return Problem(ProblemKind.FORBIDDEN, path, None, detail)
 
 
-def too_long(path: str, most_bytes: int) -> Problem:
-    """Report something that is too big to be shown."""
-    return Problem(Kind.TOO_LONG, path, None, f"may not be more than {most_bytes} bytes")
+def too_long(path: str, max_bytes: int) -> Problem:
+    """Return the problem of a value that exceeds a size limit."""
+    return Problem(ProblemKind.TOO_LONG, path, None, f"may not be more than {max_bytes} bytes")
 
 
-def _shown(value: Value) -> str:
+def _format_value(value: Value) -> str:
     match value:
-        case Word():
+        case EnumValue():
             return json_quoted(value)
         case str():
             return quoted(value)
@@ -92,9 +95,9 @@ def _shown(value: Value) -> str:
             return str(value)
 
 
-_JSON_IN_HTML: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+_HTML_ESCAPES: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
 def json_quoted(text: str) -> str:
-    """Quote a text as Go's JSON does, which is also safe inside HTML."""
-    return json.dumps(text, ensure_ascii=False).translate(_JSON_IN_HTML)
+    """Quote a string like Go's JSON encoder, which escapes HTML characters."""
+    return json.dumps(text, ensure_ascii=False).translate(_HTML_ESCAPES)

@@ -1,4 +1,4 @@
-"""What is wrong with a reference to another object: its kind, its name, its API version."""
+"""Validates references to other objects: kind, name and API version."""
 
 from collections.abc import Iterator
 
@@ -9,25 +9,25 @@ from autoscaler.values.names import path_segment_problems
 
 
 class ApiVersionRule(Record):
-    """How strictly a reference's API version is looked at."""
+    """How a reference's API version is validated."""
 
     may_be_core: bool = False
-    """The version may be without a group, as ``v1`` is."""
+    """The version may have no group, such as ``v1``."""
 
     unchecked: bool = False
-    """What is stored was accepted once, so it stays accepted."""
+    """Not validated, because the stored object already has it."""
 
 
 def reference_problems(reference: ObjectReference, path: str, rule: ApiVersionRule) -> Iterator[Problem]:
-    """Yield what is wrong with a reference."""
+    """Yield the problems of a reference."""
     yield from _segment_problems(reference.kind, f"{path}.kind")
     yield from _segment_problems(reference.name, f"{path}.name")
-    if complaint := api_version_complaint(reference, rule):
-        yield invalid(f"{path}.apiVersion", reference.api_version, complaint)
+    if problem := api_version_problem(reference, rule):
+        yield invalid(f"{path}.apiVersion", reference.api_version, problem)
 
 
-def api_version_complaint(reference: ObjectReference, rule: ApiVersionRule) -> str | None:
-    """Say what is wrong with a reference's API version, if anything."""
+def api_version_problem(reference: ObjectReference, rule: ApiVersionRule) -> str | None:
+    """Return the problem of a reference's API version; None if it is valid."""
     version = reference.api_version
     if rule.unchecked:
         return None

@@ -1,4 +1,4 @@
-"""What is wrong with a spec: bounds, target, metrics, behavior and mode, in the order in which Kubernetes complains."""
+"""Validates a spec: bounds, target, metrics, behavior and mode, in Kubernetes' order."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,7 +9,7 @@ from autoscaler.types.spec import ACTIVE, DRY_RUN, OBJECT, PAUSED, Spec
 from autoscaler.validation.behavior import behavior_problems
 from autoscaler.validation.metrics import MetricRules, metrics_problems
 from autoscaler.validation.problem import Problem, forbidden, invalid, not_supported, required
-from autoscaler.validation.reference import ApiVersionRule, api_version_complaint, reference_problems
+from autoscaler.validation.reference import ApiVersionRule, api_version_problem, reference_problems
 
 _MODES: Final = (ACTIVE, DRY_RUN, PAUSED)
 _CORE_ALLOWED: Final = ApiVersionRule(may_be_core=True)
@@ -17,39 +17,39 @@ _UNCHECKED: Final = ApiVersionRule(unchecked=True)
 
 
 class Rules(Record):
-    """What validation of a spec depends on besides the spec."""
+    """Parameters of the validation of a spec."""
 
-    fewest_replicas: int
+    min_allowed_replicas: int
     scale_target: ApiVersionRule
     metrics: MetricRules
 
 
 def rules_for(spec: Spec, *, gates: FeatureGates, settings: Settings, old: Spec | None) -> Rules:
-    """Say how strict to be: an update may keep what was accepted before."""
+    """Return the parameters; an update may keep values that are already stored."""
     return Rules(
-        fewest_replicas=fewest_replicas(gates, old),
+        min_allowed_replicas=min_allowed_replicas(gates, old),
         scale_target=_scale_target_rule(spec, old),
         metrics=MetricRules(_described_object_rule(old), int(settings.fallback_floor.total_seconds())),
     )
 
 
-def fewest_replicas(gates: FeatureGates, old: Spec | None) -> int:
-    """Say how few replicas an autoscaler may ask for at least."""
+def min_allowed_replicas(gates: FeatureGates, old: Spec | None) -> int:
+    """Return the lowest allowed minReplicas."""
     return 0 if gates.HPAScaleToZero or (old is not None and old.min_replicas == 0) else 1
 
 
 def spec_problems(spec: Spec, rules: Rules) -> Iterator[Problem]:
-    """Yield what is wrong with a spec."""
-    yield from _bounds_problems(spec, rules.fewest_replicas)
+    """Yield the problems of a spec."""
+    yield from _bounds_problems(spec, rules.min_allowed_replicas)
     yield from reference_problems(spec.scale_target_ref, "spec.scaleTargetRef", rules.scale_target)
     yield from metrics_problems(spec.metrics or (), "spec.metrics", min_replicas=spec.min_replicas, rules=rules.metrics)
     yield from behavior_problems(spec.behavior, "spec.behavior")
     yield from _mode_problems(spec)
 
 
-def _bounds_problems(spec: Spec, fewest: int) -> Iterator[Problem]:
-    if spec.min_replicas is not None and spec.min_replicas < fewest:
-        yield invalid("spec.minReplicas", spec.min_replicas, f"must be greater than or equal to {fewest}")
+def _bounds_problems(spec: Spec, minimum: int) -> Iterator[Problem]:
+    if spec.min_replicas is not None and spec.min_replicas < minimum:
+        yield invalid("spec.minReplicas", spec.min_replicas, f"must be greater than or equal to {minimum}")
     if spec.max_replicas == 0:
         yield required("spec.maxReplicas", "must be set and greater than 0")
     elif spec.max_replicas < 0:
@@ -71,7 +71,7 @@ def _scale_target_rule(spec: Spec, old: Spec | None) -> ApiVersionRule:
         before = old.scale_target_ref
         if (before.api_version, before.kind) == (target.api_version, target.kind):
             return _UNCHECKED
-    # The one scalable kind of the core API, which has no group.
+    # ReplicationController is the only scalable kind of the core group.
     return ApiVersionRule(may_be_core=target.kind == "ReplicationController")
 
 
@@ -81,4 +81,4 @@ def _described_object_rule(old: Spec | None) -> ApiVersionRule:
         for metric in (old and old.metrics) or ()
         if metric.type == OBJECT and metric.object is not None
     )
-    return _UNCHECKED if any(api_version_complaint(ref, _CORE_ALLOWED) for ref in described) else _CORE_ALLOWED
+    return _UNCHECKED if any(api_version_problem(ref, _CORE_ALLOWED) for ref in described) else _CORE_ALLOWED

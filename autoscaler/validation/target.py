@@ -1,20 +1,20 @@
-"""What is wrong with a metric's target: an unknown type, or a number that is not positive."""
+"""Validates the target of a metric: its type and positive values."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from autoscaler.types.spec import AVERAGE_VALUE, UTILIZATION, VALUE, MetricTarget
-from autoscaler.validation.problem import Problem, Word, invalid, required
+from autoscaler.validation.problem import EnumValue, Problem, invalid, required
 
 _TARGET_TYPES: Final = (UTILIZATION, VALUE, AVERAGE_VALUE)
 
 
 def target_problems(target: MetricTarget, path: str) -> Iterator[Problem]:
-    """Yield what is wrong with a target whatever its source; its type is not held against the field that is set."""
+    """Yield the problems of a target; whether the field for its type is set is checked per source."""
     if not target.type:
         yield required(f"{path}.type", "must specify a metric target type")
     if target.type not in _TARGET_TYPES:
-        yield invalid(f"{path}.type", Word(target.type), "must be either Utilization, Value, or AverageValue")
+        yield invalid(f"{path}.type", EnumValue(target.type), "must be either Utilization, Value, or AverageValue")
     if target.value is not None and target.value.sign() != 1:
         yield invalid(f"{path}.value", target.value, "must be positive")
     if target.average_value is not None and target.average_value.sign() != 1:

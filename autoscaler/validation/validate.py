@@ -1,7 +1,7 @@
-"""Everything that is wrong with an autoscaler, and how the API server would put it.
+"""Validates an autoscaler like the API server.
 
-Kubernetes checks an object twice, by hand-written rules and by rules declared on its types, and lists the findings of
-both; ``problems`` gives the first list, ``as_api_server_lists_them`` the final one.
+Kubernetes validates an object with hand-written rules and with rules declared on its types, and merges the results.
+``problems`` returns the problems of the hand-written rules, ``api_server_problems`` the merged list.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,17 +14,17 @@ from autoscaler.validation.metadata import (
     stored_metadata_problems,
     updated_metadata_problems,
 )
-from autoscaler.validation.problem import Kind, Problem, invalid, required
-from autoscaler.validation.spec import fewest_replicas, rules_for, spec_problems
+from autoscaler.validation.problem import Problem, ProblemKind, invalid, required
+from autoscaler.validation.spec import min_allowed_replicas, rules_for, spec_problems
 from autoscaler.values.names import quoted
 
 
 def problems(
     autoscaler: Autoscaler, *, gates: FeatureGates, settings: Settings, old: Autoscaler | None = None
 ) -> tuple[Problem, ...]:
-    """List all problems of an autoscaler that is to be created or, given ``old``, to replace that one.
+    """Return all problems of a new autoscaler, or of an update of ``old``.
 
-    Both are expected with their defaults filled in, and the new one prepared.
+    Both must have their defaults, and the new one must be prepared.
     """
     rules = rules_for(autoscaler.spec, gates=gates, settings=settings, old=old.spec if old else None)
     metadata = (
@@ -35,39 +35,43 @@ def problems(
     return (*metadata, *spec_problems(autoscaler.spec, rules))
 
 
-def as_api_server_lists_them(
+def api_server_problems(
     found: Iterable[Problem], autoscaler: Autoscaler, *, gates: FeatureGates, old: Autoscaler | None = None
 ) -> tuple[Problem, ...]:
-    """Turn the list of ``problems`` into the one that the API server answers with."""
+    """Merge ``problems`` with those of the declared rules, as in the API server's response."""
     declared = tuple(_declared(autoscaler.spec, gates, old.spec if old else None))
     common = _common_on_update(autoscaler, old) if old else ()
-    once = {str(problem): problem for problem in (*common, *found)}
-    by_hand = (problem for problem in once.values() if not any(_is_twin(problem, twin) for twin in declared))
-    return (*by_hand, *declared)
+    unique = {str(problem): problem for problem in (*common, *found)}
+    hand_written = (
+        problem for problem in unique.values() if not any(_is_duplicate(problem, other) for other in declared)
+    )
+    return (*hand_written, *declared)
 
 
-def refusal(found: Iterable[Problem], name: str, kind: str = "HorizontalPodAutoscaler.autoscaling") -> str:
-    """Say in one line, as the API server does in a 422, why an object was not accepted."""
+def invalid_object_message(
+    found: Iterable[Problem], name: str, kind: str = "HorizontalPodAutoscaler.autoscaling"
+) -> str:
+    """Return the message of the API server's 422 response."""
     lines = tuple(dict.fromkeys(map(str, found)))
     reasons = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
     return f"{kind} {quoted(name)} is invalid: {reasons}"
 
 
 def _common_on_update(autoscaler: Autoscaler, old: Autoscaler) -> Iterator[Problem]:
-    """Check what the API server checks of every kind of object before the kind's own rules."""
+    """Yield the problems that the API server finds on update before the rules of the kind."""
     yield from stored_metadata_problems(autoscaler.metadata)
     yield from updated_metadata_problems(autoscaler.metadata, old.metadata)
 
 
 def _declared(spec: Spec, gates: FeatureGates, old: Spec | None) -> Iterator[Problem]:
-    """Apply the rules that are declared on the types; what an update leaves as it was is not looked at again."""
-    fewest = fewest_replicas(gates, old)
+    """Yield the problems of the declared rules, which skip fields that an update does not change."""
+    minimum = min_allowed_replicas(gates, old)
     if (
         spec.min_replicas is not None
-        and spec.min_replicas < fewest
+        and spec.min_replicas < minimum
         and not (old and old.min_replicas == spec.min_replicas)
     ):
-        yield invalid("spec.minReplicas", spec.min_replicas, f"must be greater than or equal to {fewest}")
+        yield invalid("spec.minReplicas", spec.min_replicas, f"must be greater than or equal to {minimum}")
     if old and old.max_replicas == spec.max_replicas:
         return
     if spec.max_replicas == 0:
@@ -76,6 +80,7 @@ def _declared(spec: Spec, gates: FeatureGates, old: Spec | None) -> Iterator[Pro
         yield invalid("spec.maxReplicas", spec.max_replicas, "must be greater than or equal to 1")
 
 
-def _is_twin(by_hand: Problem, declared: Problem) -> bool:
-    """Tell whether both say the same; of a missing value the hand-written rule says more."""
-    return by_hand == declared or (by_hand.kind is declared.kind is Kind.REQUIRED and by_hand.path == declared.path)
+def _is_duplicate(problem: Problem, declared: Problem) -> bool:
+    """Return whether both report the same; for a missing value the details may differ."""
+    both_required = problem.kind is declared.kind is ProblemKind.REQUIRED
+    return problem == declared or (both_required and problem.path == declared.path)

@@ -1,8 +1,7 @@
-"""The numbers inside a quantity: an integer times a power of ten, in one of two widths.
+"""The number of a quantity: an integer mantissa times a power of ten, in one of two widths.
 
-Kubernetes keeps a *narrow* amount in a 64-bit integer for as long as it fits and a *wide* one in an integer without
-bounds when it does not. The two round and overflow differently, and the differences reach the user, so they are kept
-apart here too. Everything in this module takes and returns plain integers.
+Like Kubernetes' int64Amount and infDecAmount, a *narrow* amount is a 64-bit integer and a *wide* amount has arbitrary
+precision. Their rounding and overflow differ visibly, so both are implemented. All functions take and return integers.
 """
 
 import math
@@ -12,9 +11,9 @@ from typing import Final
 from autoscaler.values.arithmetic import MAX_INT64, MIN_INT64, quotient, wrap32, wrap64
 
 NANO: Final = -9
-"""The finest exponent that a parsed amount keeps."""
-MOST_DIGITS: Final = 4000
-"""No amount is written out longer than this: `1e2000000000` is ten characters and would be a gigabyte of digits."""
+"""The smallest exponent of a parsed amount; finer amounts are rounded."""
+MAX_DIGITS: Final = 4000
+"""Limits the digits of an amount: `1e2000000000` would expand to a gigabyte."""
 
 _POWERS: Final[tuple[int, ...]] = tuple(10**places for places in range(19))
 _WRAPPING_SHIFTS: Final = frozenset({1, 2, 3, 6, 9})
@@ -22,11 +21,11 @@ _INTEGER: Final = re.compile(r"([+-]?+)0*+([0-9]*+)")
 
 
 class AmountTooLongError(ValueError):
-    """Writing the amount out would take more than MOST_DIGITS digits."""
+    """The amount has more than MAX_DIGITS digits."""
 
 
 def parse_int64(text: str) -> int | None:
-    """Read a decimal int64, sign and leading zeros allowed; None if it is anything else or does not fit."""
+    """Parse a decimal int64 with optional sign and leading zeros; None if it is invalid or out of range."""
     match = _INTEGER.fullmatch(text)
     if match is None or not text[-1:].isdigit():
         return None
@@ -38,12 +37,12 @@ def parse_int64(text: str) -> int | None:
 
 
 def compare(mantissa: int, exponent: int, other: int, other_exponent: int) -> int:
-    """Say whether the first amount is less than (-1), equal to (0) or greater than (1) the second."""
+    """Return -1, 0 or 1 if the first amount is less than, equal to or greater than the second."""
     shift = exponent - other_exponent
     if shift < 0:
         return -compare(other, other_exponent, mantissa, exponent)
-    if shift > MOST_DIGITS and mantissa != 0:
-        # Even a single unit, moved that far, outweighs every amount we are willing to write out.
+    if shift > MAX_DIGITS and mantissa != 0:
+        # A non-zero mantissa with this exponent exceeds every amount of at most MAX_DIGITS digits.
         return 1 if mantissa > 0 else -1
     if mantissa != 0:
         mantissa *= 10**shift
@@ -51,19 +50,19 @@ def compare(mantissa: int, exponent: int, other: int, other_exponent: int) -> in
 
 
 def rescale(mantissa: int, exponent: int, to: int) -> int:
-    """Write an amount with the lower exponent given, exactly."""
+    """Return the mantissa of the amount at the lower exponent ``to``, exactly."""
     shift = exponent - to
     if mantissa == 0 or shift == 0:
         return mantissa
-    if shift + len(str(mantissa)) > MOST_DIGITS:
-        raise AmountTooLongError(f"an amount of more than {MOST_DIGITS} digits")
+    if shift + len(str(mantissa)) > MAX_DIGITS:
+        raise AmountTooLongError(f"amount has more than {MAX_DIGITS} digits")
     power: int = 10**shift
     return mantissa * power
 
 
 def divide_away(mantissa: int, places: int) -> int:
-    """Divide by a power of ten, rounding away from zero."""
-    if places > MOST_DIGITS:
+    """Divide by a power of ten and round away from zero."""
+    if places > MAX_DIGITS:
         return (mantissa > 0) - (mantissa < 0)
     divisor: int = 10**places
     magnitude = -(-abs(mantissa) // divisor)
@@ -71,10 +70,10 @@ def divide_away(mantissa: int, places: int) -> int:
 
 
 def shift_narrow(mantissa: int, places: int) -> tuple[int, bool]:
-    """Multiply an int64 by a power of ten, and say whether the product fits.
+    """Multiply an int64 by a power of ten; return the product and whether it fits.
 
-    What is left of a product that does not fit depends on how upstream multiplies: the shifts by 1, 2, 3, 6 and 9
-    places are one multiplication that wraps, the others go digit by digit and give up with zero.
+    The value of a product that does not fit follows upstream: shifts by 1, 2, 3, 6 and 9 places are one
+    multiplication that wraps around; other shifts multiply digit by digit and return zero.
     """
     if places <= 0 or mantissa == 0:
         return mantissa, True
@@ -89,19 +88,19 @@ def shift_narrow(mantissa: int, places: int) -> tuple[int, bool]:
 
 
 def narrow_at(mantissa: int, exponent: int, scale: int) -> int:
-    """Count a narrow amount in units of ten to the scale, rounded away from zero, overflowing as upstream does."""
+    """Return a narrow amount in units of 10**scale, rounded away from zero, with upstream's overflow."""
     if exponent < scale:
         return divide_away(mantissa, scale - exponent)
     return shift_narrow(mantissa, wrap32(exponent - scale))[0]
 
 
 def wide_at(mantissa: int, exponent: int, scale: int) -> int:
-    """Count a wide amount in units of ten to the scale, with upstream's rounding: up, and of negatives one too many."""
+    """Return a wide amount in units of 10**scale with upstream's rounding: up, and negatives off by one."""
     places = scale - exponent
     if mantissa == 0:
         return 0
     if places <= 0:
-        # Upstream takes the power of ten through a float; beyond int64 amd64 converts that to the least integer.
+        # Upstream computes the power of ten as a float; on amd64, a value beyond int64 converts to the minimum.
         power = _POWERS[-places] if -places < len(_POWERS) else MIN_INT64
         return wrap64(wrap64(mantissa) * power)
     if mantissa < MAX_INT64 and places < 19:
@@ -112,16 +111,16 @@ def wide_at(mantissa: int, exponent: int, scale: int) -> int:
 
 
 def add_narrow(mantissa: int, exponent: int, other: int, other_exponent: int) -> tuple[int, int] | None:
-    """Add two narrow amounts; None if the sum, or either of them at the common exponent, does not fit."""
+    """Add two narrow amounts; None if the sum, or an operand at the common exponent, does not fit."""
     if other == 0:
         return mantissa, exponent
     if mantissa == 0:
         return other, other_exponent
     common = min(exponent, other_exponent)
-    one, one_fits = shift_narrow(mantissa, exponent - common)
-    two, two_fits = shift_narrow(other, other_exponent - common)
-    total = one + two
-    if one_fits and two_fits and MIN_INT64 <= total <= MAX_INT64:
+    left, left_fits = shift_narrow(mantissa, exponent - common)
+    right, right_fits = shift_narrow(other, other_exponent - common)
+    total = left + right
+    if left_fits and right_fits and MIN_INT64 <= total <= MAX_INT64:
         return total, common
     return None
 
@@ -133,7 +132,7 @@ def add_wide(mantissa: int, exponent: int, other: int, other_exponent: int) -> t
 
 
 def to_float(mantissa: int, exponent: int) -> float:
-    """Multiply out in floating point, each step rounded where upstream's is."""
+    """Convert to a float with the same rounding steps as upstream."""
     try:
         base = float(mantissa)
     except OverflowError:
@@ -142,7 +141,7 @@ def to_float(mantissa: int, exponent: int) -> float:
 
 
 def _float_power(exponent: int) -> float:
-    """Ten to the exponent as Go's math.Pow10 has it: the product of two table entries, not the nearest float."""
+    """Return 10**exponent like Go's math.Pow10: the product of two table entries, not the nearest float."""
     if exponent < -323:
         return 0.0
     if exponent > 308:

@@ -1,4 +1,4 @@
-"""Numbers as Go computes them on amd64: integers that wrap, division that truncates, conversions that never raise."""
+"""Go's arithmetic on amd64: integers wrap around, division truncates, conversions never raise."""
 
 import math
 from typing import Final
@@ -10,14 +10,14 @@ MAX_INT64: Final = 2**63 - 1
 
 
 def wrap32(number: int) -> int:
-    """Keep the low 32 bits, as a signed integer."""
+    """Return the low 32 bits as a signed integer."""
     if MIN_INT32 <= number <= MAX_INT32:
         return number
     return (number - MIN_INT32) % 2**32 + MIN_INT32
 
 
 def wrap64(number: int) -> int:
-    """Keep the low 64 bits, as a signed integer."""
+    """Return the low 64 bits as a signed integer."""
     if MIN_INT64 <= number <= MAX_INT64:
         return number
     return (number - MIN_INT64) % 2**64 + MIN_INT64
@@ -30,7 +30,7 @@ def quotient(dividend: int, divisor: int) -> int:
 
 
 def ratio(dividend: float, divisor: float) -> float:
-    """Divide floats; by zero gives infinity or not-a-number instead of an exception."""
+    """Divide floats; division by zero returns infinity or NaN instead of raising."""
     dividend, divisor = float(dividend), float(divisor)
     if divisor:
         return dividend / divisor
@@ -40,21 +40,21 @@ def ratio(dividend: float, divisor: float) -> float:
 
 
 def truncated32(number: float) -> int:
-    """Convert to 32 bits, dropping the fraction. Out of range or not a number: the smallest integer, as on amd64."""
+    """Truncate to an int32; out of range and NaN give the minimum, as on amd64."""
     if -2147483649.0 < number < 2147483648.0:
         return int(number)
     return MIN_INT32
 
 
 def ceiling32(number: float) -> int:
-    """Round up and convert to 32 bits. Out of range or not a number: the smallest integer, as on amd64."""
+    """Round up to an int32; out of range and NaN give the minimum, as on amd64."""
     if -2147483649.0 < number <= 2147483647.0:
         return math.ceil(number)
     return MIN_INT32
 
 
 def ceiling64(number: float) -> int:
-    """Round up and convert to 64 bits. Out of range or not a number: the smallest integer, as on amd64."""
+    """Round up to an int64; out of range and NaN give the minimum, as on amd64."""
     if -9223372036854775808.0 <= number < 9223372036854775808.0:
         return math.ceil(number)
     return MIN_INT64

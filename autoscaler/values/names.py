@@ -1,7 +1,7 @@
-"""What Kubernetes accepts as a name, a label and an annotation key.
+"""Validation of names, labels and annotation keys.
 
-Each function lists what is wrong with a text, in Kubernetes' words; an empty list means that nothing is. Lengths are
-counted in bytes, whatever unit the message speaks of.
+Each function returns the problems of a value with Kubernetes' messages; an empty list means that it is valid. Lengths
+are counted in bytes, even if the message says characters.
 """
 
 import re
@@ -33,7 +33,7 @@ _BAD_LABEL_VALUE: Final = (
     f"{_ALPHANUMERIC_ENDS} (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_LABEL_VALUE}')"
 )
 
-# The same languages as the patterns above, which are for the reader of a message: these never go back over the text.
+# Equivalent to the patterns above, which are only shown in messages; possessive quantifiers prevent backtracking.
 _IS_DNS_LABEL: Final = re.compile(r"[a-z0-9]++(?:-++[a-z0-9]++)*+")
 _IS_DNS_SUBDOMAIN: Final = re.compile(r"[a-z0-9]++(?:-++[a-z0-9]++)*+(?:\.[a-z0-9]++(?:-++[a-z0-9]++)*+)*+")
 _IS_LABEL_KEY: Final = re.compile(r"[A-Za-z0-9]++(?:[-_.]++[A-Za-z0-9]++)*+")
@@ -50,25 +50,25 @@ _QUOTA_HUGE_PAGES: Final = (_HUGE_PAGES, f"requests.{_HUGE_PAGES}")
 
 _ESCAPES: Final = {"\a": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v", '"': '"', "\\": "\\"}
 
-_LONGEST_LABEL: Final = 63
-_LONGEST_SUBDOMAIN: Final = 253
+_MAX_LABEL_LENGTH: Final = 63
+_MAX_SUBDOMAIN_LENGTH: Final = 253
 
 
 def dns_label_problems(value: str) -> list[str]:
-    """Say what keeps a text from being a DNS-1123 label, as a namespace's name must be."""
-    problems = _length_problems(value, _LONGEST_LABEL, "characters")
+    """Return the problems of a DNS-1123 label, such as the name of a namespace."""
+    problems = _length_problems(value, _MAX_LABEL_LENGTH, "characters")
     if not _IS_DNS_LABEL.fullmatch(value):
         problems.append("must not contain dots" if _IS_DNS_SUBDOMAIN.fullmatch(value) else _BAD_DNS_LABEL)
     return problems
 
 
 def dns_subdomain_problems(value: str) -> list[str]:
-    """Say what keeps a text from being a DNS-1123 subdomain, as most objects' names must be."""
+    """Return the problems of a DNS-1123 subdomain, such as the name of most objects."""
     return _subdomain_problems(value, "characters")
 
 
 def label_key_problems(value: str) -> list[str]:
-    """Say what keeps a text from being a label key, which Kubernetes also calls a qualified name."""
+    """Return the problems of a label key (a qualified name)."""
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         return [_BAD_QUALIFIED_NAME]
@@ -76,47 +76,47 @@ def label_key_problems(value: str) -> list[str]:
     if slash:
         prefix_problems = _subdomain_problems(prefix, "bytes") if prefix else ["must be non-empty"]
         problems += [f"prefix part {problem}" for problem in prefix_problems]
-    name_problems = _length_problems(name, _LONGEST_LABEL, "bytes") if name else ["must be non-empty"]
+    name_problems = _length_problems(name, _MAX_LABEL_LENGTH, "bytes") if name else ["must be non-empty"]
     if not _IS_LABEL_KEY.fullmatch(name):
         name_problems.append(_BAD_LABEL_KEY)
     return problems + [f"name part {problem}" for problem in name_problems]
 
 
 def label_value_problems(value: str) -> list[str]:
-    """Say what keeps a text from being a label's value; the empty text is one."""
-    problems = _length_problems(value, _LONGEST_LABEL, "bytes")
+    """Return the problems of a label value; an empty value is valid."""
+    problems = _length_problems(value, _MAX_LABEL_LENGTH, "bytes")
     if value and not _IS_LABEL_KEY.fullmatch(value):
         problems.append(_BAD_LABEL_VALUE)
     return problems
 
 
 def annotation_key_problems(value: str) -> list[str]:
-    """Say what keeps a text from being an annotation's key: a label key in any case."""
-    return label_key_problems(value.replace("\u0130", "i").lower())  # Go's lower-case dotted I is one character
+    """Return the problems of an annotation key: a label key, case-insensitive."""
+    return label_key_problems(value.replace("\u0130", "i").lower())  # in Go, the lower case of U+0130 is one character
 
 
 def path_segment_problems(value: str) -> list[str]:
-    """Say what keeps a text from being one segment of a URL's path; neither its length nor emptiness is checked."""
+    """Return the problems of a URL path segment; it may be empty and of any length."""
     if value in {".", ".."}:
         return [f"may not be '{value}'"]
     return path_segment_prefix_problems(value)
 
 
 def path_segment_prefix_problems(value: str) -> list[str]:
-    """Say what keeps a text from being the beginning of a segment of a URL's path."""
+    """Return the problems of a prefix of a URL path segment."""
     return [f"may not contain '{character}'" for character in "/%" if character in value]
 
 
 def mask_trailing_dash(prefix: str) -> str:
-    """Make of a generated name's prefix a text to check as a whole name: its last dash will not be last."""
+    """Return generateName as a name to validate, without its trailing dash."""
     if len(prefix) < 2 or not prefix.endswith("-"):
         return prefix
-    # Upstream takes off two bytes and adds one, so a bad character just before the dash goes unnoticed.
+    # Upstream replaces the last two bytes by "a", so an invalid character before the dash is not detected.
     return _bytes(prefix)[:-2].decode("utf-8", "replace") + "a"
 
 
 def container_resource_problems(value: str) -> list[str]:
-    """Say what keeps a text from naming a resource that a container can ask for."""
+    """Return the problems of a container resource name."""
     problems = label_key_problems(value)
     if "/" not in value:
         if not problems and not (value in _STANDARD_RESOURCES or value.startswith(_QUOTA_HUGE_PAGES)):
@@ -129,12 +129,12 @@ def container_resource_problems(value: str) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """Quote a text as Go's %q does, in which Kubernetes' messages show what they object to."""
+    """Quote a string like Go's %q, as in Kubernetes' messages."""
     return f'"{"".join(map(_escaped, text))}"'
 
 
 def _is_extended_resource(value: str) -> bool:
-    # A quota on it is named with the prefix, and must be a name, too.
+    # The name of its quota has the prefix "requests." and must be valid as well.
     return not value.startswith("requests.") and not label_key_problems(f"requests.{value}")
 
 
@@ -150,15 +150,15 @@ def _escaped(character: str) -> str:
 
 
 def _subdomain_problems(value: str, unit: str) -> list[str]:
-    problems = _length_problems(value, _LONGEST_SUBDOMAIN, unit)
+    problems = _length_problems(value, _MAX_SUBDOMAIN_LENGTH, unit)
     if not _IS_DNS_SUBDOMAIN.fullmatch(value):
         problems.append(_BAD_DNS_SUBDOMAIN)
     return problems
 
 
-def _length_problems(value: str, most: int, unit: str) -> list[str]:
-    return [f"must be no more than {most} {unit}"] if len(_bytes(value)) > most else []
+def _length_problems(value: str, limit: int, unit: str) -> list[str]:
+    return [f"must be no more than {limit} {unit}"] if len(_bytes(value)) > limit else []
 
 
 def _bytes(value: str) -> bytes:
-    return value.encode("utf-8", "surrogatepass")  # a lone surrogate is three bytes in Go, too
+    return value.encode("utf-8", "surrogatepass")  # a lone surrogate is three bytes, as in Go

@@ -1,7 +1,7 @@
-"""How quantities are written: `500m`, `1.5Gi`, `12e6`. Text to numbers, and numbers to the canonical text.
+"""Parses quantities such as `500m`, `1.5Gi` and `12e6`, and formats them canonically.
 
-A quantity remembers which of three formats it was written in and is printed in the same one. Some texts are kept as
-they came (`+5`, `1.001`, `007`), by a test that is quicker than printing and does not quite mean "already canonical".
+A quantity is formatted in the format in which it was parsed. Like upstream, some texts (`+5`, `1.001`, `007`) are kept
+unchanged by a fast check that is only an approximation of "already canonical".
 """
 
 import re
@@ -15,14 +15,14 @@ from autoscaler.values.arithmetic import MAX_INT64, MIN_INT64, wrap32
 
 
 class Format(StrEnum):
-    """The three ways to write a quantity's size."""
+    """The three formats of a quantity."""
 
     DECIMAL_SI = "DecimalSI"
-    """Powers of a thousand by letter: 500m, 12k."""
+    """Suffix for a power of 1000: 500m, 12k."""
     BINARY_SI = "BinarySI"
-    """Powers of 1024 by letter: 64Mi."""
+    """Suffix for a power of 1024: 64Mi."""
     DECIMAL_EXPONENT = "DecimalExponent"
-    """A power of ten in figures: 12e6."""
+    """Decimal exponent: 12e6."""
 
 
 DECIMAL_SI: Final = Format.DECIMAL_SI
@@ -34,7 +34,7 @@ _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _BINARY_SUFFIX: Final = {power // 10: suffix for suffix, power in _BINARY.items()}
 
-# Possessive: a digit belongs to the first part that can take it, and a long bad text is refused in one pass.
+# Possessive quantifiers prevent backtracking on long invalid input.
 _PARTS: Final = re.compile(r"([+-]?+)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)")
 _MALFORMED: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _BAD_NUMBER: Final = "unable to parse numeric part of quantity"
@@ -43,22 +43,22 @@ _NARROW_DIGITS: Final = 18
 
 
 class QuantityError(ValueError):
-    """The text is not a quantity; says so in Kubernetes' words."""
+    """The text is not a valid quantity; the message is that of Kubernetes."""
 
 
-class Reading(Struct, frozen=True, gc=False):
-    """What a text says: mantissa times ten to the exponent."""
+class ParsedQuantity(Struct, frozen=True, gc=False):
+    """A parsed quantity: mantissa times ten to the exponent."""
 
     mantissa: int
     exponent: int
     format: Format
     wide: bool
-    """Whether it was too long or too fine for the narrow path; see `amount`."""
+    """Whether the amount is wide; see `amount`."""
     text: str | None
-    """The text itself, where it is kept for printing."""
+    """The original text, if it is used for formatting."""
 
 
-def read(text: str) -> Reading:
+def parse(text: str) -> ParsedQuantity:
     """Parse a quantity."""
     match = _PARTS.fullmatch(text)
     if match is None or not text:
@@ -67,7 +67,7 @@ def read(text: str) -> Reading:
     power, form = _suffix(suffix)
     negative = sign == "-"
     if form is BINARY_SI:
-        # One digit fewer than fits for every factor of ten in the suffix, and a fraction is never narrow.
+        # Upstream reserves one digit per factor of ten in the suffix; an amount with a fraction is always wide.
         spare = 14 - len(whole or "0") - power * 3 // 10
         if spare >= 0 and not fraction:
             return _narrow_binary(text, int(whole or "0"), power, negative=negative)
@@ -80,16 +80,16 @@ def read(text: str) -> Reading:
     return _wide_decimal(mantissa, wrap32(power - places), form, negative=negative)
 
 
-def write(mantissa: int, exponent: int, form: Format, *, wide: bool) -> str:
-    """Print the canonical form: no fraction, the largest suffix that allows it."""
+def format_quantity(mantissa: int, exponent: int, form: Format, *, wide: bool) -> str:
+    """Return the canonical form: no fraction, and the largest possible suffix."""
     if mantissa == 0:
         return "0"
     if form is BINARY_SI:
         whole = _whole_binary(mantissa, exponent)
         if whole is not None:
-            return _write_binary(whole, wide=wide)
+            return _format_binary(whole, wide=wide)
         form = DECIMAL_SI
-    return _write_decimal(mantissa, exponent, form)
+    return _format_decimal(mantissa, exponent, form)
 
 
 def _suffix(suffix: str) -> tuple[int, Format]:
@@ -104,42 +104,42 @@ def _suffix(suffix: str) -> tuple[int, Format]:
 
 
 def _digits(whole: str, fraction: str) -> tuple[int, int]:
-    """Join the digits around the point: the integer they make, and how many were behind it."""
+    """Return the integer of all digits, and the number of digits after the point."""
     digits = whole + fraction
-    if not digits or len(digits) > amount.MOST_DIGITS:
+    if not digits or len(digits) > amount.MAX_DIGITS:
         raise QuantityError(_BAD_NUMBER)
     return int(digits), len(fraction)
 
 
-def _narrow_binary(text: str, whole: int, power: int, *, negative: bool) -> Reading:
+def _narrow_binary(text: str, whole: int, power: int, *, negative: bool) -> ParsedQuantity:
     mantissa = whole << power
-    kept = text if whole % 8 else None
-    return Reading(-mantissa if negative else mantissa, 0, BINARY_SI, wide=False, text=kept)
+    original = text if whole % 8 else None
+    return ParsedQuantity(-mantissa if negative else mantissa, 0, BINARY_SI, wide=False, text=original)
 
 
-def _narrow_decimal(text: str, digits: str, exponent: int, form: Format, *, negative: bool) -> Reading:
+def _narrow_decimal(text: str, digits: str, exponent: int, form: Format, *, negative: bool) -> ParsedQuantity:
     mantissa = int(digits)
-    kept = text if exponent % 3 == 0 and digits[0] != "0" and not digits.endswith("000") else None
-    return Reading(-mantissa if negative else mantissa, exponent, form, wide=False, text=kept)
+    original = text if exponent % 3 == 0 and digits[0] != "0" and not digits.endswith("000") else None
+    return ParsedQuantity(-mantissa if negative else mantissa, exponent, form, wide=False, text=original)
 
 
-def _wide_decimal(mantissa: int, exponent: int, form: Format, *, negative: bool) -> Reading:
+def _wide_decimal(mantissa: int, exponent: int, form: Format, *, negative: bool) -> ParsedQuantity:
     mantissa, exponent = _to_nano(mantissa, exponent)
-    return Reading(-mantissa if negative else mantissa, exponent, form, wide=True, text=None)
+    return ParsedQuantity(-mantissa if negative else mantissa, exponent, form, wide=True, text=None)
 
 
-def _wide_binary(digits: int, places: int, power: int, *, negative: bool) -> Reading:
+def _wide_binary(digits: int, places: int, power: int, *, negative: bool) -> ParsedQuantity:
     mantissa, exponent = _to_nano(digits << power, -places)
     form = BINARY_SI
     if amount.compare(mantissa, exponent, MAX_INT64, 0) > 0:
         mantissa, exponent = MAX_INT64, 0
     elif mantissa and amount.compare(mantissa, exponent, 1, 0) < 0:
         form = DECIMAL_SI
-    return Reading(-mantissa if negative else mantissa, exponent, form, wide=True, text=None)
+    return ParsedQuantity(-mantissa if negative else mantissa, exponent, form, wide=True, text=None)
 
 
 def _to_nano(mantissa: int, exponent: int) -> tuple[int, int]:
-    """Round up to whole nanos: who asks for something gets something. Zero keeps the exponent that it came with."""
+    """Round away from zero to nanos, so that a non-zero amount stays non-zero; zero keeps its exponent."""
     if mantissa == 0:
         return 0, exponent
     if exponent < amount.NANO:
@@ -151,18 +151,18 @@ def _to_nano(mantissa: int, exponent: int) -> tuple[int, int]:
 
 
 def _whole_binary(mantissa: int, exponent: int) -> int | None:
-    """Give the amount as an integer, if printing it with a binary suffix would neither round nor puzzle."""
+    """Return the amount as an integer if it can be formatted with a binary suffix; otherwise None."""
     if amount.compare(mantissa, exponent, -1024, 0) > 0 and amount.compare(mantissa, exponent, 1024, 0) < 0:
         return None
     if exponent >= 0:
         return amount.rescale(mantissa, exponent, 0)
-    whole, rest = divmod(mantissa, 10**-exponent)
-    return None if rest else whole
+    whole, remainder = divmod(mantissa, 10**-exponent)
+    return None if remainder else whole
 
 
-def _write_binary(whole: int, *, wide: bool) -> str:
+def _format_binary(whole: int, *, wide: bool) -> str:
     if whole == MIN_INT64 and not wide:
-        return str(whole)  # upstream negates before it divides, and this one cannot be negated
+        return str(whole)  # upstream negates before dividing, which overflows for this value
     power = 0
     while whole % 1024 == 0:
         whole //= 1024
@@ -170,7 +170,7 @@ def _write_binary(whole: int, *, wide: bool) -> str:
     return f"{whole}{_BINARY_SUFFIX.get(power, '')}"
 
 
-def _write_decimal(mantissa: int, exponent: int, form: Format) -> str:
+def _format_decimal(mantissa: int, exponent: int, form: Format) -> str:
     digits = str(mantissa)
     significant = digits.rstrip("0")
     exponent = wrap32(exponent + len(digits) - len(significant))
@@ -181,5 +181,5 @@ def _write_decimal(mantissa: int, exponent: int, form: Format) -> str:
 
 def _decimal_suffix(exponent: int, form: Format) -> str:
     if form is DECIMAL_SI:
-        return _DECIMAL_SUFFIX.get(exponent, "")  # upstream, too, leaves it out if there is no letter for it
+        return _DECIMAL_SUFFIX.get(exponent, "")  # like upstream, no suffix if there is no letter for the exponent
     return f"e{exponent}" if exponent else ""

@@ -1,7 +1,7 @@
-"""Kubernetes quantities: parsed, compared, added and printed exactly as the API server does it.
+"""Kubernetes quantities, parsed, compared, added and formatted exactly as by the API server.
 
-The arithmetic of an autoscaler is in milli-units, so `Quantity.milli` and `Quantity.from_milli` are the hot path: the
-first is remembered, the second postpones printing until someone asks for the text.
+The algorithm computes in milli-units, so `Quantity.milli` and `Quantity.from_milli` are the hot path: the first caches
+its result, the second formats the text only on demand.
 """
 
 from functools import total_ordering
@@ -18,9 +18,10 @@ _MILLI: Final = -3
 
 @total_ordering
 class Quantity:
-    """An immutable amount with the format it is printed in; equal quantities are those of equal value.
+    """An immutable amount and its format; quantities are equal if their values are.
 
-    It is mantissa times ten to the exponent; `wide` as in `amount`, `text` what to print instead of the canonical form.
+    The value is mantissa times ten to the exponent. ``wide`` is explained in `amount`; ``text`` replaces the canonical
+    form when formatted.
     """
 
     __slots__ = ("_milli", "_text", "exponent", "format", "mantissa", "wide")
@@ -43,59 +44,59 @@ class Quantity:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a quantity such as `500m`, `1.5Gi` or `12e6`; raise QuantityError if it is none."""
-        reading = notation.read(text)
-        return cls(reading.mantissa, reading.exponent, reading.format, wide=reading.wide, text=reading.text)
+        """Parse a quantity such as `500m`, `1.5Gi` or `12e6`; raise QuantityError if it is invalid."""
+        parsed = notation.parse(text)
+        return cls(parsed.mantissa, parsed.exponent, parsed.format, wide=parsed.wide, text=parsed.text)
 
     @classmethod
     def from_milli(cls, milli: int, fmt: Format = DECIMAL_SI) -> Self:
-        """Make a quantity of so many thousandths, an int64."""
+        """Return the quantity of an int64 number of milli-units."""
         quantity = cls(milli, _MILLI, fmt)
         quantity._milli = milli
         return quantity
 
     @classmethod
     def from_int(cls, number: int, fmt: Format = DECIMAL_SI) -> Self:
-        """Make a quantity of a whole number, an int64."""
+        """Return the quantity of an int64."""
         return cls(number, 0, fmt)
 
     def milli(self) -> int:
-        """Count the thousandths, rounded away from zero; an int64 that overflows as upstream's MilliValue does."""
+        """Return the value in milli-units, rounded away from zero; overflows like upstream's MilliValue."""
         milli = self._milli
         if milli is None:
             milli = self._milli = self._at(_MILLI)
         return milli
 
     def value(self) -> int:
-        """Count the whole units, rounded away from zero; an int64 that overflows as upstream's Value does."""
+        """Return the value in units, rounded away from zero; overflows like upstream's Value."""
         return self._at(0)
 
     def as_int64(self) -> int | None:
-        """Give the exact whole number where upstream's AsInt64 can; not of a fraction, not of a wide amount."""
+        """Return the exact integer like upstream's AsInt64; None for a fraction or a wide amount."""
         if self.wide or self.exponent < 0:
             return None
         number, fits = amount.shift_narrow(self.mantissa, self.exponent)
         return number if fits else None
 
     def to_float(self) -> float:
-        """Give the nearest float, or nearly, as upstream's AsApproximateFloat64 does."""
+        """Return an approximate float like upstream's AsApproximateFloat64."""
         return amount.to_float(self.mantissa, self.exponent)
 
     def sign(self) -> int:
-        """Say -1, 0 or 1."""
+        """Return -1, 0 or 1."""
         return (self.mantissa > 0) - (self.mantissa < 0)
 
     def is_zero(self) -> bool:
-        """Say whether it is nothing."""
+        """Return whether the value is zero."""
         return self.mantissa == 0
 
     def cmp(self, other: "Quantity") -> int:
-        """Compare by value: -1, 0 or 1."""
+        """Compare by value; return -1, 0 or 1."""
         return amount.compare(self.mantissa, self.exponent, other.mantissa, other.exponent)
 
     def canonical(self) -> str:
-        """Print it afresh, whatever text it was parsed from."""
-        return notation.write(self.mantissa, self.exponent, self.format, wide=self.wide)
+        """Return the canonical form, independent of the parsed text."""
+        return notation.format_quantity(self.mantissa, self.exponent, self.format, wide=self.wide)
 
     def __str__(self) -> str:
         if self._text is None:
@@ -127,11 +128,11 @@ class Quantity:
         return Quantity(mantissa, self.exponent, self.format, wide=self.wide)
 
     def _at(self, scale: int) -> int:
-        count = amount.wide_at if self.wide else amount.narrow_at
-        return count(self.mantissa, self.exponent, scale)
+        convert = amount.wide_at if self.wide else amount.narrow_at
+        return convert(self.mantissa, self.exponent, scale)
 
     def _plus(self, other: "Quantity", addend: int) -> "Quantity":
-        # Nothing plus something is written as the something is.
+        # As in upstream, the sum with zero has the format of the other operand.
         fmt = self.format if self.mantissa else other.format
         if not (self.wide or other.wide):
             narrow = amount.add_narrow(self.mantissa, self.exponent, wrap64(addend), other.exponent)

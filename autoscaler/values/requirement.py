@@ -1,4 +1,4 @@
-"""One requirement of a label selector: a key, what is asked of it, and the values it is compared with."""
+"""One requirement of a label selector: key, operator and values."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -26,11 +26,11 @@ _NOT_AN_INTEGER: Final = "for 'Gt', 'Lt' operators, the value must be an integer
 
 
 class SelectorError(ValueError):
-    """The selector makes no sense; says so in Kubernetes' words."""
+    """The selector is invalid; the message is that of Kubernetes."""
 
 
 class Requirement(Struct, frozen=True):
-    """What one key of a set of labels must be like."""
+    """A condition on one label."""
 
     key: str
     operator: str
@@ -46,12 +46,12 @@ class Requirement(Struct, frozen=True):
             return f"{self.key} {self.operator} ({values})"
         return f"{self.key}{_SIGNS.get(self.operator, self.operator)}{values}"
 
-    def exact(self) -> str | None:
-        """Give the one value that the label must have, if there is only one."""
+    def exact_value(self) -> str | None:
+        """Return the only value that the label may have, if there is exactly one."""
         return self.values[0] if len(self.values) == 1 and self.operator in {EQUALS, DOUBLE_EQUALS, IN} else None
 
-    def test(self) -> Callable[[Labels], bool]:
-        """Make the function that asks this of a set of labels."""
+    def predicate(self) -> Callable[[Labels], bool]:
+        """Return the function that checks the requirement on labels."""
         key, values = self.key, frozenset(self.values)
         match self.operator:
             case "=" | "==" | "in":
@@ -63,21 +63,21 @@ class Requirement(Struct, frozen=True):
             case "!":
                 return lambda labels: key not in labels
             case _:
-                return self._number_test()
+                return self._number_predicate()
 
-    def _number_test(self) -> Callable[[Labels], bool]:
-        key, bound = self.key, int(self.values[0])
+    def _number_predicate(self) -> Callable[[Labels], bool]:
+        key, limit = self.key, int(self.values[0])
         greater = self.operator == GREATER_THAN
 
         def holds(labels: Labels) -> bool:
             number = parse_int64(labels.get(key, ""))
-            return number is not None and (number > bound if greater else number < bound)
+            return number is not None and (number > limit if greater else number < limit)
 
         return holds
 
 
-def checked(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
-    """Make a requirement of parts that may be wrong; raise SelectorError with everything that is."""
+def make_requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
+    """Return a validated requirement; raise SelectorError with all problems."""
     problems = list(dict.fromkeys(_problems(key, operator, values)))
     if problems:
         raise SelectorError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
@@ -85,7 +85,7 @@ def checked(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
 
 
 def key_problem(key: str, path: str) -> str | None:
-    """Say what is wrong with a label's key, if anything is."""
+    """Return the problem of a label key; None if it is valid."""
     problems = label_key_problems(key)
     return f"{path}: Invalid value: {quoted(key)}: {'; '.join(problems)}" if problems else None
 
@@ -94,7 +94,7 @@ def _problems(key: str, operator: str, values: tuple[str, ...]) -> Iterator[str]
     if problem := key_problem(key, "key"):
         yield problem
     if problem := _count_problem(operator, len(values)):
-        yield f"values: Invalid value: {_listed(values)}: {problem}"
+        yield f"values: Invalid value: {_json_list(values)}: {problem}"
     if operator in _SIGNS:
         for index, value in enumerate(values):
             if parse_int64(value) is None:
@@ -116,8 +116,8 @@ def _count_problem(operator: str, count: int) -> str | None:
             return None if count == 1 else "for 'Gt', 'Lt' operators, exactly one value is required"
 
 
-def _listed(values: tuple[str, ...]) -> str:
-    """Show values as Go's JSON does, which is careful about HTML and has null for no list."""
+def _json_list(values: tuple[str, ...]) -> str:
+    """Format values like Go's JSON encoder: HTML characters escaped, null for an empty list."""
     if not values:
         return "null"
     text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))

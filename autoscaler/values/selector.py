@@ -1,7 +1,7 @@
-"""Label selectors: the object in a spec, the text in a query, and the parsed form that matches labels.
+"""Label selectors: the API object, the query text, and the parsed form that matches labels.
 
-`LabelSelector` is what the API holds; `Selector` is what both it and a query such as `app in (a,b),!old` mean. Errors
-are in Kubernetes' words, down to the `<nil>` where upstream prints a path that it does not have.
+`LabelSelector` is the API object. `Selector` is the parsed form of both a `LabelSelector` and a query text such as
+`app in (a,b),!old`. Error messages are those of Kubernetes, including `<nil>` for a missing path.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,9 +20,9 @@ from autoscaler.values.requirement import (
     Labels,
     Requirement,
     SelectorError,
-    checked,
+    make_requirement,
 )
-from autoscaler.values.selector_text import requirements_in
+from autoscaler.values.selector_text import parse_requirements
 
 __all__ = [
     "LabelSelector",
@@ -37,20 +37,20 @@ __all__ = [
 ]
 
 _OBJECT_OPERATORS: Final = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": DOES_NOT_EXIST}
-_WORD: Final = 64
+_STRING_OVERHEAD: Final = 64
 
 if TYPE_CHECKING:
     _T = TypeVar("_T")
     Nullable: TypeAlias = Annotated[_T, "null is read as empty"]
 else:
-    # The API allows null wherever a list or a map may be empty; made empty on arrival, no reader need ask.
+    # The API allows null instead of an empty list or map; it is replaced by an empty one when decoded.
     Nullable = Optional
 
 
 class LabelSelectorRequirement(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One match expression, as the user wrote it; anything may be wrong with it."""
+    """A match expression as written by the user, not validated."""
 
-    key: str = field(default_factory=str)  # a factory's default is not omitted, and upstream omits neither of the two
+    key: str = field(default_factory=str)  # a default_factory value is not omitted; upstream omits neither field
     operator: str = field(default_factory=str)
     values: Nullable[tuple[str, ...]] = ()
 
@@ -60,7 +60,7 @@ class LabelSelectorRequirement(Struct, frozen=True, rename="camel", omit_default
 
 
 class LabelSelector(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A label selector as the user wrote it: all of the labels and all of the expressions must hold."""
+    """A label selector as written by the user, not validated; all labels and expressions must match."""
 
     match_labels: Nullable[Mapping[str, str]] = field(default_factory=dict)
     match_expressions: Nullable[tuple[LabelSelectorRequirement, ...]] = ()
@@ -73,33 +73,33 @@ class LabelSelector(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Selector:
-    """A selector that makes sense: immutable, comparable, and quick to ask about the labels of many pods."""
+    """A valid selector: immutable, hashable, and fast to match with the labels of many pods."""
 
-    __slots__ = ("_exact", "_hash", "_tests", "requirements", "selectable", "weight")
+    __slots__ = ("_exact", "_hash", "_predicates", "requirements", "selectable", "weight")
 
     def __init__(self, requirements: Iterable[Requirement] = (), *, selectable: bool = True) -> None:
         self.requirements: Final = tuple(sorted(requirements, key=_key))
         self.selectable: Final = selectable
-        exact = [(requirement, requirement.exact()) for requirement in self.requirements]
+        exact = [(requirement, requirement.exact_value()) for requirement in self.requirements]
         self._exact: Final = tuple((requirement.key, value) for requirement, value in exact if value is not None)
-        self._tests: Final = tuple(requirement.test() for requirement, value in exact if value is None)
-        self._hash: Final = hash((self.requirements, self.selectable))  # it is the key of much that is remembered
-        words = [word for requirement in self.requirements for word in (requirement.key, *requirement.values)]
-        self.weight: Final = sum(map(len, words)) + _WORD * len(words)
-        """About how many bytes it takes to keep it."""
+        self._predicates: Final = tuple(requirement.predicate() for requirement, value in exact if value is None)
+        self._hash: Final = hash((self.requirements, self.selectable))  # selectors are keys of several caches
+        strings = [text for requirement in self.requirements for text in (requirement.key, *requirement.values)]
+        self.weight: Final = sum(map(len, strings)) + _STRING_OVERHEAD * len(strings)
+        """Approximate size in bytes, for caches with a size limit."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds for everything because it asks for nothing."""
+        """Whether the selector matches everything."""
         return self.selectable and not self.requirements
 
     def matches(self, labels: Labels) -> bool:
-        """Say whether the labels are as required."""
+        """Return whether the labels match."""
         for key, value in self._exact:
             if labels.get(key) != value:
                 return False
-        for test in self._tests:
-            if not test(labels):
+        for predicate in self._predicates:
+            if not predicate(labels):
                 return False
         return self.selectable
 
@@ -119,20 +119,20 @@ class Selector:
 
 
 def from_label_selector(selector: LabelSelector | None) -> Selector:
-    """Make sense of an API object, or raise SelectorError. None at all selects nothing, an empty one everything."""
+    """Parse an API object; raise SelectorError if invalid. None selects nothing, an empty selector everything."""
     if selector is None:
         return Selector(selectable=False)
-    requirements = [checked(key, EQUALS, (value,)) for key, value in sorted(selector.match_labels.items())]
+    requirements = [make_requirement(key, EQUALS, (value,)) for key, value in sorted(selector.match_labels.items())]
     for expression in selector.match_expressions:
         operator = _OBJECT_OPERATORS.get(expression.operator)
         if operator is None:
             raise SelectorError(f"{quoted(expression.operator)} is not a valid label selector operator")
-        requirements.append(checked(expression.key, operator, expression.values))
+        requirements.append(make_requirement(expression.key, operator, expression.values))
     return Selector(requirements)
 
 
 def format_label_selector(selector: LabelSelector | None) -> str:
-    """Print an API object as kubectl does."""
+    """Format an API object like kubectl."""
     try:
         return str(from_label_selector(selector)) or "<none>"
     except SelectorError:
@@ -140,13 +140,13 @@ def format_label_selector(selector: LabelSelector | None) -> str:
 
 
 def go_syntax(selector: LabelSelector | None) -> str:
-    """Print an API object as Go's %+v does; the HPA's messages have selectors in that form."""
+    """Format an API object like Go's %+v, as in the HPA controller's messages."""
     if selector is None:
         return "nil"
     labels = "".join(f"{key}: {value}," for key, value in sorted(selector.match_labels.items()))
     expressions = "".join(
-        f"LabelSelectorRequirement{{Key:{one.key},Operator:{one.operator},Values:[{' '.join(one.values)}],}},"
-        for one in selector.match_expressions
+        f"LabelSelectorRequirement{{Key:{item.key},Operator:{item.operator},Values:[{' '.join(item.values)}],}},"
+        for item in selector.match_expressions
     )
     return (
         f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
@@ -155,8 +155,8 @@ def go_syntax(selector: LabelSelector | None) -> str:
 
 
 def parse(text: str) -> Selector:
-    """Read a selector from a query, such as `app=web,tier in (front,back),!old`; raise SelectorError if it is none."""
-    return Selector(requirements_in(text))
+    """Parse a selector such as `app=web,tier in (front,back),!old`; raise SelectorError if it is invalid."""
+    return Selector(parse_requirements(text))
 
 
 def _key(requirement: Requirement) -> str:

@@ -1,7 +1,7 @@
-"""Selectors as text: the query language of `kubectl -l`, read token by token into requirements.
+"""Parser for selector texts, the query language of `kubectl -l`.
 
-The grammar is small, but forgiving in places: `in` and `notin` are also keys and values, a list of values may have
-gaps, and `a=` asks for the empty value.
+Like upstream's parser it is lenient: `in` and `notin` are also valid keys and values, a list of values may contain
+empty entries, and `a=` requires the empty value.
 """
 
 import re
@@ -19,15 +19,15 @@ from autoscaler.values.requirement import (
     NOT_IN,
     Requirement,
     SelectorError,
-    checked,
     key_problem,
+    make_requirement,
 )
 
 _OPERATORS: Final = {">": GREATER_THAN, "<": LESS_THAN} | {
     sign: sign for sign in (IN, NOT_IN, EQUALS, DOUBLE_EQUALS, NOT_EQUALS)
 }
 
-# A NUL right behind a token is swallowed with it; any other one is where reading stops, as at the end of the text.
+# Like upstream: a NUL directly after a token is skipped, any other NUL ends the text.
 _TOKEN: Final = re.compile(r"[ \t\r\n]*+(?:(==|!=|[=!(),<>])|([^\0 \t\r\n=!(),<>]++))\0?+")
 
 
@@ -45,7 +45,7 @@ class _Token(NamedTuple):
 
 
 class _Tokens:
-    """What is left of the text; after the last token comes an empty one."""
+    """The remaining tokens; after the last one, tokens are empty."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -65,8 +65,8 @@ class _Tokens:
         return _Token(symbol or word, is_word=word is not None)
 
 
-def requirements_in(text: str) -> list[Requirement]:
-    """Read requirements, in the order of the text; raise SelectorError if it is not a selector."""
+def parse_requirements(text: str) -> list[Requirement]:
+    """Parse the requirements in the order of the text; raise SelectorError if the text is invalid."""
     tokens = _Tokens(text)
     requirements: list[Requirement] = []
     while tokens.next.starts_requirement:
@@ -82,7 +82,7 @@ def requirements_in(text: str) -> list[Requirement]:
 
 
 def _take_comma(tokens: _Tokens) -> bool:
-    """Pass from one requirement to the next; False if there is none."""
+    """Consume the separator; return whether another requirement follows."""
     separator = tokens.take()
     if not separator.text:
         return False
@@ -103,14 +103,14 @@ def _requirement(tokens: _Tokens) -> Requirement:
     if problem := key_problem(key.text, "<nil>"):
         raise SelectorError(problem)
     if negated:
-        return checked(key.text, DOES_NOT_EXIST, ())
+        return make_requirement(key.text, DOES_NOT_EXIST, ())
     if tokens.next.ends_requirement:
-        return checked(key.text, EXISTS, ())
+        return make_requirement(key.text, EXISTS, ())
     sign = tokens.take().text
     if sign not in _OPERATORS:
         raise SelectorError(f"found '{sign}', expected: in, notin, =, ==, !=, gt, lt")
     values = _values(tokens) if sign in {IN, NOT_IN} else {_exact_value(tokens)}
-    return checked(key.text, _OPERATORS[sign], tuple(sorted(values)))
+    return make_requirement(key.text, _OPERATORS[sign], tuple(sorted(values)))
 
 
 def _exact_value(tokens: _Tokens) -> str:
@@ -138,7 +138,7 @@ def _values(tokens: _Tokens) -> set[str]:
 
 
 def _listed(token: _Token, following: _Token, *, first: bool) -> set[str]:
-    """Give the values that one token of a list stands for: itself if it is a word, the gap beside it if a comma."""
+    """Return the values of one token of a list: the word itself, or the empty value next to a comma."""
     if token.is_word:
         if following.text not in {",", ")"} or following.is_word:
             raise SelectorError(f"found '{following.text}', expected: ',' or ')'")

@@ -1,17 +1,16 @@
-"""JSON to types and back, as autoscaling/v2 is read and printed by Kubernetes itself."""
+"""Decodes and encodes autoscalers as JSON, with the rules of autoscaling/v2."""
 
 from autoscaler.wire.decode import decode_autoscaler, decode_autoscaler_json, decode_spec, decode_status
-from autoscaler.wire.decode_error import DecodeError, Fault
-from autoscaler.wire.encode import encode_spec, encode_status, print_time
+from autoscaler.wire.decode_error import DecodeError, FieldError
+from autoscaler.wire.encode import encode_spec, encode_status
 
 __all__ = [
     "DecodeError",
-    "Fault",
+    "FieldError",
     "decode_autoscaler",
     "decode_autoscaler_json",
     "decode_spec",
     "decode_status",
     "encode_spec",
     "encode_status",
-    "print_time",
 ]

@@ -1,4 +1,4 @@
-"""JSON to types: a quantity may be text or a number, null means absent, unknown keys are ignored unless asked about."""
+"""Decodes JSON: a quantity is a string or number, null means absent, unknown keys are ignored unless strict."""
 
 from typing import Final, Self, TypeVar
 
@@ -8,29 +8,35 @@ from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.spec import Spec
 from autoscaler.types.status import Status
 from autoscaler.values.quantity import Quantity
-from autoscaler.wire.decode_error import DecodeError, Fault, in_words, refused, unknown
-from autoscaler.wire.document import as_kubernetes_reads_it, unknown_keys
+from autoscaler.wire.decode_error import (
+    DecodeError,
+    FieldError,
+    json_type_name,
+    unknown_key_error,
+    validation_field_error,
+)
+from autoscaler.wire.document import unknown_keys, with_zero_values
 
 T = TypeVar("T")
 
 
 def decode_autoscaler(document: object, *, strict: bool = False) -> Autoscaler:
-    """Make an autoscaler of a parsed JSON or YAML document; ``strict`` refuses keys that nothing knows."""
+    """Decode an autoscaler from a parsed JSON or YAML document; ``strict`` rejects unknown keys."""
     return _decode(document, Autoscaler, strict=strict)
 
 
 def decode_spec(document: object, *, strict: bool = False) -> Spec:
-    """Make a spec of what stands under ``spec``."""
+    """Decode the value of ``spec``."""
     return _decode(document, Spec, strict=strict)
 
 
 def decode_status(document: object, *, strict: bool = False) -> Status:
-    """Make a status of what stands under ``status``."""
+    """Decode the value of ``status``."""
     return _decode(document, Status, strict=strict)
 
 
 def decode_autoscaler_json(text: bytes | str) -> Autoscaler:
-    """Make an autoscaler of JSON text: the way from a watch, where speed counts."""
+    """Decode an autoscaler from JSON text; faster than decoding a parsed document."""
     try:
         return _AUTOSCALER_DECODER.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -38,12 +44,12 @@ def decode_autoscaler_json(text: bytes | str) -> Autoscaler:
 
 
 class NumberLiteral(float):
-    """A JSON number with the text it was, because ``1e3`` and ``1000`` are printed differently as quantities."""
+    """A JSON number with its text, because the quantities ``1e3`` and ``1000`` are formatted differently."""
 
     __slots__ = ("text",)
 
     def __new__(cls, text: str) -> Self:
-        """Keep the text."""
+        """Create the number from its text."""
         number = super().__new__(cls, text)
         number.text = text
         return number
@@ -52,7 +58,7 @@ class NumberLiteral(float):
 
 
 def _quantity(_: type, value: object) -> Quantity:
-    """Make a quantity of text or a number, the one value here that JSON has no type for."""
+    """Decode a quantity from a string or number."""
     match value:
         case str():
             return Quantity.parse(value.strip())
@@ -63,12 +69,12 @@ def _quantity(_: type, value: object) -> Quantity:
         case NumberLiteral():
             return Quantity.parse(value.text)
         case float() if value.is_integer() and abs(value) < 1e21:
-            return Quantity.parse(str(int(value)))  # where YAML reads 1e3 as a float, the user wrote a whole number
+            return Quantity.parse(str(int(value)))  # YAML parses 1e3 as a float
         case float():
             return Quantity.parse(repr(value))
         case _:
             pass
-    raise ValueError(f"must be a quantity, is {in_words(value)}")
+    raise ValueError(f"must be a quantity, is {json_type_name(value)}")
 
 
 _AUTOSCALER_DECODER: Final = msgspec.json.Decoder(Autoscaler, dec_hook=_quantity, float_hook=str)
@@ -79,17 +85,17 @@ def _parse(text: bytes | str) -> object:
     try:
         return _ANY_DECODER.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DecodeError((Fault("", f"must be one JSON object: {error}"),)) from error
+        raise DecodeError((FieldError("", f"must be one JSON object: {error}"),)) from error
 
 
 def _decode(document: object, kind: type[T], *, strict: bool) -> T:
-    faults = tuple(unknown(key) for key in unknown_keys(document, kind)) if strict else ()
+    errors = tuple(unknown_key_error(key) for key in unknown_keys(document, kind)) if strict else ()
     try:
         value = _convert(document, kind)
     except msgspec.ValidationError as error:
-        raise DecodeError((*faults, refused(str(error), document))) from error
-    if faults:
-        raise DecodeError(faults)
+        raise DecodeError((*errors, validation_field_error(str(error), document))) from error
+    if errors:
+        raise DecodeError(errors)
     return value
 
 
@@ -97,5 +103,5 @@ def _convert(document: object, kind: type[T]) -> T:
     try:
         return msgspec.convert(document, kind, dec_hook=_quantity)
     except msgspec.ValidationError:
-        # Nulls and gaps are rare, so they are only looked for in a document that needs it.
-        return msgspec.convert(as_kubernetes_reads_it(document, kind), kind, dec_hook=_quantity)
+        # Nulls and missing keys are rare, so zero values are only filled in after a failure.
+        return msgspec.convert(with_zero_values(document, kind), kind, dec_hook=_quantity)

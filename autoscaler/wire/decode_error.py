@@ -1,4 +1,4 @@
-"""Why a document could not be read, in the words of the one who wrote it: where, and what to write instead."""
+"""Errors of decoding: the path of each field and what it must be."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,87 +8,87 @@ from autoscaler.types.record import Record
 from autoscaler.wire.document import UnknownKey
 
 
-class Fault(Record):
-    """One thing that keeps a document from being what it should be: where, and what to write instead."""
+class FieldError(Record):
+    """An invalid field: its path and what it must be."""
 
     path: str
-    advice: str
-    meant: str = ""
-    """The path of the field that was probably meant, if this is not one."""
+    message: str
+    suggestion: str = ""
+    """The path of the most similar field, for an unknown key."""
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.advice}" if self.path else self.advice
+        return f"{self.path}: {self.message}" if self.path else self.message
 
 
 class DecodeError(ValueError):
-    """A document is not what it should be."""
+    """A document cannot be decoded."""
 
-    def __init__(self, faults: tuple[Fault, ...]) -> None:
-        self.faults = faults
-        super().__init__("; ".join(map(str, faults)))
+    def __init__(self, errors: tuple[FieldError, ...]) -> None:
+        self.errors = errors
+        super().__init__("; ".join(map(str, errors)))
 
 
-def unknown(key: UnknownKey) -> Fault:
-    """Say that a key is not known, and which one may have been meant."""
+def unknown_key_error(key: UnknownKey) -> FieldError:
+    """Return the error for an unknown key, with the most similar known one."""
     if key.nearest:
         parent, dot, _ = key.path.rpartition(".")
-        return Fault(key.path, f"is not a field here; did you mean {key.nearest}?", f"{parent}{dot}{key.nearest}")
-    return Fault(key.path, f"is not a field here; the fields are {', '.join(key.known)}")
+        return FieldError(key.path, f"unknown field; did you mean {key.nearest}?", f"{parent}{dot}{key.nearest}")
+    return FieldError(key.path, f"unknown field; known fields are {', '.join(key.known)}")
 
 
-_WORDS: Final[Mapping[str, str]] = {
-    "int": "a whole number",
-    "float": "a number with a fraction",
-    "NumberLiteral": "a number with a fraction",
-    "str": "text",
+_TYPE_NAMES: Final[Mapping[str, str]] = {
+    "int": "an integer",
+    "float": "a non-integer number",
+    "NumberLiteral": "a non-integer number",
+    "str": "a string",
     "bool": "true or false",
     "array": "a list",
     "object": "an object",
     "datetime": "a time such as 2000-01-01T02:00:00Z",
     "null": "null",
 }
-_TEXT_WITH_QUOTES: Final = frozenset({"int", "float", "NumberLiteral", "bool"})
+_NEEDS_QUOTES: Final = frozenset({"int", "float", "NumberLiteral", "bool"})
 
 
-def in_words(value: object) -> str:
-    """Name what kind of JSON value this is."""
-    named = {dict: "object", list: "array", type(None): "null"}.get(type(value), type(value).__name__)
-    return _WORDS.get(named, named)
+def json_type_name(value: object) -> str:
+    """Return the name of a value's JSON type for messages."""
+    name = {dict: "object", list: "array", type(None): "null"}.get(type(value), type(value).__name__)
+    return _TYPE_NAMES.get(name, name)
 
 
-def _wrong_type(expected: str, got: str) -> str:
-    hint = "; put it in quotes" if expected == "str" and got in _TEXT_WITH_QUOTES else ""
-    return f"must be {_WORDS.get(expected, expected)}, is {_WORDS.get(got, got)}{hint}"
+def _wrong_type(expected: str, actual: str) -> str:
+    hint = "; put it in quotes" if expected == "str" and actual in _NEEDS_QUOTES else ""
+    return f"must be {_TYPE_NAMES.get(expected, expected)}, is {_TYPE_NAMES.get(actual, actual)}{hint}"
 
 
-_AT: Final = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?", re.DOTALL)
-_ADVICE: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
-    (re.compile(r"Expected `int` <= (\d+)"), lambda found: f"must be at most {found[1]}"),
-    (re.compile(r"Expected `int` >= (-\d+)"), lambda found: f"must be at least {found[1]}"),
-    (re.compile(r"Expected `(\w+)(?: \| null)?`, got `(\w+)`"), lambda found: _wrong_type(found[1], found[2])),
-    (re.compile(r".*(?:RFC3339|timezone).*"), lambda _: f"must be {_WORDS['datetime']}, with its time zone"),
+_MSGSPEC_MESSAGE: Final = re.compile(r"(?P<text>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?", re.DOTALL)
+_TRANSLATIONS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
+    (re.compile(r"Expected `int` <= (\d+)"), lambda match: f"must be at most {match[1]}"),
+    (re.compile(r"Expected `int` >= (-\d+)"), lambda match: f"must be at least {match[1]}"),
+    (re.compile(r"Expected `(\w+)(?: \| null)?`, got `(\w+)`"), lambda match: _wrong_type(match[1], match[2])),
+    (re.compile(r".*(?:RFC3339|timezone).*"), lambda _: f"must be {_TYPE_NAMES['datetime']}, with its time zone"),
     (
         re.compile(r"quantities must match .*|unable to parse quantity.*"),
-        lambda found: f'must be a quantity such as "500m", "2" or "1Gi": {found[0]}',
+        lambda match: f'must be a quantity such as "500m", "2" or "1Gi": {match[0]}',
     ),
 )
-"""What msgspec and the quantities say, and what we say instead."""
+"""Messages of msgspec and of quantities, and their replacements."""
 
 
-def refused(message: str, document: object) -> Fault:
-    """Say msgspec's refusal in the words of the one who wrote the document."""
-    parts = _AT.fullmatch(message)
+def validation_field_error(message: str, document: object) -> FieldError:
+    """Translate a validation message of msgspec."""
+    parts = _MSGSPEC_MESSAGE.fullmatch(message)
     assert parts is not None  # noqa: S101 - every part of the pattern may be empty
-    path = _with_the_key(parts["path"] or "", document)
+    path = _with_map_key(parts["path"] or "", document)
     subject = "each key " if parts["key"] else ""
-    for pattern, advice in _ADVICE:
-        if found := pattern.fullmatch(parts["what"]):
-            return Fault(path, subject + advice(found))
-    return Fault(path, parts["what"])
+    for pattern, translate in _TRANSLATIONS:
+        if match := pattern.fullmatch(parts["text"]):
+            return FieldError(path, subject + translate(match))
+    return FieldError(path, parts["text"])
 
 
-def _with_the_key(path: str, document: object) -> str:
-    """Name the entry of a map of text whose value is not text; msgspec says only that there is one."""
+def _with_map_key(path: str, document: object) -> str:
+    """Replace ``[...]`` in msgspec's path by the key of the map entry whose value is not a string."""
     if not path.endswith("[...]"):
         return path.removeprefix(".")
     entries: Any = document

@@ -1,7 +1,7 @@
-"""A JSON document held against the type that it should become: keys that no type knows, and what null stands for.
+"""Compares a JSON document with its type: finds unknown keys, and replaces null by zero values.
 
-The walk is by type, not by key, so a label called ``spec`` is a label. It is slow next to decoding, so it is only taken
-when a document did not decode as it stands, or when someone asks what is wrong with it.
+The document is traversed by type, so a label called ``spec`` is a label. That is slow compared to decoding, and is only
+done in strict mode or after decoding failed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,11 +28,11 @@ _ALSO_KNOWN: Final[Mapping[type[Struct], tuple[str, ...]]] = {
         "selfLink",
     ),
 }
-"""Keys that Kubernetes defines and that nothing here looks at."""
+"""Keys that Kubernetes defines and that are not used here."""
 
 
 class UnknownKey(Record):
-    """A key that the type at its place does not have."""
+    """A key that its type does not define."""
 
     path: str
     known: tuple[str, ...]
@@ -40,12 +40,12 @@ class UnknownKey(Record):
 
 
 def unknown_keys(document: object, kind: type) -> Iterator[UnknownKey]:
-    """Yield every key of the document that its type does not know, in the document's order."""
+    """Yield every key of the document that its type does not define, in the document's order."""
     return _unknown(document, _shape(kind), "")
 
 
-def as_kubernetes_reads_it(document: object, kind: type) -> object:
-    """Drop what is null and add what is missing, so that it decodes as in Kubernetes: both mean the zero value."""
+def with_zero_values(document: object, kind: type) -> object:
+    """Remove nulls and add missing required keys; in Kubernetes both mean the zero value."""
     return _completed(document, _shape(kind))
 
 
@@ -55,26 +55,26 @@ def _shape(kind: type) -> inspect.Type:
 
 
 def _unknown(value: object, shape: inspect.Type, path: str) -> Iterator[UnknownKey]:
-    match _substance(shape), value:
+    match _without_optional(shape), value:
         case inspect.StructType() as struct, dict():
             yield from _unknown_in_struct(value, struct, path)
         case inspect.VarTupleType(item_type=inner), list():
             for index, item in enumerate(value):
                 yield from _unknown(item, inner, f"{path}[{index}]")
         case _:
-            pass  # a value without keys of its own, or one of the wrong type, which decoding reports
+            pass  # a value without keys, or of a wrong type, which decoding reports
 
 
 def _unknown_in_struct(value: Mapping[Any, Any], struct: inspect.StructType, path: str) -> Iterator[UnknownKey]:
     fields = {field.encode_name: field.type for field in struct.fields}
     also_known = _ALSO_KNOWN.get(struct.cls, ())
     for key, item in value.items():
-        place = f"{path}.{key}" if path else str(key)
+        key_path = f"{path}.{key}" if path else str(key)
         if key in fields:
-            yield from _unknown(item, fields[key], place)
+            yield from _unknown(item, fields[key], key_path)
         elif key not in also_known:
             known = (*fields, *also_known)
-            yield UnknownKey(place, known, _nearest(str(key), known))
+            yield UnknownKey(key_path, known, _nearest(str(key), known))
 
 
 def _nearest(key: str, known: tuple[str, ...]) -> str | None:
@@ -85,10 +85,10 @@ def _nearest(key: str, known: tuple[str, ...]) -> str | None:
 
 
 def _completed(value: object, shape: inspect.Type) -> object:
-    substance = _substance(shape)
+    inner_shape = _without_optional(shape)
     if value is None:
-        value = _zero(substance)
-    match substance, value:
+        value = _zero(inner_shape)
+    match inner_shape, value:
         case inspect.StructType() as struct, dict():
             return _completed_struct(value, struct)
         case inspect.VarTupleType(item_type=inner), list():
@@ -108,13 +108,13 @@ def _completed_struct(value: Mapping[Any, Any], struct: inspect.StructType) -> d
     return completed
 
 
-def _substance(shape: inspect.Type) -> inspect.Type:
-    """Look through an optional at what it may hold."""
+def _without_optional(shape: inspect.Type) -> inspect.Type:
+    """Return the type inside an optional."""
     if isinstance(shape, inspect.UnionType):
         (shape,) = (option for option in shape.types if not isinstance(option, inspect.NoneType))
     return shape
 
 
 def _zero(shape: inspect.Type) -> object:
-    """Say what null stands for where something must stand: in a list, in a map, under a key that is always printed."""
+    """Return the zero value for a null in a list, in a map or under a required key."""
     return {} if isinstance(shape, inspect.StructType) else ""

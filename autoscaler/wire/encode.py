@@ -1,7 +1,7 @@
-"""Types to JSON: an empty field is left out where Go's ``omitempty`` leaves it out, and only there."""
+"""Encodes types as JSON; empty fields are omitted exactly where Go's ``omitempty`` omits them."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -13,26 +13,22 @@ from autoscaler.types.spec import Spec
 from autoscaler.types.status import Status
 from autoscaler.values.quantity import Quantity
 from autoscaler.values.selector import LabelSelectorRequirement
+from autoscaler.values.timestamps import format_rfc3339
 
 Json: TypeAlias = dict[str, Any]
 
 
 def encode_spec(value: Spec) -> Json:
-    """Print a spec as JSON-ready values."""
+    """Encode a spec as JSON values."""
     return _encode_struct(value)
 
 
 def encode_status(value: Status) -> Json:
-    """Print a status as JSON-ready values."""
+    """Encode a status as JSON values."""
     return _encode_struct(value)
 
 
-def print_time(at: datetime) -> str:
-    """Print a time as Kubernetes does: UTC, whole seconds."""
-    return at.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
-
-
-_ALWAYS: Final[Mapping[type[Struct], tuple[str, ...]]] = {
+_NOT_OMITTED: Final[Mapping[type[Struct], tuple[str, ...]]] = {
     LabelSelectorRequirement: ("key", "operator"),
     spec.ObjectReference: ("kind", "name"),
     spec.MetricIdentifier: ("name",),
@@ -48,7 +44,7 @@ _ALWAYS: Final[Mapping[type[Struct], tuple[str, ...]]] = {
     status.Condition: ("last_transition_time",),
     status.Status: ("desired_replicas", "current_metrics"),
 }
-"""Fields without ``omitempty`` in Kubernetes' types, besides those that cannot be absent in ours."""
+"""Fields without ``omitempty`` in Kubernetes' types, besides fields that are required here."""
 
 
 class _Field(Struct, frozen=True):
@@ -60,7 +56,7 @@ class _Field(Struct, frozen=True):
 
 @cache
 def _fields(kind: type[Struct]) -> tuple[_Field, ...]:
-    always = _ALWAYS.get(kind, ())
+    always = _NOT_OMITTED.get(kind, ())
     return tuple(
         _Field(field.name, field.encode_name, field.default, always=field.required or field.name in always)
         for field in msgspec.structs.fields(kind)
@@ -68,12 +64,12 @@ def _fields(kind: type[Struct]) -> tuple[_Field, ...]:
 
 
 def _encode_struct(value: Struct) -> Json:
-    printed: Json = {}
+    encoded: Json = {}
     for field in _fields(type(value)):
         item = getattr(value, field.name)
         if field.always or not _is_empty(item, field.default):
-            printed[field.key] = _encode(item)
-    return printed
+            encoded[field.key] = _encode(item)
+    return encoded
 
 
 def _is_empty(item: object, default: object) -> bool:
@@ -87,9 +83,9 @@ def _encode(item: object) -> object:
         case Struct():
             return _encode_struct(item)
         case tuple():
-            return [_encode(each) for each in item]
+            return [_encode(element) for element in item]
         case datetime():
-            return print_time(item)
+            return format_rfc3339(item)
         case Mapping():
             return dict(item)
         case _:

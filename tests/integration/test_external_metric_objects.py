@@ -58,26 +58,26 @@ def test_what_only_the_service_can_know_to_be_wrong_is_in_the_status(running: Se
 
     (said,) = status(running, "lost")["conditions"]
     assert said["reason"] == "Invalid"
-    assert said["message"].startswith("spec.backend: there is no backend 'nowhere'")
+    assert said["message"].startswith("spec.backend: backend 'nowhere' is not configured")
 
 
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ({}, "either static or backend is needed, and not both"),
-        ({"backend": "b"}, "a backend needs a query or parameters"),
-        ({"backend": "b", "query": "x", "static": [{"value": 1}]}, "either static or backend is needed"),
-        ({"backend": "b", "query": "x", "parameters": {"a": 1}}, "query and parameters exclude each other"),
+        ({}, "exactly one of static and backend must be set"),
+        ({"backend": "b"}, "backend and one of query and parameters must be set together"),
+        ({"backend": "b", "query": "x", "static": [{"value": 1}]}, "exactly one of static and backend must be set"),
+        ({"backend": "b", "query": "x", "parameters": {"a": 1}}, "query and parameters are mutually exclusive"),
         ({"metric": "Status", "static": [{"value": 1}]}, "authorizes a request for it as one for the namespace's own"),
         (
             {"aliases": ["finalize"], "static": [{"value": 1}]},
             "authorizes a request for it as one for the namespace's own",
         ),
         ({"metric": "externalmetrics", "static": [{"value": 1}]}, "under which all metrics of a namespace are listed"),
-        ({"aliases": ["a/b"], "static": [{"value": 1}]}, "must fit one segment of a path"),
-        ({"metric": "a/b", "static": [{"value": 1}]}, "must fit one segment of a path"),
+        ({"aliases": ["a/b"], "static": [{"value": 1}]}, "must be a valid path segment"),
+        ({"metric": "a/b", "static": [{"value": 1}]}, "must be a valid path segment"),
         ({"static": [{"value": 1}], "interval": "100ms"}, "must be at least 1s"),
-        ({"static": [{"value": 1}], "deadline": "2m"}, "must be more than nothing and at most 60s"),
+        ({"static": [{"value": 1}], "deadline": "2m"}, "must be greater than 0 and at most 60s"),
         ({"static": [{"value": 1}], "interval": "soon"}, "should match"),
         ({"static": [{"value": 1}], "aggregation": "median"}, 'supported values: "sum", "max", "min", "avg", "one"'),
         ({"static": [{"value": 1}], "onEmtpy": "zero"}, 'unknown field "spec.onEmtpy"'),

@@ -1,1 +1,1 @@
-"""Makes the CustomResourceDefinition of PodAutoscaler out of the types that the controller decodes it into."""
+"""Generates the CustomResourceDefinition of PodAutoscaler from the types in autoscaler/types."""

@@ -1,11 +1,11 @@
-"""Write `manifests/crds/podautoscalers.yaml` afresh."""
+"""Generate `manifests/crds/podautoscalers.yaml`."""
 
 from pathlib import Path
 
-from tools.crd.definition import printed
+from tools.crd.definition import render
 
-PLACE = Path(__file__).parents[2] / "manifests" / "crds" / "podautoscalers.yaml"
+PATH = Path(__file__).parents[2] / "manifests" / "crds" / "podautoscalers.yaml"
 
 if __name__ == "__main__":
-    PLACE.parent.mkdir(exist_ok=True)
-    PLACE.write_text(printed())
+    PATH.parent.mkdir(exist_ok=True)
+    PATH.write_text(render())

@@ -1,4 +1,4 @@
-"""What is said of each field: the text of `kubectl explain`."""
+"""Descriptions of all fields, as shown by `kubectl explain`."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,162 +6,168 @@ from typing import Final
 from autoscaler.types import spec, status
 from autoscaler.values.selector import LabelSelector, LabelSelectorRequirement
 
-ABOUT: Final = (
-    "PodAutoscaler keeps a workload as large as its metrics ask for. Its spec is that of a HorizontalPodAutoscaler"
-    " (autoscaling/v2), field for field, plus: a fallback for each external metric that stays unreadable, and a mode in"
-    " which it only tells what it would do."
+KIND_DESCRIPTION: Final = (
+    "PodAutoscaler automatically scales a workload based on metrics. Its spec is that of a HorizontalPodAutoscaler"
+    " (autoscaling/v2), plus a fallback for external metrics that cannot be read, and a mode in which decisions are"
+    " reported but not applied."
 )
-ABOUT_SPEC: Final = "What you ask for: which workload to scale, between which bounds, by which metrics, how fast."
-ABOUT_STATUS: Final = "What the autoscaler last saw and decided. Written by the controller only."
+SPEC_DESCRIPTION: Final = (
+    "The desired behavior: which workload to scale, within which bounds, by which metrics, how fast."
+)
+STATUS_DESCRIPTION: Final = "The last observation and decision. Written only by the controller."
 
 _QUANTITY: Final = 'A quantity such as "500m", "2" or "1Gi".'
-_TARGET: Final = "What the metric should be."
-_CURRENT: Final = "What the metric was at the last look."
-_WHICH: Final = "Which metric: its name, and a selector that narrows it to some of its series."
+_TARGET: Final = "The target value of the metric."
+_CURRENT: Final = "The value of the metric at the last reconcile."
+_IDENTIFIER: Final = "Identifies the metric by name and selector."
 
-WORDS: Final[Mapping[type, Mapping[str, str]]] = {
+DESCRIPTIONS: Final[Mapping[type, Mapping[str, str]]] = {
     LabelSelector: {
-        "match_labels": "Labels that a series must have, with exactly these values.",
-        "match_expressions": "Further requirements; all of them must hold.",
+        "match_labels": "Labels with the exact values that a series must have.",
+        "match_expressions": "Label requirements that a series must satisfy; all of them must match.",
     },
     LabelSelectorRequirement: {
         "key": "The label's key.",
         "operator": "In, NotIn, Exists or DoesNotExist.",
-        "values": "The values for In and NotIn; empty for the other two.",
+        "values": "The values for In and NotIn; must be empty for Exists and DoesNotExist.",
     },
     spec.ObjectReference: {
-        "kind": "Its kind, such as Deployment.",
-        "name": "Its name, in the autoscaler's namespace.",
-        "api_version": "Its API group and version, such as apps/v1. Only the group counts; the version is the server's"
-        " preferred one.",
+        "kind": "The kind of the object, such as Deployment.",
+        "name": "The name of the object, in the namespace of the autoscaler.",
+        "api_version": "The API group and version of the object, such as apps/v1. Only the group is used, with the"
+        " preferred version of the API server.",
     },
     spec.MetricIdentifier: {
-        "name": "The metric's name.",
-        "selector": "Narrows the metric to series with these labels. Absent: all of its series.",
+        "name": "The name of the metric.",
+        "selector": "Selects series of the metric by their labels. If absent, all series are selected.",
     },
     spec.MetricTarget: {
-        "type": "How the target is meant: Utilization, Value or AverageValue.",
-        "value": f"The metric in all. {_QUANTITY}",
-        "average_value": f"The metric for each pod: the total divided by the number of pods. {_QUANTITY}",
-        "average_utilization": "The average over all pods in percent of what they request. For resource metrics only.",
+        "type": "The type of the target: Utilization, Value or AverageValue.",
+        "value": f"The target for the total value of the metric. {_QUANTITY}",
+        "average_value": f"The target for the average value per pod. {_QUANTITY}",
+        "average_utilization": "The target for the average usage of all pods, in percent of their requests. Only for"
+        " resource metrics.",
     },
     spec.ResourceSource: {
-        "name": "The resource: cpu, memory or another that the metrics API measures.",
+        "name": "The name of the resource, such as cpu or memory.",
         "target": f"{_TARGET} Set averageUtilization or averageValue.",
     },
     spec.ContainerResourceSource: {
-        "name": "The resource: cpu, memory or another that the metrics API measures.",
+        "name": "The name of the resource, such as cpu or memory.",
         "target": f"{_TARGET} Set averageUtilization or averageValue.",
-        "container": "The name of the container in each pod.",
+        "container": "The name of the container in the pods of the workload.",
     },
-    spec.PodsSource: {"metric": _WHICH, "target": f"{_TARGET} Set averageValue."},
+    spec.PodsSource: {"metric": _IDENTIFIER, "target": f"{_TARGET} Set averageValue."},
     spec.ObjectSource: {
-        "described_object": "The object that the metric belongs to.",
-        "target": f"{_TARGET} Set value or averageValue; type says which of them counts.",
-        "metric": _WHICH,
+        "described_object": "The object that the metric describes.",
+        "target": f"{_TARGET} Set value or averageValue, as given by type.",
+        "metric": _IDENTIFIER,
     },
     spec.Fallback: {
-        "replicas": "How many replicas to propose while the metric cannot be read. Bounds, policies and other metrics"
-        " apply to it as to any proposal.",
-        "failure_duration_seconds": "For how long reads must have been failing without a break before the fallback"
-        " speaks. Until then the metric has no say, and blocks scaling down. Default 180, which is also the least.",
+        "replicas": "The replicas to propose while the metric cannot be read. Bounds, policies and the other metrics"
+        " apply as to any proposal.",
+        "failure_duration_seconds": "How long reads must fail without interruption before the fallback becomes active."
+        " Until then the metric is unavailable and blocks scaling down. Default and minimum: 180.",
         "strategy": "Static: propose replicas. UseMax or UseMin: propose the larger or the smaller of replicas and the"
-        " size that the workload had when the fallback began to speak. Default Static.",
+        " replicas of the workload when the fallback became active. Default: Static.",
     },
     spec.ExternalSource: {
-        "metric": _WHICH,
+        "metric": _IDENTIFIER,
         "target": f"{_TARGET} Set either value or averageValue.",
-        "fallback": "What to propose once the metric has been unreadable for a while. Absent: an unreadable metric"
-        " keeps the workload from being scaled down for as long as it is unreadable.",
+        "fallback": "What to propose after the metric could not be read for a while. If absent, the metric blocks"
+        " scaling down for as long as it cannot be read.",
     },
     spec.Metric: {
-        "type": "Which of the following is set: Object, Pods, Resource, ContainerResource or External.",
-        "object": "A custom metric of one Kubernetes object, such as the requests that reach an Ingress.",
-        "pods": "A custom metric that each of the workload's pods has; its average is what counts.",
-        "resource": "A resource that the pods use, such as cpu, all of their containers together.",
-        "container_resource": "A resource that one container of each pod uses.",
-        "external": "A metric that belongs to no Kubernetes object, such as the length of a queue.",
+        "type": "The type of the metric source: Object, Pods, Resource, ContainerResource or External.",
+        "object": "A custom metric that describes one Kubernetes object, such as the requests of an Ingress.",
+        "pods": "A custom metric that describes each pod of the workload; the average is used.",
+        "resource": "The usage of a resource, such as cpu, by all containers of the pods.",
+        "container_resource": "The usage of a resource by one container of each pod.",
+        "external": "A metric that is not related to a Kubernetes object, such as the length of a queue.",
     },
     spec.Policy: {
-        "type": "Pods: value is a number of pods. Percent: value is in percent of the current size.",
-        "value": "By how much the size may change within the period.",
-        "period_seconds": "How long the period is, in seconds, from 1 to 1800.",
+        "type": "Pods: value is a number of pods. Percent: value is a percentage of the current replicas.",
+        "value": "The maximum change of the replicas within the period.",
+        "period_seconds": "The length of the period in seconds, from 1 to 1800.",
     },
     spec.ScalingRules: {
-        "stabilization_window_seconds": "How far to look back, in seconds: upwards, the lowest recommendation of the"
-        " window counts; downwards, the highest. From 0 to 3600. Default: 0 upwards; downwards what the operator of the"
-        " controller has set, 300 unless told otherwise.",
-        "select_policy": "Which policy counts where there are several: Max, the one that allows most; Min, the one that"
-        " allows least; Disabled, do not scale in this direction at all. Default Max.",
-        "policies": "How fast the size may change. Default upwards: 4 pods or 100 percent in 15 seconds; downwards: 100"
-        " percent in 15 seconds.",
-        "tolerance": "How far the metric may be from its target, as a fraction of it, without anything being done: 0.1"
-        " is ten percent. Default: what the operator of the controller has set, 0.1 unless told otherwise.",
+        "stabilization_window_seconds": "The window for past recommendations in seconds, from 0 to 3600: when scaling"
+        " up, the lowest recommendation of the window is used; when scaling down, the highest. Default: 0 for scaling"
+        " up; for scaling down the setting of the controller, by default 300.",
+        "select_policy": "Which policy is used if there are several: Max, the one with the largest change; Min, the"
+        " one with the smallest change; Disabled, no scaling in this direction. Default: Max.",
+        "policies": "Limits on the rate of scaling. Default for scaling up: 4 pods or 100 percent per 15 seconds; for"
+        " scaling down: 100 percent per 15 seconds.",
+        "tolerance": "The tolerance on the ratio of metric to target within which no scaling occurs; 0.1 is ten"
+        " percent. Default: the setting of the controller, by default 0.1.",
     },
     spec.Behavior: {
-        "scale_up": "How the workload grows.",
-        "scale_down": "How the workload shrinks.",
+        "scale_up": "The policies for scaling up.",
+        "scale_down": "The policies for scaling down.",
     },
     spec.Spec: {
-        "scale_target_ref": "The workload to scale: a Deployment, a StatefulSet, or anything with a scale subresource.",
-        "min_replicas": "It is never scaled below this. 0 needs at least one Object or External metric. Default 1.",
-        "max_replicas": "It is never scaled above this.",
-        "metrics": "What decides its size; the metric that asks for most replicas wins. Default: cpu at 80 percent of"
-        " what the pods request.",
-        "behavior": "How fast it is scaled, upwards and downwards. Absent: as fast as doubling, or by four pods, and"
-        " down only after five minutes without a higher recommendation.",
-        "mode": "Active: decide and scale. DryRun: decide and tell, never scale. Paused: likewise, until pausedUntil or"
-        " until you change this. Default Active.",
-        "paused_until": "With mode Paused: when to become active again by itself. Absent: not by itself.",
+        "scale_target_ref": "The workload to scale: a Deployment, a StatefulSet, or any object with a scale"
+        " subresource.",
+        "min_replicas": "The lower bound of the replicas. 0 requires at least one Object or External metric. Default:"
+        " 1.",
+        "max_replicas": "The upper bound of the replicas.",
+        "metrics": "The metrics from which the desired replicas are computed; the highest proposal is used. Default:"
+        " average cpu utilization of 80 percent.",
+        "behavior": "The rate of scaling up and down. If absent, scaling up is limited to doubling or four pods, and"
+        " scaling down is delayed by five minutes of stabilization.",
+        "mode": "Active: compute and apply decisions. DryRun: compute and report decisions, never apply them. Paused:"
+        " like DryRun, until pausedUntil. Default: Active.",
+        "paused_until": "With mode Paused: when the autoscaler becomes active again. If absent, it stays paused.",
     },
     status.MetricValue: {
-        "value": "The metric in all.",
-        "average_value": "The metric for each pod.",
-        "average_utilization": "The average over all pods in percent of what they request.",
+        "value": "The total value of the metric.",
+        "average_value": "The average value per pod.",
+        "average_utilization": "The average usage of all pods, in percent of their requests.",
     },
     status.ObjectMetricStatus: {
-        "metric": _WHICH,
+        "metric": _IDENTIFIER,
         "current": _CURRENT,
-        "described_object": "The object that the metric belongs to.",
+        "described_object": "The object that the metric describes.",
     },
-    status.PodsMetricStatus: {"metric": _WHICH, "current": _CURRENT},
-    status.ResourceMetricStatus: {"name": "The resource.", "current": _CURRENT},
+    status.PodsMetricStatus: {"metric": _IDENTIFIER, "current": _CURRENT},
+    status.ResourceMetricStatus: {"name": "The name of the resource.", "current": _CURRENT},
     status.ContainerResourceMetricStatus: {
-        "name": "The resource.",
+        "name": "The name of the resource.",
         "current": _CURRENT,
-        "container": "The container.",
+        "container": "The name of the container.",
     },
     status.ExternalMetricStatus: {
-        "metric": _WHICH,
+        "metric": _IDENTIFIER,
         "current": _CURRENT,
-        "fallback_status": "Normal or Fallback. Normal together with firstFailureTime: reads are failing, and the"
-        " fallback will speak once they have failed for long enough.",
-        "first_failure_time": "Since when reads have been failing without a break; absent while they succeed.",
-        "fallback_replicas": "What the fallback proposes at the moment.",
-        "captured_replicas": "How large the workload was when the fallback began to speak.",
+        "fallback_status": "Normal or Fallback. Normal with firstFailureTime: reads fail, and the fallback becomes"
+        " active after failureDurationSeconds.",
+        "first_failure_time": "Since when reads fail without interruption; absent while they succeed.",
+        "fallback_replicas": "The replicas that the fallback proposes.",
+        "captured_replicas": "The replicas of the workload when the fallback became active.",
     },
     status.MetricStatus: {
-        "type": "Which of the following is set; empty for a metric that could not be read.",
+        "type": "The type of the metric source; empty for a metric that could not be read.",
         "object": "The state of an Object metric.",
         "pods": "The state of a Pods metric.",
         "resource": "The state of a Resource metric.",
         "container_resource": "The state of a ContainerResource metric.",
-        "external": "The state of an External metric, and of its fallback.",
+        "external": "The state of an External metric and its fallback.",
     },
     status.Condition: {
         "type": "AbleToScale, ScalingActive, ScalingLimited, ScaledToZero or ExternalMetricFallbackActive.",
         "status": "True, False or Unknown.",
-        "last_transition_time": "When status last changed.",
-        "reason": "Why, in one word.",
-        "message": "Why, in a sentence.",
+        "last_transition_time": "When the status of the condition last changed.",
+        "reason": "A machine-readable reason for the last transition.",
+        "message": "A human-readable explanation.",
     },
     status.Status: {
-        "desired_replicas": "How many replicas there should be.",
+        "desired_replicas": "The desired replicas of the workload.",
         "current_metrics": "The state of each metric, in the order of spec.metrics.",
-        "observed_generation": "The generation of the spec that this status is about.",
+        "observed_generation": "The generation of the spec that the controller observed.",
         "last_scale_time": "When the workload was last scaled.",
-        "current_replicas": "How many replicas the workload had at the last look.",
-        "conditions": "Whether scaling works, what it is limited by, and why.",
-        "memory": "What windows, policies and clocks need to survive a restart of the controller, in its own notation.",
+        "current_replicas": "The replicas of the workload at the last reconcile.",
+        "conditions": "Whether the autoscaler can scale the workload, and which limits apply.",
+        "memory": "The history of recommendations and rescales, in the controller's own format, so that it survives a"
+        " restart.",
     },
 }

@@ -1,6 +1,6 @@
-"""What a PodAutoscaler must keep to, as far as a schema and CEL can say it: `autoscaler.validation`, word for word.
+"""Validation rules of the schema: the rules of `autoscaler.validation` that OpenAPI and CEL can express.
 
-Bounds on lengths are there because the API server reckons beforehand what a rule may cost at most.
+Messages are the same as there. Maximum lengths are required for the API server's cost estimation of CEL rules.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any, Final
 from autoscaler.types import spec
 from autoscaler.values.selector import LabelSelector, LabelSelectorRequirement
 
-_MOST_NAME: Final = 253
+_MAX_NAME_LENGTH: Final = 253
 _QUANTITY: Final = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
@@ -19,8 +19,8 @@ _POSITIVE: Final = {
 }
 _POSITIVE_QUANTITY: Final = {"pattern": _QUANTITY, "maxLength": 64, "x-kubernetes-validations": [_POSITIVE]}
 _TOLERANCE: Final = {
-    # A number with a fraction is what people write here, and there is no type for "number or text": so there is none at
-    # all, and the rest is kept out by other means.
+    # Users write a non-integer number here, and OpenAPI has no type "number or string". So the field has no type, and
+    # the constraints below exclude objects, lists and invalid strings.
     "x-kubernetes-int-or-string": None,
     "anyOf": None,
     "x-kubernetes-preserve-unknown-fields": True,
@@ -30,7 +30,7 @@ _TOLERANCE: Final = {
     "maxProperties": 0,
     "maxItems": 0,
 }
-_SEGMENT: Final = {"minLength": 1, "maxLength": _MOST_NAME, "pattern": "^[^/%]*$"}
+_SEGMENT: Final = {"minLength": 1, "maxLength": _MAX_NAME_LENGTH, "pattern": "^[^/%]*$"}
 _NOT_DOTS: Final = {"rule": "self != '.' && self != '..'", "message": "may not be '.' or '..'"}
 _NAME: Final = {**_SEGMENT, "x-kubernetes-validations": [_NOT_DOTS]}
 
@@ -53,34 +53,34 @@ _SOURCES: Final = {
 }
 
 
-def _required(rule: str, at: str, message: str) -> Mapping[str, str]:
-    return {"rule": rule, "fieldPath": at, "reason": "FieldValueRequired", "message": message}
+def _required(rule: str, path: str, message: str) -> Mapping[str, str]:
+    return {"rule": rule, "fieldPath": path, "reason": "FieldValueRequired", "message": message}
 
 
-def _forbidden(rule: str, at: str, message: str) -> Mapping[str, str]:
-    return {"rule": rule, "fieldPath": at, "reason": "FieldValueForbidden", "message": message}
+def _forbidden(rule: str, path: str, message: str) -> Mapping[str, str]:
+    return {"rule": rule, "fieldPath": path, "reason": "FieldValueForbidden", "message": message}
 
 
-def _either(one: str, other: str, *, at: str, neither: str) -> Mapping[str, str]:
-    return _required(f"has(self.target.{one}) || has(self.target.{other})", f".target.{at}", neither)
+def _either(field: str, other: str, *, path: str, message: str) -> Mapping[str, str]:
+    return _required(f"has(self.target.{field}) || has(self.target.{other})", f".target.{path}", message)
 
 
-def _not_both(one: str, other: str, *, at: str, both: str) -> Mapping[str, str]:
-    return _forbidden(f"!has(self.target.{one}) || !has(self.target.{other})", f".target.{at}", both)
+def _not_both(field: str, other: str, *, path: str, message: str) -> Mapping[str, str]:
+    return _forbidden(f"!has(self.target.{field}) || !has(self.target.{other})", f".target.{path}", message)
 
 
 _RAW_OR_UTILIZATION: Final = (
     _either(
         "averageUtilization",
         "averageValue",
-        at="averageUtilization",
-        neither="must set either a target raw value or a target utilization",
+        path="averageUtilization",
+        message="must set either a target raw value or a target utilization",
     ),
     _not_both(
         "averageUtilization",
         "averageValue",
-        at="averageValue",
-        both="may not set both a target raw value and a target utilization",
+        path="averageValue",
+        message="may not set both a target raw value and a target utilization",
     ),
 )
 
@@ -121,20 +121,20 @@ RULES: Final[Mapping[type, tuple[Mapping[str, str], ...]]] = {
         ),
     ),
     spec.ObjectSource: (
-        _either("value", "averageValue", at="averageValue", neither="must set either a target value or averageValue"),
+        _either("value", "averageValue", path="averageValue", message="must set either a target value or averageValue"),
     ),
     spec.ExternalSource: (
         _either(
             "value",
             "averageValue",
-            at="averageValue",
-            neither="must set either a target value for metric or a per-pod target",
+            path="averageValue",
+            message="must set either a target value for metric or a per-pod target",
         ),
         _not_both(
             "value",
             "averageValue",
-            at="value",
-            both="may not set both a target value for metric and a per-pod target",
+            path="value",
+            message="may not set both a target value for metric and a per-pod target",
         ),
     ),
     spec.Metric: (

@@ -1,7 +1,7 @@
-"""A type becomes a structural schema: its fields, their types, what is said of each, and the rules that it must keep.
+"""Generates a structural schema from a type: fields, types, descriptions and validation rules.
 
-Every field needs words; one without them fails here, so that none is forgotten. Rules bind the spec alone: a status is
-written by the controller, and nothing should keep it from saying what is.
+Every field must have a description; a missing one raises a KeyError. Validation rules apply only to the spec, because a
+status is written by the controller and must never be rejected.
 """
 
 from typing import Any, Final, TypeAlias
@@ -10,49 +10,49 @@ from msgspec import inspect
 
 from autoscaler.types.status import Condition
 from autoscaler.values.quantity import Quantity
-from tools.crd.descriptions import WORDS
+from tools.crd.descriptions import DESCRIPTIONS
 from tools.crd.rules import CONSTRAINTS, REQUIRED, RULES
 
 Schema: TypeAlias = dict[str, Any]
 
-_INT32: Final = 2**31 - 1
+_MAX_INT32: Final = 2**31 - 1
 
 
 def schema_of(kind: type, *, strict: bool) -> Schema:
-    """Make the schema of a struct; `strict`: with the rules that a user must keep."""
+    """Return the schema of a struct; ``strict`` includes the validation rules."""
     shape = inspect.type_info(kind)
     if not isinstance(shape, inspect.StructType):
-        raise TypeError(f"{kind} is no struct")
+        raise TypeError(f"{kind} is not a msgspec.Struct")
     return _struct(shape, strict=strict)
 
 
 def _struct(shape: inspect.StructType, *, strict: bool) -> Schema:
-    words = WORDS[shape.cls]
+    descriptions = DESCRIPTIONS[shape.cls]
     properties: Schema = {}
     for field in shape.fields:
-        made = {"description": words[field.name], **_schema(field.type, strict=strict)}
+        schema = {"description": descriptions[field.name], **_schema(field.type, strict=strict)}
         extra = CONSTRAINTS.get((shape.cls, field.name), {}) if strict else {}
-        properties[field.encode_name] = overlaid(made, extra)
-    made = {"type": "object", "properties": properties}
+        properties[field.encode_name] = merge_schemas(schema, extra)
+    struct: Schema = {"type": "object", "properties": properties}
     if shape.cls is Condition:
-        made["required"] = ["type", "status"]
+        struct["required"] = ["type", "status"]
     if strict and shape.cls in REQUIRED:
-        made["required"] = list(REQUIRED[shape.cls])
+        struct["required"] = list(REQUIRED[shape.cls])
     if strict and shape.cls in RULES:
-        made["x-kubernetes-validations"] = [dict(rule) for rule in RULES[shape.cls]]
-    return made
+        struct["x-kubernetes-validations"] = [dict(rule) for rule in RULES[shape.cls]]
+    return struct
 
 
 def _schema(shape: inspect.Type, *, strict: bool) -> Schema:
-    match _substance(shape):
+    match _unwrap(shape):
         case inspect.StructType() as struct:
             return _struct(struct, strict=strict)
         case inspect.VarTupleType(item_type=inner):
             return {"type": "array", "x-kubernetes-list-type": "atomic", "items": _schema(inner, strict=strict)}
         case inspect.DictType(value_type=inner):
             return {"type": "object", "additionalProperties": _schema(inner, strict=strict)}
-        case inspect.IntType(le=most):
-            return {"type": "integer", "format": "int32" if most == _INT32 else "int64"}
+        case inspect.IntType(le=maximum):
+            return {"type": "integer", "format": "int32" if maximum == _MAX_INT32 else "int64"}
         case inspect.StrType():
             return {"type": "string"}
         case inspect.DateTimeType():
@@ -60,20 +60,20 @@ def _schema(shape: inspect.Type, *, strict: bool) -> Schema:
         case inspect.CustomType(cls=cls) if cls is Quantity:
             return {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
         case other:
-            raise TypeError(f"no schema is known for {other}")
+            raise TypeError(f"unsupported type: {other}")
 
 
-def overlaid(schema: Schema, extra: Schema) -> Schema:
-    """Lay one schema over another, map by map; null takes away."""
+def merge_schemas(schema: Schema, extra: Schema) -> Schema:
+    """Merge ``extra`` into a schema recursively; a None value removes the key."""
     merged = dict(schema)
     for key, value in extra.items():
         known = merged.get(key)
-        merged[key] = overlaid(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+        merged[key] = merge_schemas(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
     return {key: value for key, value in merged.items() if value is not None}
 
 
-def _substance(shape: inspect.Type) -> inspect.Type:
-    """Look through an optional, and through what annotates a type, at the type."""
+def _unwrap(shape: inspect.Type) -> inspect.Type:
+    """Return the type inside optional and annotated types."""
     while isinstance(shape, inspect.UnionType | inspect.Metadata):
         if isinstance(shape, inspect.Metadata):
             shape = shape.type

@@ -1,0 +1,194 @@
+"""Informer: keeps the objects of a collection in memory with a list and watch, and notifies listeners of changes.
+
+Only the result of ``transform`` is stored, so an informer for pods does not hold pod specs. The response to an own
+write is applied to the store at once, and the watch event of the same write does not notify listeners. The controller
+therefore never reconciles against a state that it has already changed, and is not triggered by its own writes.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
+from datetime import timedelta
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
+
+from autoscaler.kube.client import Json, KubeClient
+from autoscaler.kube.errors import KubeError, TooManyRequests, Unavailable
+from autoscaler.kube.watch import ListWatch, ObjectList, WatchError, WatchEventType, list_and_watch_with_errors
+
+T = TypeVar("T")
+
+
+class _Stored(NamedTuple, Generic[T]):
+    resource_version: str
+    value: T
+
+
+class Informer(Generic[T]):
+    """The store of one collection, updated while `run` is running."""
+
+    def __init__(self, client: KubeClient, source: ListWatch, transform: Callable[[Json], T | None]) -> None:
+        self._client = client
+        self._source = source
+        self._transform = transform
+        self._store: dict[str, _Stored[T]] = {}
+        self._listeners: list[Callable[[str], None]] = []
+        self._deferred: dict[str, bool] = {}
+        """Keys with an own write in progress, and whether a change arrived during it."""
+        self._own_versions: dict[str, str] = {}
+        """The resourceVersion that the own write in progress resulted in, by key."""
+        self._unconfirmed: set[str] = set()
+        """Keys written by this process whose watch event has not arrived: a concurrent list may be older."""
+        self._list_done = asyncio.Event()
+        self._error: KubeError | None = None
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the store is complete and is kept up to date."""
+        return self._list_done.is_set() and self._error is None
+
+    @property
+    def error(self) -> KubeError | None:
+        """Why the collection cannot be listed or watched; None for temporary failures."""
+        return self._error
+
+    async def wait_for_sync(self, timeout: timedelta) -> bool:  # noqa: ASYNC109 - returns False instead of raising
+        """Wait until the first list has succeeded or was rejected; return whether the informer is synced."""
+        try:
+            async with asyncio.timeout(timeout.total_seconds()):
+                await self._list_done.wait()
+        except TimeoutError:
+            return False
+        return self.is_synced
+
+    def get(self, key: str) -> T | None:
+        """Return the object with the key ``namespace/name``; None if it does not exist."""
+        stored = self._store.get(key)
+        return None if stored is None else stored.value
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of all objects."""
+        return tuple(self._store)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter([stored.value for stored in self._store.values()])
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def add_listener(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Call ``listener`` with the key of each added, changed or deleted object, and now with all known keys.
+
+        Returns the function that removes the listener.
+        """
+        self._listeners.append(listener)
+        for key in self.keys():
+            listener(key)
+        return partial(self._listeners.remove, listener)
+
+    @contextmanager
+    def own_write(self, key: str) -> Iterator[None]:
+        """Suppress notifications for a key that this process writes in the block, unless another write changes it.
+
+        The watch event of a write may arrive before its response.
+        """
+        self._deferred[key] = False
+        try:
+            yield
+        finally:
+            changed, own_version = self._deferred.pop(key), self._own_versions.pop(key, None)
+            stored = self._store.get(key)
+            if changed and (stored is None or stored.resource_version != own_version):
+                self._notify(key)
+
+    def apply_response(self, content: Json) -> T | None:
+        """Store the response to an own write without notifying listeners; return the transformed object."""
+        value = self._transform(content)
+        if value is not None:
+            self.apply_write(key_of(content), resource_version_of(content), value)
+        return value
+
+    def apply_write(self, key: str, resource_version: str, value: T) -> None:
+        """Store the result of an own write, unless a newer version is known."""
+        stored = self._store.get(key)
+        if stored is None or not _is_older(resource_version, stored.resource_version):
+            self._store[key] = _Stored(resource_version, value)
+            self._unconfirmed.add(key)
+        if key in self._deferred:
+            self._own_versions[key] = resource_version
+
+    async def run(self) -> None:
+        """List and watch the collection until cancelled."""
+        async with aclosing(list_and_watch_with_errors(self._client, self._source)) as items:
+            async for item in items:
+                if isinstance(item, WatchError):
+                    self._handle_error(item.error)
+                elif isinstance(item, ObjectList):
+                    self._replace(item)
+                elif item.type is WatchEventType.DELETED:
+                    self._delete(key_of(item.object))
+                elif not self._is_outdated(item.object):
+                    self._update(item.object)
+
+    def _handle_error(self, error: KubeError) -> None:
+        """Record a permanent error: the store is no longer kept up to date. A busy server is a temporary error."""
+        if not isinstance(error, Unavailable | TooManyRequests):
+            self._error = error
+            self._list_done.set()
+
+    def _replace(self, object_list: ObjectList) -> None:
+        self._error = None
+        listed = {key_of(content): content for content in object_list.objects}
+        for key in self.keys():
+            if key not in listed:
+                self._delete(key)
+        for key, content in listed.items():
+            if key not in self._unconfirmed or not self._is_outdated(content):
+                self._update(content)
+        self._list_done.set()
+
+    def _is_outdated(self, content: Json) -> bool:
+        stored = self._store.get(key_of(content))
+        return stored is not None and _is_older(resource_version_of(content), stored.resource_version)
+
+    def _update(self, content: Json) -> None:
+        key, resource_version = key_of(content), resource_version_of(content)
+        stored = self._store.get(key)
+        self._unconfirmed.discard(key)
+        if stored is not None and stored.resource_version == resource_version:
+            return
+        value = self._transform(content)
+        if value is None:
+            self._delete(key)
+        else:
+            self._store[key] = _Stored(resource_version, value)
+            self._notify(key)
+
+    def _delete(self, key: str) -> None:
+        self._unconfirmed.discard(key)
+        if self._store.pop(key, None) is not None:
+            self._notify(key)
+
+    def _notify(self, key: str) -> None:
+        if key in self._deferred:
+            self._deferred[key] = True
+            return
+        for listener in self._listeners:
+            listener(key)
+
+
+def key_of(content: Json) -> str:
+    """Return the key of an object: ``namespace/name``, or the name of a cluster-scoped object."""
+    metadata = content["metadata"]
+    namespace = metadata.get("namespace")
+    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+
+
+def resource_version_of(content: Json) -> str:
+    """Return the resourceVersion of an object."""
+    return str(content["metadata"]["resourceVersion"])
+
+
+def _is_older(resource_version: str, known: str) -> bool:
+    """Compare resourceVersions of one kind, which Kubernetes guarantees to be increasing integers."""
+    return resource_version.isdigit() and known.isdigit() and int(resource_version) < int(known)
