@@ -1,4 +1,4 @@
-"""Keys and JWTs of NATS for tests: operators, accounts and users, as `nsc` would make them."""
+"""NATS keys and JWTs of operators, accounts and users, as created by `nsc`."""
 
 import base64
 import binascii
@@ -11,12 +11,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 _SEED: Final = 18 << 3
 _KINDS: Final = {"operator": 14 << 3, "account": 0, "user": 20 << 3}
 _UNLIMITED: Final = dict.fromkeys(("subs", "data", "payload", "imports", "exports", "conn", "leaf"), -1)
-_STORES: Final = dict.fromkeys(("mem_storage", "disk_storage", "streams", "consumer"), -1)
-"""What an account may that has JetStream; the system's own may not."""
+_JETSTREAM: Final = dict.fromkeys(("mem_storage", "disk_storage", "streams", "consumer"), -1)
+"""Limits of an account with JetStream; the system account must not have it."""
 
 
 class Key:
-    """A key of an operator, an account or a user."""
+    """The nkey of an operator, an account or a user."""
 
     def __init__(self, kind: str) -> None:
         self.kind, self._key = kind, Ed25519PrivateKey.generate()
@@ -26,20 +26,27 @@ class Key:
         self.seed = _encoded(bytes((_SEED | prefix >> 5, (prefix & 31) << 3)) + private)
         self.public = _encoded(bytes((prefix,)) + public)
 
-    def vouch(self, other: "Key", *, stores: bool = True) -> str:
-        """Make a JWT that says who somebody is."""
-        about: dict[str, Any] = {"type": other.kind, "version": 2}
+    def issue(self, other: "Key", *, has_jetstream: bool = True) -> str:
+        """Return a JWT for another key, signed with this one."""
+        claims_of_type: dict[str, Any] = {"type": other.kind, "version": 2}
         if other.kind == "account":
-            about["limits"] = {**_UNLIMITED, "wildcards": True, **(_STORES if stores else {})}
+            claims_of_type["limits"] = {**_UNLIMITED, "wildcards": True, **(_JETSTREAM if has_jetstream else {})}
         elif other.kind == "user":
-            about |= {"subs": -1, "data": -1, "payload": -1}
-        claims = {"jti": "x", "iat": 1, "iss": self.public, "sub": other.public, "name": other.kind, "nats": about}
-        said = f"{_part({'typ': 'JWT', 'alg': 'ed25519-nkey'})}.{_part(claims)}"
-        return f"{said}.{_base64(self._key.sign(said.encode()))}"
+            claims_of_type |= {"subs": -1, "data": -1, "payload": -1}
+        claims = {
+            "jti": "x",
+            "iat": 1,
+            "iss": self.public,
+            "sub": other.public,
+            "name": other.kind,
+            "nats": claims_of_type,
+        }
+        signed = f"{_part({'typ': 'JWT', 'alg': 'ed25519-nkey'})}.{_part(claims)}"
+        return f"{signed}.{_base64(self._key.sign(signed.encode()))}"
 
 
 def creds(jwt: str, seed: str) -> str:
-    """Write a file ``.creds``."""
+    """Return the text of a ``.creds`` file."""
     return (
         f"-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n"
         "************************* IMPORTANT *************************\n"

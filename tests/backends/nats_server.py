@@ -1,4 +1,4 @@
-"""A real NATS with JetStream on loopback, in a folder of its own; and someone who may do anything there."""
+"""A real NATS server with JetStream on loopback, and an administrator for it."""
 
 import asyncio
 import os
@@ -21,15 +21,15 @@ from tests.control_plane.process import Program
 
 T = TypeVar("T")
 SERVER: Final = Path("/usr/sbin/nats-server")
-ADMIN: Final = ("root-of-tests", "password-of-root")
-RIGHTS: Final = """\
+ADMIN: Final = ("admin", "admin-password")
+PERMISSIONS: Final = """\
 { publish: ["$JS.API.STREAM.INFO.*", "$JS.API.STREAM.LIST", "$JS.API.CONSUMER.INFO.*.*", "$JS.API.CONSUMER.LIST.*"]
   subscribe: "_INBOX.>" }"""
-"""What docs/backends/nats.md says that the user needs."""
+"""The permissions that docs/backends/nats.md documents."""
 
 
 class NatsServer:
-    """One server. What stands in ``users`` and ``more`` can be changed while it runs."""
+    """A server whose users and further configuration can be changed with a reload."""
 
     def __init__(self, folder: Path, users: str = "", more: str = "") -> None:
         require("NATS", "nats-server", is_there=SERVER.exists() or shutil.which("nats-server") is not None)
@@ -41,40 +41,40 @@ class NatsServer:
 
     def write(self, users: str, more: str = "") -> None:
         admin = f"{{ user: {ADMIN[0]}, password: {ADMIN[1]} }}"
-        everyone = ", ".join(each for each in (admin, users) if each)
+        all_users = ", ".join(each for each in (admin, users) if each)
         if "authorization" not in more and "accounts" not in more:
-            more += f"\nauthorization {{ users: [{everyone}] }}"
+            more += f"\nauthorization {{ users: [{all_users}] }}"
         (self.folder / "nats.conf").write_text(
             f"listen: {LOOPBACK}:{self.port}\njetstream {{ store_dir: {self.folder / 'store'} }}\n{more}\n"
         )
 
     def reload(self, users: str, more: str = "") -> None:
-        """Change who is believed; who is no longer believed is thrown out."""
-        before = self._times("Reloaded server configuration")
+        """Change the users; connections of users that became invalid are closed."""
+        before = self._log_count("Reloaded server configuration")
         self.write(users, more)
         os.kill(self.program.pid, signal.SIGHUP)
-        while self._times("Reloaded server configuration") == before:
+        while self._log_count("Reloaded server configuration") == before:
             time.sleep(0.01)
 
     def start(self) -> None:
         self.program.start()
 
     def stop(self) -> None:
-        self.program.kill()  # nothing is to be kept
+        self.program.kill()  # no data has to be kept
 
-    def _times(self, words: str) -> int:
-        return self.program.log.read_text(errors="replace").count(words)
+    def _log_count(self, text: str) -> int:
+        return self.program.log.read_text(errors="replace").count(text)
 
     def _is_ready(self) -> bool:
         try:
-            with socket.create_connection((LOOPBACK, self.port), 1) as greeted:
-                return greeted.recv(4) == b"INFO"
+            with socket.create_connection((LOOPBACK, self.port), 1) as connection:
+                return connection.recv(4) == b"INFO"
         except OSError:
             return False
 
 
 class Admin:
-    """Speaks with it past everything that is under test, in a thread and a loop of its own."""
+    """A client with all permissions, in a thread with its own event loop, independent of the code under test."""
 
     def __init__(self, server: NatsServer, **options: Any) -> None:
         self._server = server
@@ -106,7 +106,7 @@ class Admin:
         return context
 
     def hold(self, numbers: Mapping[str, int]) -> None:
-        """Have streams with so many messages, and no others."""
+        """Create these streams with these numbers of messages, and delete all others."""
 
         async def hold() -> None:
             for stream in await self.js.streams_info():

@@ -1,4 +1,4 @@
-"""A real Redis on loopback, in a folder of its own: alone, watched by a sentinel, or as a cluster."""
+"""A real Redis server on loopback: standalone, a sentinel, or a cluster node."""
 
 import shutil
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from tests.control_plane.cluster import free_port
 from tests.control_plane.process import Program
 
 READER = "reader"
-RIGHTS = "~* +llen +xlen +scard +zcard +hlen +xinfo|groups +exists +scan +ping"
-"""What docs/backends/redis.md says that the user needs, of all keys."""
+ACL_RULES = "~* +llen +xlen +scard +zcard +hlen +xinfo|groups +exists +scan +ping"
+"""The ACL rules that docs/backends/redis.md documents, for all keys."""
 
 
 class RedisServer:
-    """One node."""
+    """One Redis process."""
 
     def __init__(self, folder: Path, *more: str, sentinel: bool = False, port: int = 0) -> None:
         require("Redis", "redis-server", is_there=shutil.which("redis-server") is not None)
@@ -27,8 +27,8 @@ class RedisServer:
         self.port = port or free_port()
         config = folder / "redis.conf"
         config.write_text("\n".join((f"bind {LOOPBACK}", f"dir {folder}", 'save ""', *more, "")))
-        at = ("--port", str(self.port)) if not any("tls-port" in line for line in more) else ()
-        command = ("redis-server", config, *at, *(("--sentinel",) if sentinel else ()))
+        port_option = ("--port", str(self.port)) if not any("tls-port" in line for line in more) else ()
+        command = ("redis-server", config, *port_option, *(("--sentinel",) if sentinel else ()))
         self.program = Program(command, folder / "server.log", self._is_ready)
         self.ssl: dict[str, Any] = {}
 
@@ -36,27 +36,27 @@ class RedisServer:
         self.program.start()
 
     def stop(self) -> None:
-        self.program.kill()  # nothing is to be kept
+        self.program.kill()  # no data has to be kept
 
     @contextmanager
     def client(self, **more: Any) -> Iterator[Any]:
-        """Speak with it ourselves, past everything that is under test."""
+        """Connect as administrator, independently of the code under test."""
         with redis.Redis(host=LOOPBACK, port=self.port, socket_timeout=10, **self.ssl, **more) as client:
             yield client
 
-    def admit(self, password: str, rights: str = RIGHTS) -> None:
-        """Believe this password of the reader's from now on, and let nobody stay who came with another."""
+    def set_password(self, password: str, rules: str = ACL_RULES) -> None:
+        """Set password and ACL rules of the reader, and close its connections."""
         with self.client() as client:
-            client.execute_command("ACL", "SETUSER", READER, "on", "resetpass", f">{password}", *rights.split())
-            self.throw_out(client)
+            client.execute_command("ACL", "SETUSER", READER, "on", "resetpass", f">{password}", *rules.split())
+            self.disconnect_reader(client)
 
-    def lock(self) -> None:
+    def disable_user(self) -> None:
         with self.client() as client:
             client.execute_command("ACL", "SETUSER", READER, "off")
-            self.throw_out(client)
+            self.disconnect_reader(client)
 
     @staticmethod
-    def throw_out(client: Any) -> None:
+    def disconnect_reader(client: Any) -> None:
         client.execute_command("CLIENT", "KILL", "USER", READER)
 
     def _is_ready(self) -> bool:

@@ -1,1 +1,1 @@
-"""A number in JSON, XML or text at a URL: for whatever has no backend of its own."""
+"""HTTP backend: values from JSON, XML or text documents, for systems without a backend of their own."""

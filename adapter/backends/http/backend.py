@@ -1,4 +1,4 @@
-"""The HTTP backend: one document for each question."""
+"""The HTTP backend: fetches one document per query."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from adapter.backends.parameters import parameters
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
-_PING: Final = timedelta(seconds=5)
+_PING_DEADLINE: Final = timedelta(seconds=5)
 
 
 class HttpBackend:
-    """A client of one server."""
+    """A client of one HTTP server."""
 
     def __init__(self, name: str, settings: Http, clock: Callable[[], datetime]) -> None:
         self.name = name
@@ -25,20 +25,20 @@ class HttpBackend:
         self._client = HttpClient(settings, clock)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
-        """Return the series in the document that the rule names."""
-        asked, now = parameters(query, HttpParameters), self._clock()
+        """Return the series in the document."""
+        wanted, now = parameters(query, HttpParameters), self._clock()
 
-        async def ask() -> tuple[RawSample, ...]:
-            answer = await self._client.request("GET", asked.path)
-            # In a thread: a megabyte is too much work to hold up everyone else for.
-            return await asyncio.to_thread(samples, answer.body, asked, now)
+        async def operation() -> tuple[RawSample, ...]:
+            response = await self._client.request("GET", wanted.path)
+            # In a thread, because parsing a megabyte would block the event loop.
+            return await asyncio.to_thread(samples, response.body, wanted, now)
 
-        return await self._client.through(query.text, deadline, ask)
+        return await self._client.run(query.text, deadline, operation)
 
     async def ping(self) -> None:
-        """Ask for any document."""
-        await self._client.get(self._settings.ping_path, _PING)
+        """Fetch the document at ``pingPath``."""
+        await self._client.get(self._settings.ping_path, _PING_DEADLINE)
 
     async def aclose(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         await self._client.aclose()

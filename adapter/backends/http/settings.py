@@ -1,4 +1,4 @@
-"""Which server, and where in its documents the numbers are."""
+"""Settings of the HTTP backend and the parameters of its rules."""
 
 import re
 from collections.abc import Iterator
@@ -7,48 +7,49 @@ from urllib.parse import unquote
 
 from adapter.backends.connection.http_settings import HttpSettings
 from adapter.backends.settings import Parameters
+from adapter.decoding.problem import Problem
 
 _PATH: Final = re.compile(r"/[!-~]*", re.ASCII)
 
 
 class HttpParameters(Parameters, frozen=True):
-    """Which document, and where the numbers are in it."""
+    """A document, and where the values are in it."""
 
     path: str = ""
-    """Comes behind the backend's ``url``; with a query, if it needs one. Left out: the ``url`` alone."""
+    """Path and query that are appended to the ``url`` of the backend. Default: the ``url`` itself."""
 
     format: Literal["json", "xml", "text"] = "json"
-    """What the document is."""
+    """Format of the document."""
 
     value: str = ""
-    """Where the numbers are. In JSON a JMESPath that finds a number, or a list of ``{labels, value}`` with a series in
-    each. In XML a path of elements or ``element/@attribute``, each that is found being a series with the element's
-    other attributes as labels. In text a regular expression, each match being a series; the group ``value`` or else
-    the first is the number, named groups are labels. Left out: the whole document is a number."""
+    """Where the values are in the document. JSON: a JMESPath expression that yields a number, or a list of
+    ``{labels, value, timestamp}``, one per series. XML: a path to elements, or ``element/@attribute``; each match is a
+    series whose labels are the other attributes of the element. Text: a regular expression; each match is a series
+    whose value is the group ``value`` or the first group, and whose labels are the other named groups. Default: the
+    whole document is one number."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them."""
-        path = self.path
-        if path and not _PATH.fullmatch(path):
-            yield f"{at}.path: must begin with / and hold no spaces or characters that need encoding"
-        elif ".." in unquote(path.partition("?")[0]).split("/"):
-            yield f"{at}.path: must not lead out of the backend's url"
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Validate the parameters."""
+        if self.path and not _PATH.fullmatch(self.path):
+            yield Problem(f"{path}.path", "must start with / and be percent-encoded")
+        elif ".." in unquote(self.path.partition("?")[0]).split("/"):
+            yield Problem(f"{path}.path", "must not contain ..")
         if self.format == "xml" and not self.value:
-            yield f"{at}.value: is needed with xml: a document of elements is no number"
+            yield Problem(f"{path}.value", "required with format xml")
 
 
 class Http(HttpSettings, frozen=True):
-    """A server with numbers in JSON, XML or text."""
+    """An HTTP server with values in JSON, XML or text documents."""
 
-    opened_by: ClassVar[str] = "adapter.backends.http.backend:HttpBackend"
-    library: ClassVar[tuple[str, ...]] = ("jmespath", "regex")
+    backend_class: ClassVar[str] = "adapter.backends.http.backend:HttpBackend"
+    required_modules: ClassVar[tuple[str, ...]] = ("jmespath", "regex")
     extra: ClassVar[str] = "http"
-    asked_with: ClassVar[type[Parameters] | None] = HttpParameters
-    questions_checked_by: ClassVar[str] = "adapter.backends.http.parse:expression_problems"
-    rules_write_labels: ClassVar[bool] = True
+    parameters_type: ClassVar[type[Parameters] | None] = HttpParameters
+    parameters_validator: ClassVar[str] = "adapter.backends.http.parse:expression_problems"
+    labels_controlled_by_rules: ClassVar[bool] = True
 
     ping_path: str = ""
-    """What to ask for to see whether it is there; any answer will do that is not an error."""
+    """Path that is fetched to check whether the server is available. Any successful response counts."""
 
     max_response_bytes: int = 1024 * 1024
-    """In bytes. More is refused before it fills our memory, and before it is searched."""
+    """Larger responses are rejected, which bounds memory and parsing time."""

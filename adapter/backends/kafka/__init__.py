@@ -1,1 +1,1 @@
-"""Kafka: how far consumer groups are behind, by topic or by partition."""
+"""Kafka backend: the lag of consumer groups, per topic, partition or group."""

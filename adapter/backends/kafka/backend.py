@@ -1,8 +1,12 @@
-"""The Kafka backend: who leads, what the group committed, where partitions end; in that order, under one deadline."""
+"""The Kafka backend: computes the lag of a consumer group.
+
+It reads the committed offsets from the coordinator of the group, the partition leaders from any broker, and the log end
+offsets from the leaders, in this order and within one deadline.
+"""
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -10,21 +14,20 @@ from adapter.backends.connection.address import Address, address
 from adapter.backends.connection.secret_file import SecretFile
 from adapter.backends.connection.tls import TlsFiles
 from adapter.backends.kafka import parse
-from adapter.backends.kafka.client import Shown, Wires
-from adapter.backends.kafka.lag import Offsets, Progress, lag, samples, wanted
-from adapter.backends.kafka.parse import BEGINNING, END, Place
+from adapter.backends.kafka.client import KafkaBrokers, KafkaCredentials
+from adapter.backends.kafka.lag import CommitProgress, PartitionOffsets, lag, samples, select_partitions
+from adapter.backends.kafka.parse import EARLIEST, LATEST, Leaders, Partition
 from adapter.backends.kafka.settings import PORT, Kafka, KafkaParameters
 from adapter.backends.parameters import parameters
-from adapter.backends.resilience.protected_call import Guard
+from adapter.backends.resilience.protected_call import ProtectedCall
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
-_PING: Final = timedelta(seconds=5)
-Leaders = Mapping[Place, Address | None]
+_PING_DEADLINE: Final = timedelta(seconds=5)
 
 
 class KafkaBackend:
-    """A client of one cluster."""
+    """A client of one Kafka cluster."""
 
     def __init__(self, name: str, settings: Kafka, clock: Callable[[], datetime]) -> None:
         self.name = name
@@ -32,82 +35,84 @@ class KafkaBackend:
         self._clock = clock
         self._tls = TlsFiles(settings.tls) if settings.tls else None
         self._password = SecretFile(settings.sasl.password_file, "sasl.passwordFile") if settings.sasl else None
-        self._guard = Guard(settings.breaker, clock, (self._password,) if self._password else ())
-        self._wires = Wires([address(text, PORT) for text in settings.bootstrap_servers], self._shown)
-        self._progress = Progress()
+        self._protected = ProtectedCall(settings.circuit_breaker, clock, (self._password,) if self._password else ())
+        self._brokers = KafkaBrokers([address(text, PORT) for text in settings.bootstrap_servers], self._credentials)
+        self._progress = CommitProgress()
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
-        """Return how far behind the group is; of topics that do not exist, nothing."""
-        asked, now = parameters(query, KafkaParameters), self._clock()
+        """Return the lag of the group; topics that do not exist have no series."""
+        wanted, now = parameters(query, KafkaParameters), self._clock()
 
-        async def ask() -> tuple[RawSample, ...]:
-            known = await self._known(asked)
-            lags = {place: self._counted(asked, place, offsets, now) for place, offsets in known.items()}
-            return tuple(samples(asked, lags, now))
+        async def operation() -> tuple[RawSample, ...]:
+            offsets = await self._offsets(wanted)
+            lags = {partition: self._lag(wanted, partition, known, now) for partition, known in offsets.items()}
+            return tuple(samples(wanted, lags, now))
 
-        return await self._guard.ask(query.text, deadline, ask)
+        return await self._protected.run(query.text, deadline, operation)
 
     async def ping(self) -> None:
-        """Ask who the brokers are."""
+        """Request the list of brokers."""
 
-        async def ask() -> tuple[RawSample, ...]:
-            await self._wires.ask_any(parse.about_topics(()))
-            return ()
+        async def operation() -> None:
+            await self._brokers.send_to_any(parse.metadata_request(()))
 
-        await self._guard.ask("ping", _PING, ask)
+        await self._protected.run("ping", _PING_DEADLINE, operation)
 
     async def aclose(self) -> None:
-        """End what is under way, and let go of connections."""
-        await self._guard.aclose()
-        await self._wires.aclose()
+        """End running requests and close all connections."""
+        await self._protected.aclose()
+        await self._brokers.aclose()
 
-    async def _known(self, asked: KafkaParameters) -> dict[Place, Offsets]:
-        """Find out what was committed and then where partitions end: in the other order a group could be ahead."""
-        coordinator = parse.coordinator(await self._wires.ask_any(parse.about_coordinator(asked.group)))
-        committed = parse.offsets(await self._wires.ask(coordinator, parse.about_offsets(asked.group)))
-        topics = asked.topics or {place.topic for place in committed}
+    async def _offsets(self, wanted: KafkaParameters) -> dict[Partition, PartitionOffsets]:
+        """Fetch committed offsets before end offsets; in the other order, the committed offset could be greater."""
+        response = await self._brokers.send_to_any(parse.coordinator_request(wanted.group))
+        coordinator = parse.parse_coordinator(response)
+        response = await self._brokers.send(coordinator, parse.committed_offsets_request(wanted.group))
+        committed = parse.parse_committed_offsets(response)
+        topics = wanted.topics or {partition.topic for partition in committed}
         if not topics:
             return {}
-        layout = parse.layout(await self._wires.ask_any(parse.about_topics(topics)), topics)
-        places = wanted(asked, layout.leaders)
-        ends = await self._ends(layout.leaders, places, END)
-        known = {place: Offsets(committed.get(place), ends.get(place)) for place in places}
-        if asked.offset_reset == "earliest":
-            unread = [place for place, offsets in known.items() if offsets.is_without_commit]
-            begins = await self._ends(layout.leaders, unread, BEGINNING)
-            known |= {place: known[place]._replace(beginning=begins.get(place)) for place in unread}
-        return known
+        leaders = parse.parse_leaders(await self._brokers.send_to_any(parse.metadata_request(topics)), topics)
+        partitions = select_partitions(wanted, leaders)
+        ends = await self._log_offsets(leaders, partitions, LATEST)
+        offsets = {each: PartitionOffsets(committed.get(each), ends.get(each)) for each in partitions}
+        if wanted.offset_reset == "earliest":
+            without_commit = [partition for partition, known in offsets.items() if not known.has_valid_commit]
+            starts = await self._log_offsets(leaders, without_commit, EARLIEST)
+            offsets |= {each: offsets[each]._replace(start=starts.get(each)) for each in without_commit}
+        return offsets
 
-    async def _ends(self, leaders: Leaders, places: Iterable[Place], which: int) -> dict[Place, int]:
-        """Ask each broker about the partitions that it leads."""
-        by_leader: dict[Address, list[Place]] = defaultdict(list)
-        for place in places:
-            if (leader := leaders[place]) is not None:
-                by_leader[leader].append(place)
-        asking = (self._wires.ask(leader, parse.about_ends(led, which)) for leader, led in by_leader.items())
-        found: dict[Place, int] = {}
-        for said in await asyncio.gather(*asking, return_exceptions=True):  # or some would be left behind
-            if isinstance(said, BaseException):
-                raise said
-            found |= parse.ends(said)
-        return found
-
-    def _counted(self, asked: KafkaParameters, place: Place, offsets: Offsets, now: datetime) -> float:
-        """Say what a partition counts for: its lag, unless it is stuck."""
-        behind = lag(asked, offsets)
-        if not asked.stuck_after:
-            return behind
-        stands = self._progress.standing(asked.group, place, offsets, now)
-        return min(behind, 1) if stands >= asked.stuck_after else behind
-
-    async def _shown(self) -> Shown:
-        return await asyncio.to_thread(self._show)
-
-    def _show(self) -> Shown:
-        """Put together what we show; in a thread, because secrets and certificates are files."""
-        shown = Shown(self._tls.context() if self._tls else None)
-        if self._sasl is None or self._password is None:
-            return shown
-        return shown._replace(
-            mechanism=self._sasl.mechanism, username=self._sasl.username, password=self._password.read_now()
+    async def _log_offsets(self, leaders: Leaders, partitions: Iterable[Partition], which: int) -> dict[Partition, int]:
+        """Fetch the first or last offsets from the leaders of the partitions."""
+        by_leader: dict[Address, list[Partition]] = defaultdict(list)
+        for partition in partitions:
+            if (leader := leaders[partition]) is not None:
+                by_leader[leader].append(partition)
+        requests = (
+            self._brokers.send(leader, parse.log_offsets_request(led, which)) for leader, led in by_leader.items()
         )
+        offsets: dict[Partition, int] = {}
+        # return_exceptions: without it, the other requests would continue after the first error.
+        for response in await asyncio.gather(*requests, return_exceptions=True):
+            if isinstance(response, BaseException):
+                raise response
+            offsets |= parse.parse_log_offsets(response)
+        return offsets
+
+    def _lag(self, wanted: KafkaParameters, partition: Partition, offsets: PartitionOffsets, now: datetime) -> float:
+        """Return the lag of a partition, at most 1 if the group is stuck in it."""
+        partition_lag = lag(wanted, offsets)
+        if not wanted.stuck_after:
+            return partition_lag
+        stuck_for = self._progress.time_since_commit(wanted.group, partition, offsets, now)
+        return min(partition_lag, 1) if stuck_for >= wanted.stuck_after else partition_lag
+
+    async def _credentials(self) -> KafkaCredentials:
+        return await asyncio.to_thread(self._read_credentials)
+
+    def _read_credentials(self) -> KafkaCredentials:
+        """Return the credentials; reads files, so it runs in a thread."""
+        tls = self._tls.context() if self._tls else None
+        if self._sasl is None or self._password is None:
+            return KafkaCredentials(tls)
+        return KafkaCredentials(tls, self._sasl.mechanism, self._sasl.username, self._password.read_sync())

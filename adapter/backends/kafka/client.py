@@ -1,9 +1,12 @@
-"""Connections to brokers, one to each, shared and kept. The library's own client connects and asks again by itself."""
+"""Connections to Kafka brokers, one per broker, on the connections of aiokafka.
+
+The client of aiokafka is not used, because it reconnects and retries by itself: the deadline and the circuit breaker of
+the backend must see every failure.
+"""
 
 import asyncio
 import logging
 import ssl
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
@@ -12,22 +15,22 @@ from aiokafka.conn import AIOKafkaConnection, create_conn
 from aiokafka.protocol.api import Request
 
 from adapter.backends.connection.address import Address
-from adapter.backends.connection.shared_connection import Shared
-from adapter.backends.kafka.errors import of_exception
-from adapter.errors import BackendError, BackendUnreachable
+from adapter.backends.connection.failover import Failover
+from adapter.backends.connection.shared_connection import SharedConnection
+from adapter.backends.kafka.errors import from_exception
 
-_NEVER: Final = 86_400_000
-"""Milliseconds; the guard's deadline is the only one."""
+_NO_TIMEOUT: Final = 86_400_000
+"""Milliseconds; ProtectedCall applies the deadline."""
 
-_IDLE: Final = 540_000
-"""Milliseconds that a connection is kept without use: Kafka itself ends it after ten minutes."""
+_MAX_IDLE: Final = 540_000
+"""Milliseconds; brokers close idle connections after ten minutes."""
 
-_LEAVE: Final = 1.0
-"""Seconds to close in good order."""
+_CLOSE_TIMEOUT: Final = 1.0
+"""Seconds."""
 
 
-class Shown(NamedTuple):
-    """What a connection shows of who we are."""
+class KafkaCredentials(NamedTuple):
+    """TLS and SASL of a connection."""
 
     tls: ssl.SSLContext | None = None
     mechanism: str | None = None
@@ -35,86 +38,73 @@ class Shown(NamedTuple):
     password: str | None = None
 
     @property
-    def protocol(self) -> str:
-        """Say how Kafka calls that."""
+    def security_protocol(self) -> str:
+        """Return the value of Kafka's ``security.protocol``."""
         return f"{'SASL_' if self.mechanism else ''}{'SSL' if self.tls else 'PLAINTEXT'}"
 
 
-class Wires:
-    """Connections to all brokers that there is reason to ask."""
+class KafkaBrokers:
+    """Connections to the brokers of a cluster."""
 
-    def __init__(self, seeds: Sequence[Address], show: Callable[[], Awaitable[Shown]]) -> None:
-        self._seeds = deque(seeds)
-        self._show = show
-        self._wires: dict[Address, Shared[AIOKafkaConnection]] = {}
+    def __init__(self, bootstrap: Sequence[Address], credentials: Callable[[], Awaitable[KafkaCredentials]]) -> None:
+        self._bootstrap = Failover(bootstrap)
+        self._credentials = credentials
+        self._connections: dict[Address, SharedConnection[AIOKafkaConnection]] = {}
 
-    async def ask(self, address: Address, request: Request[Any]) -> Any:  # noqa: ANN401 - answers have no types
-        """Ask one broker."""
-        async with self._wire(address).one() as connection:
+    async def send(self, broker: Address, request: Request[Any]) -> Any:  # noqa: ANN401 - responses have no types
+        """Send a request to a broker and return the response."""
+        if broker not in self._connections:
+            self._connections[broker] = SharedConnection(lambda: self._connect(broker), _close, _is_usable)
+        async with self._connections[broker].acquire() as connection:
             try:
                 return await connection.send(request)
-            except Exception as error:  # noqa: BLE001 - the one door: whatever it is, it is no answer
-                raise of_exception(error) from None
+            except Exception as error:  # noqa: BLE001 - aiokafka raises many types; all of them are translated here
+                raise from_exception(error) from None
 
-    async def ask_any(self, request: Request[Any]) -> Any:  # noqa: ANN401
-        """Ask the first that can be reached; who cannot is asked last the next time."""
-        failure: BackendError = BackendUnreachable("not asked yet")
-        for seed in tuple(self._seeds):
-            try:
-                return await self.ask(seed, request)
-            except BackendUnreachable as error:
-                failure = error
-                self._seeds.rotate(-1)
-            except asyncio.CancelledError:
-                self._seeds.rotate(-1)
-                raise
-        raise failure
+    async def send_to_any(self, request: Request[Any]) -> Any:  # noqa: ANN401
+        """Send a request to the first reachable bootstrap server."""
+        return await self._bootstrap.run(lambda broker: self.send(broker, request))
 
     async def aclose(self) -> None:
-        """Let go of them."""
-        for wire in self._wires.values():
-            await wire.aclose()
+        """Close all connections."""
+        for connection in self._connections.values():
+            await connection.aclose()
 
-    def _wire(self, address: Address) -> Shared[AIOKafkaConnection]:
-        if address not in self._wires:
-            self._wires[address] = Shared(lambda: self._opened(address), _closed, _is_good)
-        return self._wires[address]
-
-    async def _opened(self, address: Address) -> AIOKafkaConnection:
-        shown = await self._show()
+    async def _connect(self, broker: Address) -> AIOKafkaConnection:
+        credentials = await self._credentials()
         try:
             return await create_conn(
-                address.host,
-                address.port,
+                broker.host,
+                broker.port,
                 client_id="steadyscale",
-                request_timeout_ms=_NEVER,
-                max_idle_ms=_IDLE,
-                security_protocol=shown.protocol,
-                ssl_context=shown.tls,
-                sasl_mechanism=shown.mechanism,
-                sasl_plain_username=shown.username,
-                sasl_plain_password=shown.password,
+                request_timeout_ms=_NO_TIMEOUT,
+                max_idle_ms=_MAX_IDLE,
+                security_protocol=credentials.security_protocol,
+                ssl_context=credentials.tls,
+                sasl_mechanism=credentials.mechanism,
+                sasl_plain_username=credentials.username,
+                sasl_plain_password=credentials.password,
             )
-        except Exception as error:  # noqa: BLE001 - the same door
-            raise of_exception(error) from None
+        except Exception as error:  # noqa: BLE001 - as in send()
+            raise from_exception(error) from None
 
 
-def _is_good(connection: AIOKafkaConnection) -> bool:
+def _is_usable(connection: AIOKafkaConnection) -> bool:
     return bool(connection.connected())
 
 
-async def _closed(connection: AIOKafkaConnection) -> None:
+async def _close(connection: AIOKafkaConnection) -> None:
     with suppress(Exception):
-        async with asyncio.timeout(_LEAVE):
+        async with asyncio.timeout(_CLOSE_TIMEOUT):
             await connection.close()
 
 
-class _NoSecrets(logging.Filter):
-    """Keeps out of the log what the library says of requests that hold a password."""
+class _SaslLogFilter(logging.Filter):
+    """Drops log records of aiokafka with SASL requests, which contain the password."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        said = record.args if isinstance(record.args, tuple) else ()
-        return not any(type(each).__name__.startswith("SaslAuthenticate") for each in said)
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        return not any(type(argument).__name__.startswith("SaslAuthenticate") for argument in arguments)
 
 
-logging.getLogger("aiokafka.conn").addFilter(_NoSecrets())
+logging.getLogger("aiokafka.conn").addFilter(_SaslLogFilter())

@@ -1,4 +1,4 @@
-"""What Kafka or its library says went wrong, as one of our errors: the one door for all of them."""
+"""Translation of Kafka error codes and of aiokafka's exceptions."""
 
 import asyncio
 from typing import Final
@@ -8,40 +8,41 @@ from aiokafka import errors
 from adapter.backends.connection import socket_errors
 from adapter.errors import BackendError, BackendRejected, BackendUnauthorized, BadQuery
 
-_LONGEST: Final = 300
+UNEXPECTED: Final = "unexpected response format"
+_MAX_DETAIL: Final = 300
+_NO_COORDINATOR: Final = "the coordinator of the group is not available"
+_LOGIN_FAILED: Final = "authentication failed: check sasl.username and sasl.passwordFile"
 _BY_CODE: Final[dict[int, tuple[type[BackendError], str]]] = {
-    14: (BackendRejected, "the group's coordinator is not available"),
-    15: (BackendRejected, "the group's coordinator is not available"),
-    16: (BackendRejected, "the group's coordinator is not available"),
-    17: (BadQuery, "there can be no such topic"),
-    24: (BadQuery, "there can be no such group"),
-    29: (BackendUnauthorized, "the user may not describe the topic"),
-    30: (BackendUnauthorized, "the user may not describe the group"),
-    31: (BackendUnauthorized, "the user may not ask that"),
-    33: (BackendUnauthorized, "it does not take this mechanism of SASL"),
-    34: (BackendUnauthorized, "it does not believe username and password"),
-    58: (BackendUnauthorized, "it does not believe username and password"),
+    14: (BackendRejected, _NO_COORDINATOR),
+    15: (BackendRejected, _NO_COORDINATOR),
+    16: (BackendRejected, _NO_COORDINATOR),
+    17: (BadQuery, "invalid topic name"),
+    24: (BadQuery, "invalid consumer group name"),
+    29: (BackendUnauthorized, "permission denied: the user needs DESCRIBE on the topic"),
+    30: (BackendUnauthorized, "permission denied: the user needs DESCRIBE on the group"),
+    31: (BackendUnauthorized, "permission denied: the user needs DESCRIBE on the cluster"),
+    33: (BackendUnauthorized, "the broker does not support this SASL mechanism: check sasl.mechanism"),
+    34: (BackendUnauthorized, _LOGIN_FAILED),
+    58: (BackendUnauthorized, _LOGIN_FAILED),
 }
-"""Kafka's errors have numbers."""
-
-_BROKEN: Final = (OSError, EOFError, asyncio.IncompleteReadError, TimeoutError)
+_CONNECTION_ERRORS: Final = (OSError, EOFError, asyncio.IncompleteReadError, TimeoutError)
 
 
-def of_code(code: int) -> BackendError:
-    """Say what an error in an answer means."""
-    made, words = _BY_CODE.get(code, (BackendRejected, "it answers with an error"))
-    return made(words, detail=f"{code} {errors.for_code(code).__name__}")
+def from_code(code: int) -> BackendError:
+    """Return the error for an error code in a response."""
+    error_type, message = _BY_CODE.get(code, (BackendRejected, "the broker returned an error"))
+    return error_type(message, detail=f"{code} {errors.for_code(code).__name__}")
 
 
-def of_exception(error: BaseException) -> BackendError:
-    """Say what an exception of the library means."""
+def from_exception(error: BaseException) -> BackendError:
+    """Return the error for an exception of aiokafka."""
     if isinstance(error, BackendError):
         return error
     if (code := getattr(error, "errno", None)) in _BY_CODE and isinstance(error, errors.KafkaError):
-        made, words = _BY_CODE[code]
-        return made(words, detail=str(error)[:_LONGEST])
-    below = [each for each in socket_errors.causes(error) if not isinstance(each, errors.KafkaError)]
-    is_broken = isinstance(error, errors.KafkaConnectionError) or bool(below)
-    if is_broken and all(isinstance(each, _BROKEN) for each in below):
-        return socket_errors.of_connection(error)
-    return BackendRejected("it answers, but not as Kafka does", detail=type(error).__name__)
+        error_type, message = _BY_CODE[code]
+        return error_type(message, detail=str(error)[:_MAX_DETAIL])
+    causes = [each for each in socket_errors.causes(error) if not isinstance(each, errors.KafkaError)]
+    is_connection_error = isinstance(error, errors.KafkaConnectionError) or bool(causes)
+    if is_connection_error and all(isinstance(each, _CONNECTION_ERRORS) for each in causes):
+        return socket_errors.from_exception(error)
+    return BackendRejected(UNEXPECTED, detail=type(error).__name__)

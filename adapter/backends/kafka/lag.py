@@ -1,4 +1,4 @@
-"""From offsets to lag: what counts for how much, and what consumers could share; pure, and time is an argument."""
+"""Computation of consumer lag from offsets. Pure code: the time is an argument."""
 
 import math
 from collections import OrderedDict
@@ -6,78 +6,82 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from adapter.backends.kafka.parse import Place
-from adapter.backends.kafka.settings import KafkaParameters, ranges
+from adapter.backends.kafka.parse import Partition
+from adapter.backends.kafka.settings import KafkaParameters, parse_ranges
 from adapter.sample import RawSample
 
-_REMEMBERED: Final = 100_000
+_MAX_TRACKED: Final = 100_000
+_LABELS: Final = {"group": 1, "topic": 2, "partition": 3}
+"""Number of labels of a series, by the parameter ``series``."""
 
 
-class Offsets(NamedTuple):
-    """What is known of one partition; None: not known, or not there."""
+class PartitionOffsets(NamedTuple):
+    """The offsets of one partition; None: unknown, or not committed."""
 
     committed: int | None
     end: int | None
-    beginning: int | None = None
+    start: int | None = None
 
     @property
-    def is_without_commit(self) -> bool:
-        """Say whether consumers must decide where to begin: nothing is committed, or what is lies behind the end."""
-        return self.committed is None or (self.end is not None and self.committed > self.end)
+    def has_valid_commit(self) -> bool:
+        """Return whether consumers continue at the committed offset. One after the end of the log is invalid."""
+        return self.committed is not None and (self.end is None or self.committed <= self.end)
 
 
-class Progress:
-    """Remembers since when the committed offset of a partition has not moved, though there is something to do."""
+class CommitProgress:
+    """Tracks since when the committed offset of a partition has not changed although there is lag."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[tuple[str, Place], tuple[int, datetime]] = OrderedDict()
+        self._last_commits: OrderedDict[tuple[str, Partition], tuple[int, datetime]] = OrderedDict()
 
-    def standing(self, group: str, place: Place, offsets: Offsets, now: datetime) -> timedelta:
-        """Say for how long it has not moved, and remember where it is."""
-        key, committed = (group, place), offsets.committed if offsets.committed is not None else -1
-        before, since = self._seen.pop(key, (None, now))
-        if before != committed or committed == offsets.end:
+    def time_since_commit(
+        self, group: str, partition: Partition, offsets: PartitionOffsets, now: datetime
+    ) -> timedelta:
+        """Record the committed offset and return how long it has been unchanged with lag."""
+        key, committed = (group, partition), -1 if offsets.committed is None else offsets.committed
+        previous, since = self._last_commits.pop(key, (None, now))
+        if previous != committed or committed == offsets.end:
             since = now
-        self._seen[key] = (committed, since)
-        while len(self._seen) > _REMEMBERED:
-            self._seen.popitem(last=False)
+        self._last_commits[key] = (committed, since)
+        while len(self._last_commits) > _MAX_TRACKED:
+            self._last_commits.popitem(last=False)
         return now - since
 
 
-def wanted(asked: KafkaParameters, places: Mapping[Place, object]) -> list[Place]:
-    """Give the partitions that a rule is about."""
-    some = ranges(asked.partitions) if asked.partitions else None
-    return sorted(place for place in places if some is None or any(place.partition in part for part in some))
+def select_partitions(wanted: KafkaParameters, partitions: Mapping[Partition, object]) -> list[Partition]:
+    """Return the partitions that a rule reads, sorted."""
+    ranges = parse_ranges(wanted.partitions) if wanted.partitions else None
+    return sorted(each for each in partitions if ranges is None or any(each.number in range_ for range_ in ranges))
 
 
-def lag(asked: KafkaParameters, known: Offsets) -> float:
-    """Say how far behind a group is in one partition; NaN: nobody knows."""
-    if known.end is None:
+def lag(wanted: KafkaParameters, offsets: PartitionOffsets) -> float:
+    """Return the lag of a group in one partition; NaN if it is unknown."""
+    if offsets.end is None:
         return math.nan
-    if not known.is_without_commit and known.committed is not None:
-        return known.end - known.committed
-    if asked.zero_without_offset:
+    if offsets.has_valid_commit and offsets.committed is not None:
+        return offsets.end - offsets.committed
+    if wanted.zero_without_offset:
         return 0
-    if asked.offset_reset == "earliest":
-        return known.end - known.beginning if known.beginning is not None else math.nan
-    return min(1, known.end)
+    if wanted.offset_reset == "earliest":
+        return offsets.end - offsets.start if offsets.start is not None else math.nan
+    return min(1, offsets.end)
 
 
-def samples(asked: KafkaParameters, lags: Mapping[Place, float], now: datetime) -> Iterator[RawSample]:
-    """Make series of the lag in each partition."""
-    together: dict[tuple[tuple[str, str], ...], list[float]] = {}
-    for place, behind in lags.items():
-        labels = {"group": asked.group, "topic": place.topic, "partition": str(place.partition)}
-        kept = {"group": 1, "topic": 2, "partition": 3}[asked.series]
-        together.setdefault(tuple(labels.items())[:kept], []).append(behind)
-    for said, parts in together.items():
-        yield RawSample(_shared(asked, parts), now, dict(said))
+def samples(wanted: KafkaParameters, lags: Mapping[Partition, float], now: datetime) -> Iterator[RawSample]:
+    """Yield a sample for each series of the rule, from the lag of each partition."""
+    by_labels: dict[tuple[tuple[str, str], ...], list[float]] = {}
+    for partition, partition_lag in lags.items():
+        labels = (("group", wanted.group), ("topic", partition.topic), ("partition", str(partition.number)))
+        by_labels.setdefault(labels[: _LABELS[wanted.series]], []).append(partition_lag)
+    for labels, partition_lags in by_labels.items():
+        yield RawSample(_total(wanted, partition_lags), now, dict(labels))
 
 
-def _shared(asked: KafkaParameters, parts: list[float]) -> float:
-    """Add up, and take no more than as many consumers as have something to do would have."""
-    total = math.fsum(parts)
-    if math.isnan(total) or not asked.lag_per_consumer:
+def _total(wanted: KafkaParameters, partition_lags: list[float]) -> float:
+    """Return the sum, limited to the lag that the maximum number of useful consumers would have."""
+    total = math.fsum(partition_lags)
+    if math.isnan(total) or not wanted.lag_per_consumer:
         return total
-    consumers = sum(part > 0 for part in parts) if asked.limit_to_partitions_with_lag else len(parts)
-    return min(total, consumers * asked.lag_per_consumer)
+    with_lag = sum(each > 0 for each in partition_lags)
+    max_consumers = with_lag if wanted.limit_to_partitions_with_lag else len(partition_lags)
+    return min(total, max_consumers * wanted.lag_per_consumer)

@@ -1,8 +1,8 @@
-"""What Kafka is asked, and what its answers say: topics, offsets, ends; pure."""
+"""Requests to Kafka brokers, and parsing of the responses. Pure code."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.protocol.coordination import FindCoordinatorRequest
@@ -10,99 +10,97 @@ from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.protocol.offset import OffsetRequest
 
 from adapter.backends.connection.address import Address
-from adapter.backends.kafka.errors import of_code
+from adapter.backends.kafka.errors import UNEXPECTED, from_code
 from adapter.errors import BackendRejected
 
-END: Final = -1
-BEGINNING: Final = -2
-_NO_SUCH_TOPIC: Final = 3
-_MOVING: Final = frozenset({3, 5, 6, 9, 72, 74, 75, 76, 78})
-"""The partition has no leader now, or another than a moment ago: nobody knows its number."""
+LATEST: Final = -1
+EARLIEST: Final = -2
+_UNKNOWN_TOPIC: Final = 3
+_NO_LEADER: Final = frozenset({3, 5, 6, 9, 72, 74, 75, 76, 78})
+"""Error codes of a partition that has no leader or whose leader changed: its offset is unknown for now."""
 
-_OF_GROUPS: Final = 0
+_GROUP_COORDINATOR: Final = 0
 
 
-class Place(NamedTuple):
+class Partition(NamedTuple):
     """A partition of a topic."""
 
     topic: str
-    partition: int
+    number: int
 
 
-class Layout(NamedTuple):
-    """Who leads which partition; None: nobody does."""
-
-    leaders: Mapping[Place, Address | None]
+Leaders: TypeAlias = Mapping[Partition, Address | None]
+"""Leaders of partitions; None: the partition has no leader."""
 
 
-def about_topics(topics: Iterable[str]) -> MetadataRequest:
-    """Ask who leads; and never make a topic by asking for it."""
+def metadata_request(topics: Iterable[str]) -> MetadataRequest:
+    """Return the request for the brokers and partition leaders, without automatic creation of topics."""
     return MetadataRequest(sorted(set(topics)), allow_auto_topic_creation=False)
 
 
-def about_coordinator(group: str) -> FindCoordinatorRequest:
-    """Ask who knows a group's offsets."""
-    return FindCoordinatorRequest(group, _OF_GROUPS)
+def coordinator_request(group: str) -> FindCoordinatorRequest:
+    """Return the request for the coordinator of a group."""
+    return FindCoordinatorRequest(group, _GROUP_COORDINATOR)
 
 
-def about_offsets(group: str) -> OffsetFetchRequest:
-    """Ask for all that a group committed."""
+def committed_offsets_request(group: str) -> OffsetFetchRequest:
+    """Return the request for all committed offsets of a group."""
     return OffsetFetchRequest(group, None)
 
 
-def about_ends(places: Iterable[Place], which: int) -> OffsetRequest:
-    """Ask where partitions end, or begin."""
+def log_offsets_request(partitions: Iterable[Partition], which: int) -> OffsetRequest:
+    """Return the request for the ``LATEST`` or ``EARLIEST`` offsets of partitions."""
     topics: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for place in places:
-        topics[place.topic].append((place.partition, which))
+    for partition in partitions:
+        topics[partition.topic].append((partition.number, which))
     return OffsetRequest(-1, 0, list(topics.items()))
 
 
-def layout(said: Any, topics: Iterable[str]) -> Layout:  # noqa: ANN401 - the library's answers have no types
-    """Read who leads; topics that do not exist are left out."""
-    brokers = {broker[0]: Address(broker[1], broker[2]) for broker in said.brokers}
-    leaders: dict[Place, Address | None] = {}
+def parse_leaders(response: Any, topics: Iterable[str]) -> Leaders:  # noqa: ANN401 - aiokafka's responses have no types
+    """Return the leaders of the partitions of these topics; topics that do not exist are left out."""
+    brokers = {broker[0]: Address(broker[1], broker[2]) for broker in response.brokers}
+    leaders: dict[Partition, Address | None] = {}
     wanted = set(topics)
-    for code, topic, _, partitions in said.topics:
-        if code == _NO_SUCH_TOPIC or topic not in wanted:
+    for code, topic, _, partitions in response.topics:
+        if code == _UNKNOWN_TOPIC or topic not in wanted:
             continue
         if code:
-            raise of_code(code)
-        for _, partition, leader, *_ in partitions:
-            leaders[Place(topic, partition)] = brokers.get(leader)
-    return Layout(leaders)
+            raise from_code(code)
+        for _, number, leader, *_ in partitions:
+            leaders[Partition(topic, number)] = brokers.get(leader)
+    return leaders
 
 
-def coordinator(said: Any) -> Address:  # noqa: ANN401
-    """Read who knows a group's offsets."""
-    if said.error_code:
-        raise of_code(said.error_code)
-    return Address(said.host, said.port)
+def parse_coordinator(response: Any) -> Address:  # noqa: ANN401
+    """Return the address of the coordinator of a group."""
+    if response.error_code:
+        raise from_code(response.error_code)
+    return Address(response.host, response.port)
 
 
-def offsets(said: Any) -> dict[Place, int]:  # noqa: ANN401
-    """Read what a group committed; -1 is what it did not."""
-    if said.error_code:
-        raise of_code(said.error_code)
-    found: dict[Place, int] = {}
-    for topic, partitions in said.topics:
-        for partition, offset, _, code in partitions:
-            if code not in {0, _NO_SUCH_TOPIC}:
-                raise of_code(code)
+def parse_committed_offsets(response: Any) -> dict[Partition, int]:  # noqa: ANN401
+    """Return the committed offsets; Kafka sends -1 for a partition without one."""
+    if response.error_code:
+        raise from_code(response.error_code)
+    offsets: dict[Partition, int] = {}
+    for topic, partitions in response.topics:
+        for number, offset, _, code in partitions:
+            if code not in {0, _UNKNOWN_TOPIC}:
+                raise from_code(code)
             if not code and offset >= 0:
-                found[Place(topic, partition)] = offset
-    return found
+                offsets[Partition(topic, number)] = offset
+    return offsets
 
 
-def ends(said: Any) -> dict[Place, int]:  # noqa: ANN401
-    """Read where partitions end; what is not known now is left out."""
-    found: dict[Place, int] = {}
-    for topic, partitions in said.topics:
-        for partition, code, _, offset, *_ in partitions:
-            if code and code not in _MOVING:
-                raise of_code(code)
+def parse_log_offsets(response: Any) -> dict[Partition, int]:  # noqa: ANN401
+    """Return the first or last offsets; partitions without a leader are left out."""
+    offsets: dict[Partition, int] = {}
+    for topic, partitions in response.topics:
+        for number, code, _, offset, *_ in partitions:
+            if code and code not in _NO_LEADER:
+                raise from_code(code)
             if not code:
                 if offset < 0:
-                    raise BackendRejected("it answers, but not as Kafka does")
-                found[Place(topic, partition)] = offset
-    return found
+                    raise BackendRejected(UNEXPECTED, detail=f"offset {offset}")
+                offsets[Partition(topic, number)] = offset
+    return offsets

@@ -1,4 +1,4 @@
-"""Which Kafka, and which consumer group on which of its topics."""
+"""Settings of the Kafka backend and the parameters of its rules."""
 
 import re
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from adapter.backends.settings import (
     at_least_one,
     tls_problems,
 )
+from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
 PORT: Final = 9092
@@ -22,102 +23,106 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
 
 
 class KafkaParameters(Parameters, frozen=True):
-    """Which group, on which topics, and how its lag is counted."""
+    """A consumer group, its topics, and how its lag is computed."""
 
     group: str
-    """The consumer group."""
+    """Name of the consumer group."""
 
     topics: tuple[str, ...] = ()
-    """Which topics. Left out: all in which the group has committed an offset."""
+    """Names of topics. Default: all topics in which the group has committed an offset."""
 
     partitions: str = ""
-    """Which partitions, such as ``0-3,7``. Left out: all."""
+    """Partition numbers and ranges, such as ``0-3,7``. Default: all."""
 
     series: Literal["topic", "partition", "group"] = "topic"
-    """What a series is: the lag in a topic, in a partition, or of the group in all of them together."""
+    """Granularity of the series: the lag per topic, per partition, or of the group in all topics."""
 
     offset_reset: Literal["latest", "earliest"] = "latest"
-    """Where consumers begin in a partition in which the group has no committed offset, their ``auto.offset.reset``.
-    With ``earliest`` all that is in it is lag. With ``latest`` nobody knows: it counts as 1, unless nothing was ever
-    written to it, so that somebody begins, and commits."""
+    """The ``auto.offset.reset`` of the consumers, for partitions in which the group has no committed offset. With
+    ``earliest``, the whole partition counts as lag. With ``latest``, the lag is unknown and counts as 1 unless the
+    partition never had a message, so that a consumer is started and commits an offset."""
 
     zero_without_offset: bool = False
-    """Count such partitions as 0 instead, whatever ``offsetReset`` says: none is started until one has committed."""
+    """Count partitions without a committed offset as 0, regardless of ``offsetReset``. No consumer is started until an
+    offset is committed."""
 
     lag_per_consumer: int = 0
-    """The lag that one consumer shall have, as the autoscaler's target says. Set: no series is larger than what as many
-    consumers as there are partitions would have, because more would be idle."""
+    """The target lag per consumer, as in the target of the autoscaler. If it is set, a series is at most this value
+    times the number of partitions, because additional consumers would be idle. 0: no limit."""
 
     limit_to_partitions_with_lag: bool = False
-    """With ``lagPerConsumer``: as many consumers as there are partitions in which anything is to do."""
+    """With ``lagPerConsumer``: count only partitions with lag for the limit."""
 
     stuck_after: timedelta = timedelta()
-    """Set: a partition in which the committed offset has not moved for so long, though there is something to do, counts
-    as 1: more consumers would not help it, but one should be there."""
+    """If the committed offset of a partition with lag has not changed for this long, the partition counts as 1: more
+    consumers would not help, but one should run. 0: disabled."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them."""
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Validate the parameters."""
         if not self.group:
-            yield f"{at}.group: must not be empty"
+            yield Problem(f"{path}.group", "must not be empty")
         for number, topic in enumerate(self.topics):
             if not _TOPIC.fullmatch(topic) or topic in {".", ".."}:
-                yield f"{at}.topics[{number}]: cannot be a topic; those have letters, digits, dots, - and _"
-        if self.partitions and ranges(self.partitions) is None:
-            yield f"{at}.partitions: must be numbers and ranges, such as 0-3,7"
+                message = "must be a topic name of letters, digits, dots, - and _"
+                yield Problem(f"{path}.topics[{number}]", message)
+        if self.partitions and parse_ranges(self.partitions) is None:
+            yield Problem(f"{path}.partitions", "must be numbers and ranges, such as 0-3,7")
         if self.lag_per_consumer < 0:
-            yield f"{at}.lagPerConsumer: must not be negative, is {self.lag_per_consumer}"
+            yield Problem(f"{path}.lagPerConsumer", "must not be negative", value=self.lag_per_consumer)
         if self.limit_to_partitions_with_lag and not self.lag_per_consumer:
-            yield f"{at}.limitToPartitionsWithLag: needs lagPerConsumer"
+            yield Problem(f"{path}.limitToPartitionsWithLag", "requires lagPerConsumer")
 
 
-def ranges(text: str) -> tuple[range, ...] | None:
-    """Read numbers and ranges; None if they are none."""
-    found = [_RANGE.fullmatch(part.strip()) for part in text.split(",")]
-    whole = [match for match in found if match is not None]
-    made = tuple(range(int(match[1]), int(match[2] or match[1]) + 1) for match in whole)
-    return made if len(whole) == len(found) and all(made) else None
+def parse_ranges(text: str) -> tuple[range, ...] | None:
+    """Parse numbers and ranges; None if the text is invalid."""
+    matches = [_RANGE.fullmatch(part.strip()) for part in text.split(",")]
+    ranges = tuple(range(int(each[1]), int(each[2] or each[1]) + 1) for each in matches if each is not None)
+    return ranges if len(ranges) == len(matches) and all(ranges) else None
 
 
 class KafkaSasl(Record, frozen=True):
-    """Who we are, by SASL."""
+    """SASL authentication."""
 
     username: str
-    """Whom to say we are."""
+    """User name."""
 
     password_file: str
-    """Read at every connection, so that the password can be changed."""
+    """File with the password, read at every connection, so that the password can be rotated."""
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
-    """How the password is shown; PLAIN shows it as it is, so encrypt."""
+    """SASL mechanism. ``PLAIN`` sends the password itself, so use it with ``tls`` only. The default is the strongest
+    one."""
 
 
 class Kafka(BackendSettings, frozen=True):
     """A Kafka cluster."""
 
-    opened_by: ClassVar[str] = "adapter.backends.kafka.backend:KafkaBackend"
-    library: ClassVar[tuple[str, ...]] = ("aiokafka",)
+    backend_class: ClassVar[str] = "adapter.backends.kafka.backend:KafkaBackend"
+    required_modules: ClassVar[tuple[str, ...]] = ("aiokafka",)
     extra: ClassVar[str] = "kafka"
-    asked_with: ClassVar[type[Parameters] | None] = KafkaParameters
-    rules_write_labels: ClassVar[bool] = True  # a group's name does not say whose it is
+    parameters_type: ClassVar[type[Parameters] | None] = KafkaParameters
+    labels_controlled_by_rules: ClassVar[bool] = True  # the name of a group does not identify its owner
 
     bootstrap_servers: tuple[str, ...]
-    """Some of its brokers, ``host:port``, tried in turn; they name the others."""
+    """Addresses of some brokers as ``host:port``, tried in order. The other brokers are discovered from them. Default
+    port: 9092."""
 
     sasl: KafkaSasl | None = None
     tls: Tls | None = None
-    """Set, if only to ``{}``: connections are encrypted."""
+    """Set, even to ``{}``: connections use TLS."""
 
-    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+    circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them and that no type can say, each problem with its path."""
-        yield from address_problems(self.bootstrap_servers, f"{at}.bootstrapServers")
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Validate the settings."""
+        yield from address_problems(self.bootstrap_servers, f"{path}.bootstrapServers")
         if self.sasl is not None and not self.sasl.username:
-            yield f"{at}.sasl.username: must not be empty"
+            yield Problem(f"{path}.sasl.username", "must not be empty")
         if self.sasl is not None and not self.sasl.password_file:
-            yield f"{at}.sasl.passwordFile: must not be empty"
+            yield Problem(f"{path}.sasl.passwordFile", "must not be empty")
         if self.tls is not None:
-            yield from tls_problems(self.tls, f"{at}.tls")
+            yield from tls_problems(self.tls, f"{path}.tls")
             if self.tls.server_name:
-                yield f"{at}.tls.serverName: cannot be set: each broker has a name of its own"
-        yield from at_least_one({"breaker.failures": self.breaker.failures}, at)
+                message = "cannot be set: each broker is verified with its own host name"
+                yield Problem(f"{path}.tls.serverName", message)
+        yield from at_least_one({"circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold}, path)

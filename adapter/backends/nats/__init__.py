@@ -1,1 +1,1 @@
-"""NATS JetStream: what consumers have yet to do, and how many messages streams hold."""
+"""NATS JetStream backend: the backlog of consumers and the number of messages in streams."""

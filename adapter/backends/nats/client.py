@@ -1,34 +1,169 @@
-"""The connection of the moment, to any of several servers."""
+"""One connection to a NATS server, on nats-py.
 
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+Reconnects of nats-py are disabled: during a reconnect, pending requests would wait until their deadline. Here they fail
+as soon as the connection is lost, or the server reports a permission error.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from nats import errors
+from nats.aio.client import Client
 
 from adapter.backends.connection.address import Address
-from adapter.backends.connection.shared_connection import Shared
-from adapter.backends.nats.connection import Line
+from adapter.backends.nats.errors import from_exception
+from adapter.backends.nats.nkey import Nkey
 from adapter.errors import BackendError, BackendUnreachable
 
+_NO_TIMEOUT: Final = 86400
+"""Seconds; ProtectedCall applies the deadline."""
 
-class Lines(Shared[Line]):
-    """One at a time; who does not let us connect is tried last the next time."""
+_PING_INTERVAL: Final = 20
+"""Seconds between PINGs, so that a dead connection is detected while it is idle."""
 
-    def __init__(self, addresses: Sequence[Address], new: Callable[[], Awaitable[Line]]) -> None:
-        super().__init__(self._connected, Line.close, lambda line: line.is_good)
-        self._addresses = deque(addresses)
-        self._new = new
+_CLOSE_TIMEOUT: Final = 1.0
+"""Seconds."""
 
-    async def _connected(self) -> Line:
-        failure: BackendError = BackendUnreachable("not asked yet")
-        for address in tuple(self._addresses):
-            line = await self._new()
+
+class NatsCredentials(NamedTuple):
+    """TLS and authentication of a connection."""
+
+    tls: ssl.SSLContext
+    is_tls_required: bool
+    server_name: str
+    user: str | None = None
+    password: str | None = None
+    token: str | None = None
+    jwt: str | None = None
+    nkey: Nkey | None = None
+
+
+class NatsClient(Client):
+    """The client of nats-py with two extensions that its public API does not offer.
+
+    It signs with an nkey without the package ``nkeys``, and it sends no credentials to a server without TLS if TLS is
+    required.
+    """
+
+    def __init__(self, credentials: NatsCredentials) -> None:
+        super().__init__()
+        self._is_tls_required = credentials.is_tls_required
+        self._public_nkey = credentials.nkey.public if credentials.nkey else None
+
+    def _connect_command(self) -> bytes:
+        if self._is_tls_required and not self._server_info.get("tls_required"):
+            raise BackendUnreachable("the server does not use TLS, but tls is set")
+        command: bytes = super()._connect_command()
+        return command
+
+
+class NatsConnection:
+    """A connection that several requests share."""
+
+    def __init__(self, credentials: NatsCredentials, api: str, inbox_prefix: str) -> None:
+        self._credentials, self._api, self._inbox_prefix = credentials, api, inbox_prefix
+        self._client = NatsClient(credentials)
+        self._pending: dict[asyncio.Future[BackendError], str] = {}
+        """Failure and subject of each pending request; a failure is set when no response can be expected any more."""
+
+        self._is_open = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Return whether requests can be sent."""
+        return self._is_open and self._client.is_connected
+
+    async def open(self, server: Address) -> None:
+        """Connect to a server; raise ``BackendError`` if that fails."""
+        credentials = self._credentials
+        try:
+            await self._client.connect(
+                servers=[f"nats://{server}"],
+                name="steadyscale",
+                allow_reconnect=False,
+                connect_timeout=_NO_TIMEOUT,
+                ping_interval=_PING_INTERVAL,
+                error_cb=self._on_error,
+                closed_cb=self._on_closed,
+                tls=credentials.tls,
+                tls_hostname=credentials.server_name or None,
+                user=credentials.user,
+                password=credentials.password,
+                token=credentials.token,
+                signature_cb=credentials.nkey.sign if credentials.nkey else None,
+                user_jwt_cb=credentials.jwt.encode if credentials.jwt else None,
+                inbox_prefix=self._inbox_prefix,
+            )
+        except Exception as error:  # noqa: BLE001 - nats-py raises many types; all of them are translated here
+            raise from_exception(error) from None
+        if not self._client.is_connected:  # nats-py returns even if the server sent something else than PONG
+            raise from_exception(errors.ProtocolError())
+        self._is_open = True
+
+    async def request(self, subject: str, payload: bytes) -> bytes:
+        """Send a request to the JetStream API and return the response."""
+        response = await self._run(subject, self._client.request(f"{self._api}.{subject}", payload, _NO_TIMEOUT))
+        body: bytes = response.data
+        return body
+
+    async def ping(self) -> None:
+        """Send a PING and wait for the PONG."""
+        await self._run("", self._client.flush(timeout=_NO_TIMEOUT))
+
+    async def close(self) -> None:
+        """Close the connection; give up if the server does not respond."""
+        self._is_open = False
+        with suppress(Exception):
+            async with asyncio.timeout(_CLOSE_TIMEOUT):
+                await self._client.close()
+
+    async def _run(self, subject: str, work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - nats-py's
+        """Return the result of the work, or raise as soon as no response can be expected."""
+        failure: asyncio.Future[BackendError] = asyncio.get_running_loop().create_future()
+        self._pending[failure] = subject
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait((task, failure), return_when=asyncio.FIRST_COMPLETED)
+            if failure.done():
+                raise failure.result()
             try:
-                await line.open(address)
-            except BaseException as error:
-                self._addresses.rotate(-1)
-                self.let_go(line)
-                if not isinstance(error, BackendUnreachable):
-                    raise
-                failure = error
-            else:
-                return line
-        raise failure
+                return task.result()
+            except Exception as error:  # noqa: BLE001 - as in open()
+                raise from_exception(error) from None
+        finally:
+            del self._pending[failure]
+            await _cancel(task)
+
+    async def _on_error(self, error: Exception) -> None:
+        """Fail the pending requests that a permission error of the server is about."""
+        if not self._is_open:
+            raise error  # otherwise nats-py tries to connect again
+        message = str(error)
+        if not isinstance(error, errors.Error) or "permissions violation" not in message:
+            return
+        for failure, subject in self._pending.items():
+            # The server may report the subject with another API prefix, such as that of its own domain.
+            if f'.{subject.lower()}"' in message or "for subscription" in message:
+                _fail(failure, from_exception(error))
+
+    async def _on_closed(self) -> None:
+        """Fail all pending requests."""
+        for failure in self._pending:
+            _fail(failure, from_exception(self._client.last_error))
+
+
+def _fail(failure: asyncio.Future[BackendError], error: BackendError) -> None:
+    if not failure.done():
+        failure.set_result(type(error)(error.message, detail=error.detail))
+
+
+async def _cancel(task: asyncio.Future[Any]) -> None:
+    """Cancel a task until it ends; nats-py can swallow a cancellation."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait((task,), timeout=0.05)
+    if not task.cancelled():
+        task.exception()  # marks the exception as retrieved

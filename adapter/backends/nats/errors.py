@@ -1,4 +1,4 @@
-"""What NATS or its library says went wrong, as one of our errors: the one door for all of them."""
+"""Translation of NATS errors and of nats-py's exceptions."""
 
 from typing import Final
 
@@ -7,29 +7,32 @@ from nats import errors
 from adapter.backends.connection import socket_errors
 from adapter.errors import BackendBusy, BackendError, BackendRejected, BackendUnauthorized
 
-_LONGEST: Final = 300
-_BY_WORDS: Final[tuple[tuple[str, type[BackendError], str], ...]] = (
-    ("permissions violation", BackendUnauthorized, "the user may not ask that"),
-    ("authorization", BackendUnauthorized, "it does not believe our credentials"),
-    ("authentication", BackendUnauthorized, "it does not believe our credentials"),
-    ("credentials", BackendUnauthorized, "it does not believe our credentials"),
-    ("connections exceeded", BackendBusy, "it has as many clients as it may have"),
+PERMISSION_DENIED: Final = "permission denied: the user may not use the JetStream API"
+UNEXPECTED: Final = "unexpected response format"
+_MAX_DETAIL: Final = 300
+_LOGIN_FAILED: Final = "authentication failed: check the credentials"
+_BY_TEXT: Final[tuple[tuple[str, type[BackendError], str], ...]] = (
+    ("permissions violation", BackendUnauthorized, PERMISSION_DENIED),
+    ("authorization", BackendUnauthorized, _LOGIN_FAILED),
+    ("authentication", BackendUnauthorized, _LOGIN_FAILED),
+    ("credentials", BackendUnauthorized, _LOGIN_FAILED),
+    ("connections exceeded", BackendBusy, "the server has reached its maximum number of connections"),
 )
-"""NATS tells kinds of errors apart by their words alone."""
+"""By text, because NATS errors have no codes."""
 
-_BROKEN: Final = (OSError, errors.StaleConnectionError, errors.ConnectionClosedError, errors.TimeoutError)
+_CONNECTION_ERRORS: Final = (OSError, errors.StaleConnectionError, errors.ConnectionClosedError, errors.TimeoutError)
 
 
-def of_exception(error: BaseException | None) -> BackendError:
-    """Say what an exception of the library means."""
+def from_exception(error: BaseException | None) -> BackendError:
+    """Return the error for an exception of nats-py; None means that the connection was closed."""
     if isinstance(error, BackendError):
         return error
-    said = str(error)[:_LONGEST]
-    for words, made, told in _BY_WORDS:
-        if isinstance(error, errors.Error) and words in said.lower():
-            return made(told, detail=said)
+    detail = str(error)[:_MAX_DETAIL]
+    for text, error_type, message in _BY_TEXT:
+        if isinstance(error, errors.Error) and text in detail.lower():
+            return error_type(message, detail=detail)
     if isinstance(error, errors.NoRespondersError):
-        return BackendRejected("nobody answers for JetStream: it is not enabled there, or the domain is another")
-    if error is None or isinstance(error, _BROKEN):
-        return socket_errors.of_connection(error or ConnectionError())
-    return BackendRejected("it answers, but not as NATS does", detail=type(error).__name__)
+        return BackendRejected("JetStream does not respond: it is not enabled, or domain or apiPrefix is wrong")
+    if error is None or isinstance(error, _CONNECTION_ERRORS):
+        return socket_errors.from_exception(error or ConnectionError())
+    return BackendRejected(UNEXPECTED, detail=type(error).__name__)

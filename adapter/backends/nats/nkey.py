@@ -1,7 +1,7 @@
-"""Keys of NATS: what a seed or a file ``.creds`` holds, and how to sign with it; pure.
+"""NATS nkeys and ``.creds`` files. Pure code.
 
-A seed is base32 of two bytes that say what it is for, the key's 32 bytes and a checksum; a public key has one byte
-before it that says the same.
+A seed is base32 of two bytes for the type, the 32 bytes of an Ed25519 private key, and a CRC-16. A public key has one
+byte for the type.
 """
 
 import base64
@@ -15,53 +15,46 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from adapter.errors import BackendUnauthorized
 
-_SEED: Final = 18 << 3
-_USER: Final = 20 << 3
-_LENGTH: Final = 36
+_SEED_PREFIX: Final = 18 << 3
+_USER_PREFIX: Final = 20 << 3
+_SEED_LENGTH: Final = 36
 
 
 class Nkey(NamedTuple):
-    """A key of a user."""
+    """The nkey of a user."""
 
     public: str
     key: Ed25519PrivateKey
 
     def sign(self, nonce: str) -> bytes:
-        """Sign what the server asks us to sign, as it wants to see that."""
+        """Return the base64-encoded signature of the nonce from the server."""
         return base64.b64encode(self.key.sign(nonce.encode()))
 
 
-class Credentials(NamedTuple):
-    """Who somebody is, by whom they were let in, and the key to prove it."""
-
-    jwt: str
-    seed: str
-
-
-def nkey(seed: str, setting: str) -> Nkey:
-    """Read a seed; raise ``BackendUnauthorized`` if it is none of a user's."""
+def parse_nkey(seed: str, setting: str) -> Nkey:
+    """Parse a seed; raise ``BackendUnauthorized`` if it is not the seed of a user's nkey."""
     try:
         raw = base64.b32decode(seed + "=" * (-len(seed) % 8))
     except (binascii.Error, ValueError):
         raw = b""
     body, checksum = raw[:-2], raw[-2:]
-    is_whole = len(raw) == _LENGTH and binascii.crc_hqx(body, 0).to_bytes(2, "little") == checksum
-    if not is_whole or (body[0] & 0xF8, (body[0] & 7) << 5 | body[1] >> 3) != (_SEED, _USER):
-        raise BackendUnauthorized(f"{setting} holds no seed of a user's nkey")
+    is_intact = len(raw) == _SEED_LENGTH and binascii.crc_hqx(body, 0).to_bytes(2, "little") == checksum
+    if not is_intact or (body[0] & 0xF8, (body[0] & 7) << 5 | body[1] >> 3) != (_SEED_PREFIX, _USER_PREFIX):
+        raise BackendUnauthorized(f"{setting} does not contain the seed of a user nkey")
     key = Ed25519PrivateKey.from_private_bytes(body[2:])
     return Nkey(_public(key), key)
 
 
-def credentials(lines: Sequence[str], setting: str) -> Credentials:
-    """Find the JWT and the seed in a file ``.creds``: each is the line below its title."""
-    below = {title: value for title, value in pairwise(lines) if "BEGIN" in title}
-    jwt = next((value for title, value in below.items() if "USER JWT" in title), "")
-    seed = next((value for title, value in below.items() if "NKEY SEED" in title), "")
+def parse_credentials(lines: Sequence[str], setting: str) -> tuple[str, str]:
+    """Return JWT and seed from the lines of a ``.creds`` file; each is the line below its heading."""
+    sections = {heading: value.strip() for heading, value in pairwise(lines) if "BEGIN" in heading}
+    jwt = next((value for heading, value in sections.items() if "USER JWT" in heading), "")
+    seed = next((value for heading, value in sections.items() if "NKEY SEED" in heading), "")
     if not jwt or not seed:
-        raise BackendUnauthorized(f"{setting} holds no JWT with a seed")
-    return Credentials(jwt.strip(), seed.strip())
+        raise BackendUnauthorized(f"{setting} does not contain a user JWT and an nkey seed")
+    return jwt, seed
 
 
 def _public(key: Ed25519PrivateKey) -> str:
-    body = bytes((_USER,)) + key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    body = bytes((_USER_PREFIX,)) + key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
     return base64.b32encode(body + binascii.crc_hqx(body, 0).to_bytes(2, "little")).decode().rstrip("=")

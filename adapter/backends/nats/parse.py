@@ -1,4 +1,4 @@
-"""What JetStream's API is asked, and from what it says to samples; pure."""
+"""Subjects and responses of the JetStream API, and conversion of the responses to samples. Pure code."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,45 +7,46 @@ from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
+from adapter.backends.nats.errors import PERMISSION_DENIED, UNEXPECTED
 from adapter.backends.nats.settings import NatsParameters
 from adapter.errors import BackendError, BackendRejected, BackendUnauthorized
 from adapter.sample import RawSample
 
 _NOT_FOUND: Final = frozenset({10014, 10059})
-"""No such consumer, no such stream."""
+"""Error codes for a consumer and a stream that do not exist."""
 
 _NOT_ENABLED: Final = frozenset({10035, 10039, 10076})
 
 
-class Refusal(msgspec.Struct, frozen=True):
-    """Why not."""
+class ApiError(msgspec.Struct, frozen=True):
+    """The error of a failed API request."""
 
     code: int = 0
     err_code: int = 0
     description: str = ""
 
 
-class Named(msgspec.Struct, frozen=True):
-    """A stream's configuration, of which only the name matters."""
+class StreamConfig(msgspec.Struct, frozen=True):
+    """The configuration of a stream, of which only the name is used."""
 
     name: str
 
 
-class State(msgspec.Struct, frozen=True):
-    """What a stream holds."""
+class StreamState(msgspec.Struct, frozen=True):
+    """The state of a stream."""
 
     messages: float = math.nan
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """One stream."""
+    """Information about a stream."""
 
-    config: Named
-    state: State = State()
+    config: StreamConfig
+    state: StreamState = StreamState()
 
 
 class Consumer(msgspec.Struct, frozen=True):
-    """One consumer."""
+    """Information about a consumer."""
 
     name: str
     stream_name: str
@@ -53,8 +54,8 @@ class Consumer(msgspec.Struct, frozen=True):
     num_ack_pending: float = math.nan
 
 
-class Page(msgspec.Struct, frozen=True):
-    """Some of the streams or consumers; those whose servers do not answer are only named."""
+class ListPage(msgspec.Struct, frozen=True):
+    """A page of streams or consumers; ``missing`` names those whose servers do not respond."""
 
     total: int
     streams: list[Stream] | None = None
@@ -63,70 +64,70 @@ class Page(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Say how many are on it."""
+        """Return the number of entries on the page."""
         return sum(len(each or ()) for each in (self.streams, self.consumers, self.missing))
 
 
-class _Failed(msgspec.Struct, frozen=True):
-    error: Refusal | None = None
+class _ErrorResponse(msgspec.Struct, frozen=True):
+    error: ApiError | None = None
 
 
-Found: TypeAlias = Stream | Consumer | Page
-F = TypeVar("F", bound=Found)
+ApiResponse: TypeAlias = Stream | Consumer | ListPage
+R = TypeVar("R", bound=ApiResponse)
 
 
-def subject(asked: NatsParameters) -> str:
-    """Say what is asked, below the prefix of the API."""
-    if asked.reads == "messages":
-        return f"STREAM.INFO.{asked.stream}" if asked.stream else "STREAM.LIST"
-    return f"CONSUMER.INFO.{asked.stream}.{asked.consumer}" if asked.consumer else f"CONSUMER.LIST.{asked.stream}"
+def api_subject(wanted: NatsParameters) -> str:
+    """Return the subject of the API request, without the API prefix."""
+    if wanted.measure == "messages":
+        return f"STREAM.INFO.{wanted.stream}" if wanted.stream else "STREAM.LIST"
+    return f"CONSUMER.INFO.{wanted.stream}.{wanted.consumer}" if wanted.consumer else f"CONSUMER.LIST.{wanted.stream}"
 
 
-def shape(asked: NatsParameters) -> type[Stream] | type[Consumer] | type[Page]:
-    """Say what is answered."""
-    if asked.reads == "messages":
-        return Stream if asked.stream else Page
-    return Consumer if asked.consumer else Page
+def response_type(wanted: NatsParameters) -> type[Stream] | type[Consumer] | type[ListPage]:
+    """Return the type of the API response."""
+    if wanted.measure == "messages":
+        return Stream if wanted.stream else ListPage
+    return Consumer if wanted.consumer else ListPage
 
 
-def decoded(body: bytes, of: type[F]) -> F | None:
-    """Read an answer; None if there is no such thing. Raise if it is an error or none of JetStream's."""
+def decode_response(body: bytes, expected: type[R]) -> R | None:
+    """Decode a response; None if the stream or consumer does not exist. Raise ``BackendError`` for other errors."""
     try:
-        failed = msgspec.json.decode(body, type=_Failed).error
-        if failed is None:
-            return msgspec.json.decode(body, type=of)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRejected("it answers, but not as JetStream does", detail=str(error)[:200]) from None
-    if failed.err_code in _NOT_FOUND:
+        error = msgspec.json.decode(body, type=_ErrorResponse).error
+        if error is None:
+            return msgspec.json.decode(body, type=expected)
+    except (msgspec.DecodeError, RecursionError) as invalid:
+        raise BackendRejected(UNEXPECTED, detail=str(invalid)[:200]) from None
+    if error.err_code in _NOT_FOUND:
         return None
-    raise _refused(failed)
+    raise _from_api_error(error)
 
 
-def samples(asked: NatsParameters, found: Sequence[Found], now: datetime) -> Iterator[RawSample]:
-    """Make a series of each. A number that is not known is none: NaN, and never zero."""
+def samples(wanted: NatsParameters, responses: Sequence[ApiResponse], now: datetime) -> Iterator[RawSample]:
+    """Yield a sample for each stream or consumer; an unknown value is NaN."""
     seen = set()
-    for labels, number in (pair for each in found for pair in _numbers(asked, each)):
-        if (key := tuple(labels.values())) not in seen:  # one can move from one page to the next while we read
+    for labels, value in (pair for response in responses for pair in _values(wanted, response)):
+        if (key := tuple(labels.values())) not in seen:  # an entry can move to the next page between two requests
             seen.add(key)
-            yield RawSample(number, now, labels)
+            yield RawSample(value, now, labels)
 
 
-def _numbers(asked: NatsParameters, found: Found) -> Iterator[tuple[dict[str, str], float]]:
-    match found:
+def _values(wanted: NatsParameters, response: ApiResponse) -> Iterator[tuple[dict[str, str], float]]:
+    match response:
         case Stream():
-            yield {"stream": found.config.name}, found.state.messages
+            yield {"stream": response.config.name}, response.state.messages
         case Consumer():
-            yield {"stream": found.stream_name, "consumer": found.name}, _of_consumer(asked.reads, found)
-        case Page():
-            for each in (*(found.streams or ()), *(found.consumers or ())):
-                yield from _numbers(asked, each)
-            for name in found.missing or ():
-                of_stream = {"stream": asked.stream, "consumer": name} if asked.stream else {"stream": name}
-                yield of_stream, math.nan
+            yield {"stream": response.stream_name, "consumer": response.name}, _backlog(wanted.measure, response)
+        case ListPage():
+            for entry in (*(response.streams or ()), *(response.consumers or ())):
+                yield from _values(wanted, entry)
+            for name in response.missing or ():
+                labels = {"stream": wanted.stream, "consumer": name} if wanted.stream else {"stream": name}
+                yield labels, math.nan
 
 
-def _of_consumer(reads: str, consumer: Consumer) -> float:
-    match reads:
+def _backlog(measure: str, consumer: Consumer) -> float:
+    match measure:
         case "pending":
             return consumer.num_pending
         case "ackPending":
@@ -135,10 +136,10 @@ def _of_consumer(reads: str, consumer: Consumer) -> float:
             return consumer.num_pending + consumer.num_ack_pending
 
 
-def _refused(why: Refusal) -> BackendError:
-    detail = f"{why.code} {why.description} ({why.err_code})"[:300]
-    if why.err_code in _NOT_ENABLED:
+def _from_api_error(error: ApiError) -> BackendError:
+    detail = f"{error.code} {error.description} ({error.err_code})"[:300]
+    if error.err_code in _NOT_ENABLED:
         return BackendRejected("JetStream is not enabled for this account", detail=detail)
-    if why.code in {401, 403}:
-        return BackendUnauthorized("the user may not ask that", detail=detail)
-    return BackendRejected("JetStream answers with an error", detail=detail)
+    if error.code in {401, 403}:
+        return BackendUnauthorized(PERMISSION_DENIED, detail=detail)
+    return BackendRejected("the JetStream API returned an error", detail=detail)

@@ -1,4 +1,4 @@
-"""Which NATS, and which of its streams and consumers."""
+"""Settings of the NATS backend and the parameters of its rules."""
 
 import re
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from adapter.backends.settings import (
     at_least_one,
     tls_problems,
 )
+from adapter.decoding.problem import Problem
 
 PORT: Final = 4222
 _NAME: Final = re.compile(r"[^\s.*>/\\\x00-\x1f\x7f]+")
@@ -20,97 +21,103 @@ _SUBJECT: Final = re.compile(r"[^\s*>\x00-\x1f\x7f]+")
 
 
 class NatsParameters(Parameters, frozen=True):
-    """Which streams or consumers, and what of them."""
+    """One or more JetStream streams or consumers, and what to measure."""
 
     stream: str = ""
-    """The name of a stream. With ``messages`` it may be left out: each is a series, with the label ``stream``."""
+    """Name of the stream. Optional with ``messages``: by default each stream is a series with the label ``stream``."""
 
     consumer: str = ""
-    """The name of one of its consumers. Left out: each is a series, with the labels ``stream`` and ``consumer``."""
+    """Name of a consumer of the stream. Default: each consumer is a series with the labels ``stream`` and
+    ``consumer``."""
 
-    reads: Literal["lag", "pending", "ackPending", "messages"] = "lag"
-    """Of consumers: ``pending``, not yet delivered; ``ackPending``, delivered and not yet acknowledged; ``lag``, both
-    together. Of streams: ``messages``, how many there are."""
+    measure: Literal["lag", "pending", "ackPending", "messages"] = "lag"
+    """What to measure. For consumers: ``pending``, messages that are not delivered yet; ``ackPending``, messages that
+    are delivered and not acknowledged; ``lag``, the sum of both. For streams: ``messages``, the number of stored
+    messages. The default counts all work that is not finished."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them."""
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Validate the parameters."""
         for key, name in (("stream", self.stream), ("consumer", self.consumer)):
             if name and not _NAME.fullmatch(name):
-                yield f"{at}.{key}: cannot be a name in JetStream; those have no spaces, dots, slashes, * or >"
-        if self.reads == "messages" and self.consumer:
-            yield f"{at}.consumer: messages are of the stream; of a consumer there are lag, pending and ackPending"
-        if self.reads != "messages" and not self.stream:
-            yield f"{at}.stream: is needed with {self.reads}: consumers are of a stream"
+                yield Problem(f"{path}.{key}", "must not contain spaces, dots, slashes, * or >")
+        if self.measure == "messages" and self.consumer:
+            hint = "use lag, pending or ackPending for a consumer"
+            yield Problem(f"{path}.consumer", "cannot be used with measure messages", hint=hint)
+        if self.measure != "messages" and not self.stream:
+            yield Problem(f"{path}.stream", f"required with measure {self.measure}")
 
 
 class Nats(BackendSettings, frozen=True):
-    """A NATS with JetStream: a server, or some of a cluster. The account is the one that the credentials are of."""
+    """A NATS server or cluster with JetStream. The credentials determine the account."""
 
-    opened_by: ClassVar[str] = "adapter.backends.nats.backend:NatsBackend"
-    library: ClassVar[tuple[str, ...]] = ("nats",)
+    backend_class: ClassVar[str] = "adapter.backends.nats.backend:NatsBackend"
+    required_modules: ClassVar[tuple[str, ...]] = ("nats",)
     extra: ClassVar[str] = "nats"
-    asked_with: ClassVar[type[Parameters] | None] = NatsParameters
-    rules_write_labels: ClassVar[bool] = True  # a stream's name does not say whose it is
+    parameters_type: ClassVar[type[Parameters] | None] = NatsParameters
+    labels_controlled_by_rules: ClassVar[bool] = True  # the name of a stream does not identify its owner
 
     addresses: tuple[str, ...]
-    """Where it is: ``host:port``, tried in turn; any server of a cluster answers for all."""
+    """Addresses as ``host:port``, tried in order. Any server of a cluster can serve all queries. Default port: 4222."""
 
     username: str = ""
-    """Whom to say we are, with ``passwordFile``."""
+    """User name; requires ``passwordFile``."""
 
     password_file: str = ""
-    """A password. This and the other files are read at every connection, so that they can be changed."""
+    """File with the password. This and the other files are read at every connection, so that they can be rotated."""
 
     token_file: str = ""
-    """Instead: a token."""
+    """Instead of a password: file with a token."""
 
     credentials_file: str = ""
-    """Instead: a file ``.creds`` with a JWT and the seed of its nkey."""
+    """Instead of a password: ``.creds`` file with a user JWT and its nkey seed."""
 
     nkey_file: str = ""
-    """Instead: the seed of an nkey."""
+    """Instead of a password: file with the seed of a user nkey."""
 
     tls: Tls | None = None
-    """Set, if only to ``{}``: a connection that is not encrypted is refused before anything is shown. Left out: it is
-    encrypted if the server asks for that."""
+    """Set, even to ``{}``: TLS is required, and no credentials are sent to a server without TLS. Default: TLS is used
+    if the server requires it."""
 
     domain: str = ""
-    """The domain of JetStream, such as that of a leaf node; left out: that of the server we connect to."""
+    """JetStream domain, such as that of a leaf node. Default: the domain of the server."""
 
     api_prefix: str = ""
-    """Instead of a domain: where an account has the API of another's JetStream imported."""
+    """Instead of ``domain``: subject prefix of a JetStream API that is imported from another account."""
 
     inbox_prefix: str = "_INBOX"
-    """Where answers are sent: what the user may subscribe to, without ``.>``."""
+    """Subject prefix for responses, without ``.>``. The user must be allowed to subscribe to it. The default is that of
+    all NATS clients."""
 
-    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+    circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     @property
     def api(self) -> str:
-        """Say what the subjects of the API begin with."""
+        """Return the subject prefix of the JetStream API."""
         return self.api_prefix or (f"$JS.{self.domain}.API" if self.domain else "$JS.API")
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them and that no type can say, each problem with its path."""
-        yield from address_problems(self.addresses, f"{at}.addresses")
-        ways = {
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Validate the settings."""
+        yield from address_problems(self.addresses, f"{path}.addresses")
+        files = {
             "passwordFile": self.password_file,
             "tokenFile": self.token_file,
             "credentialsFile": self.credentials_file,
             "nkeyFile": self.nkey_file,
         }
-        said = [key for key, path in ways.items() if path]
-        if len(said) > 1:
-            yield f"{at}.{said[1]}: excludes {said[0]}"
-        if bool(self.username) != bool(self.password_file):
-            yield f"{at}.{'passwordFile' if self.username else 'username'}: is needed with the other of the two"
+        used = [key for key, file in files.items() if file]
+        if len(used) > 1:
+            yield Problem(f"{path}.{used[1]}", f"cannot be combined with {used[0]}")
+        if self.username and not self.password_file:
+            yield Problem(f"{path}.passwordFile", "required with username")
+        if self.password_file and not self.username:
+            yield Problem(f"{path}.username", "required with passwordFile")
         if self.domain and not _NAME.fullmatch(self.domain):
-            yield f"{at}.domain: must be one word without dots, * or >"
+            yield Problem(f"{path}.domain", "must not contain spaces, dots, slashes, * or >")
         if self.domain and self.api_prefix:
-            yield f"{at}.apiPrefix: excludes domain"
+            yield Problem(f"{path}.apiPrefix", "cannot be combined with domain")
         for key, subject in (("apiPrefix", self.api_prefix), ("inboxPrefix", self.inbox_prefix)):
             if (subject or key == "inboxPrefix") and (not _SUBJECT.fullmatch(subject) or subject.endswith(".")):
-                yield f"{at}.{key}: must be words with dots between them, without spaces, * or >"
+                yield Problem(f"{path}.{key}", "must be a subject without spaces, * or >, and not end with a dot")
         if self.tls is not None:
-            yield from tls_problems(self.tls, f"{at}.tls")
-        yield from at_least_one({"breaker.failures": self.breaker.failures}, at)
+            yield from tls_problems(self.tls, f"{path}.tls")
+        yield from at_least_one({"circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold}, path)

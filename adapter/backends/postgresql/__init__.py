@@ -1,1 +1,1 @@
-"""PostgreSQL: numbers that a query finds, and cannot change."""
+"""PostgreSQL backend: values from the rows of a read-only SQL query."""

@@ -1,22 +1,20 @@
-"""The PostgreSQL backend: one query for each question, in a transaction that can only read and ends by itself."""
+"""The PostgreSQL backend: runs each query in a read-only transaction with a statement timeout."""
 
 import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final
 
 from adapter.backends.parameters import parameters
-from adapter.backends.postgresql import errors
-from adapter.backends.postgresql.client import Connections
-from adapter.backends.postgresql.parse import columns, samples
+from adapter.backends.postgresql.client import PostgreSqlConnectionPool
+from adapter.backends.postgresql.parse import find_columns, samples
 from adapter.backends.postgresql.settings import PostgreSql, PostgreSqlParameters
-from adapter.backends.resilience.protected_call import Guard
+from adapter.backends.resilience.protected_call import ProtectedCall
 from adapter.errors import BackendRejected
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
-T = TypeVar("T")
-_PING: Final = timedelta(seconds=5)
+_PING_DEADLINE: Final = timedelta(seconds=5)
 _UNNAMED: Final = ""
 
 
@@ -25,46 +23,40 @@ class PostgreSqlBackend:
 
     def __init__(self, name: str, settings: PostgreSql, clock: Callable[[], datetime]) -> None:
         self.name = name
-        self._most = settings.max_rows
+        self._max_rows = settings.max_rows
         self._clock = clock
-        self._connections = Connections(settings)
-        password = self._connections.password
-        self._guard = Guard(settings.breaker, clock, (password,) if password is not None else ())
+        self._pool = PostgreSqlConnectionPool(settings)
+        password = self._pool.password
+        self._protected = ProtectedCall(settings.circuit_breaker, clock, (password,) if password is not None else ())
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return a series for each row."""
-        asked, now = parameters(query, PostgreSqlParameters), self._clock()
-        ends = asyncio.get_running_loop().time() + deadline.total_seconds()
-        return await self._guard.ask(query.text, deadline, lambda: self._rows(asked, now, ends))
+        wanted, now = parameters(query, PostgreSqlParameters), self._clock()
+        end = asyncio.get_running_loop().time() + deadline.total_seconds()
+        return await self._protected.run(query.text, deadline, lambda: self._fetch_rows(wanted, now, end))
 
     async def ping(self) -> None:
-        """Begin a transaction, and end it."""
-        ends = asyncio.get_running_loop().time() + _PING.total_seconds()
+        """Begin and end a transaction."""
+        end = asyncio.get_running_loop().time() + _PING_DEADLINE.total_seconds()
 
-        async def ask() -> None:
-            try:
-                async with self._connections.reading(ends):
-                    pass
-            except errors.LIBRARY as error:
-                raise errors.of_exception(error) from None
+        async def operation() -> None:
+            async with self._pool.read_only_transaction(end):
+                pass
 
-        await self._guard.ask("ping", _PING, ask)
+        await self._protected.run("ping", _PING_DEADLINE, operation)
 
     async def aclose(self) -> None:
-        """End what is under way, then let go of connections."""
-        await self._guard.aclose()
-        await self._connections.aclose()
+        """End running queries and close all connections."""
+        await self._protected.aclose()
+        await self._pool.aclose()
 
-    async def _rows(self, asked: PostgreSqlParameters, now: datetime, ends: float) -> tuple[RawSample, ...]:
-        try:
-            async with self._connections.reading(ends) as connection:
-                # A statement that is prepared is a single one: nothing can follow that would end the transaction.
-                statement = await connection.prepare(asked.query, name=_UNNAMED)
-                where = columns([each.name for each in statement.get_attributes()], asked)
-                cursor = await statement.cursor()
-                rows = await cursor.fetch(self._most + 1)
-        except errors.LIBRARY as error:
-            raise errors.of_exception(error) from None
-        if len(rows) > self._most:
-            raise BackendRejected("the query finds more rows than maxRows")
-        return tuple(samples(rows, where, now))
+    async def _fetch_rows(self, wanted: PostgreSqlParameters, now: datetime, end: float) -> tuple[RawSample, ...]:
+        async with self._pool.read_only_transaction(end) as connection:
+            # A prepared statement is a single statement, so the query cannot end the transaction with a second one.
+            statement = await connection.prepare(wanted.query, name=_UNNAMED)
+            columns = find_columns([attribute.name for attribute in statement.get_attributes()], wanted)
+            cursor = await statement.cursor()
+            rows = await cursor.fetch(self._max_rows + 1)
+        if len(rows) > self._max_rows:
+            raise BackendRejected("the query returns more rows than maxRows allows")
+        return tuple(samples(rows, columns, now))

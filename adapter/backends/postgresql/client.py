@@ -1,4 +1,8 @@
-"""Few connections, kept while they are good. A query that nobody waits for any more is cancelled at the server."""
+"""A connection pool for one PostgreSQL database, on asyncpg.
+
+asyncpg's own pool is not used: this one hands out connections inside a read-only transaction, does not reuse a
+connection after the password or a certificate changed, and cancels an abandoned query on the server.
+"""
 
 import asyncio
 import contextlib
@@ -13,158 +17,149 @@ from adapter.backends.connection.tls import TlsFiles
 from adapter.backends.postgresql import errors
 from adapter.backends.postgresql.settings import PostgreSql
 from adapter.backends.settings import Tls
-from adapter.errors import BackendError, BadQuery
+from adapter.errors import BadQuery
 
-_GOODBYE: Final = 1.0
-"""Seconds to cancel what is under way and to take leave; then the connection is cut."""
+_CLOSE_TIMEOUT: Final = 1.0
+"""Seconds to cancel a running query and to close the connection; after that, the socket is closed."""
 
-_END: Final = "ROLLBACK; SELECT pg_advisory_unlock_all()"
-"""Whatever a query did to its session is undone: settings with the transaction, and locks."""
+_END_TRANSACTION: Final = "ROLLBACK; SELECT pg_advisory_unlock_all()"
+"""Undoes everything that a query may have changed in its session: settings and advisory locks."""
 
 
-class _Shown(NamedTuple):
-    """What a connection is made with; one that was made with something else is not used any more."""
+class _Credentials(NamedTuple):
+    """Password and TLS context of a connection."""
 
     password: str
     tls: ssl.SSLContext | None
 
 
-class Connections:
-    """The connections to one database."""
+class PostgreSqlConnectionPool:
+    """Connections to one database."""
 
     def __init__(self, settings: PostgreSql) -> None:
         self._settings = settings
-        self._mode = settings.ssl_mode
         self._tls = TlsFiles(
             Tls(
                 ca_file=settings.tls.ca_file,
                 cert_file=settings.tls.cert_file,
                 key_file=settings.tls.key_file,
-                insecure_skip_verify=self._mode == "require",
+                insecure_skip_verify=settings.ssl_mode == "require",
             )
         )
         self.password = SecretFile(settings.password_file, "passwordFile") if settings.password_file else None
-        self._room = asyncio.Semaphore(settings.connections)
-        self._idle: list[tuple[asyncpg.Connection, _Shown]] = []
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._slots = asyncio.Semaphore(settings.max_connections)
+        self._idle: list[tuple[asyncpg.Connection, _Credentials]] = []
+        self._closing: set[asyncio.Task[None]] = set()
 
     @contextlib.asynccontextmanager
-    async def reading(self, ends: float) -> AsyncIterator[asyncpg.Connection]:
-        """Give a connection in a transaction that can only read, and ends at this time of the loop.
+    async def read_only_transaction(self, end: float) -> AsyncIterator[asyncpg.Connection]:
+        """Return a connection in a read-only transaction that the server aborts at ``end``, a time of the event loop.
 
-        Nothing that is raised inside is translated; what is raised while connecting is.
+        Exceptions of asyncpg in the block are raised as ``BackendError``.
         """
-        await self._room.acquire()
+        await self._slots.acquire()
         connection: asyncpg.Connection | None = None
-        is_good = False
+        is_reusable = False
         try:
-            shown = await asyncio.to_thread(self._show)
-            connection = await self._begun(shown, ends)
+            credentials = await asyncio.to_thread(self._read_credentials)
+            connection = await self._begin_transaction(credentials, end)
             try:
                 yield connection
-            except (asyncpg.PostgresError, BadQuery):  # the server answered: the next query may do better
-                is_good = await _ended(connection)
+            except (asyncpg.PostgresError, BadQuery):  # an error in the query does not affect the connection
+                is_reusable = await _end_transaction(connection)
                 raise
-            is_good = await _ended(connection)
+            is_reusable = await _end_transaction(connection)
+        except errors.ASYNCPG_ERRORS as error:
+            raise errors.from_exception(error) from None
         finally:
-            if connection is not None and is_good:
-                self._idle.append((connection, shown))
-                self._room.release()
+            if connection is not None and is_reusable:
+                self._idle.append((connection, credentials))
+                self._slots.release()
             else:
-                self._leave(connection)
+                self._close_in_background(connection)
 
     async def aclose(self) -> None:
-        """Take leave of the server."""
+        """Close all connections."""
         for connection, _ in self._idle:
-            self._leaving.add(asyncio.create_task(_close(connection)))
+            self._closing.add(asyncio.create_task(_close(connection)))
         self._idle.clear()
-        await asyncio.gather(*self._leaving)
+        await asyncio.gather(*self._closing)
 
-    async def _begun(self, shown: _Shown, ends: float) -> asyncpg.Connection:
-        """Begin in a connection that is idle and still good, or in a new one.
+    async def _begin_transaction(self, credentials: _Credentials, end: float) -> asyncpg.Connection:
+        """Begin a transaction on an idle connection, or on a new one if no idle connection works.
 
-        That an idle one is broken is seen only when it is used. No question was asked by then, so the next one is not
-        a second try.
+        A broken connection is only detected when it is used. The query has not been sent by then, so using another
+        connection is not a retry of the query.
         """
         while self._idle:
-            connection, before = self._idle.pop()
-            if before != shown or connection.is_closed():
+            connection, used_credentials = self._idle.pop()
+            if used_credentials != credentials or connection.is_closed():
                 connection.terminate()
                 continue
-            try:
-                await self._begin(connection, ends)
-            except BackendError:
-                continue
-            return connection
-        connection = await self._connected(shown)
-        await self._begin(connection, ends)
+            with contextlib.suppress(*errors.ASYNCPG_ERRORS):
+                await _begin(connection, end)
+                return connection
+        connection = await asyncpg.connect(**self._connect_arguments(credentials))
+        await _begin(connection, end)
         return connection
 
-    async def _begin(self, connection: asyncpg.Connection, ends: float) -> None:
-        left = max(1, round((ends - asyncio.get_running_loop().time()) * 1000))
-        try:
-            await connection.execute(f"BEGIN READ ONLY; SET LOCAL statement_timeout = {left}")
-        except errors.LIBRARY as error:
-            connection.terminate()
-            raise errors.of_exception(error) from None
-        except BaseException:
-            connection.terminate()  # nothing is under way at the server that would take long
-            raise
-
-    async def _connected(self, shown: _Shown) -> asyncpg.Connection:
-        try:
-            return await asyncpg.connect(**self._arguments(shown))
-        except errors.LIBRARY as error:
-            raise errors.of_exception(error) from None
-
-    def _arguments(self, shown: _Shown) -> dict[str, Any]:
-        """Say everything, so that nothing is taken from the environment."""
+    def _connect_arguments(self, credentials: _Credentials) -> dict[str, Any]:
+        """Return all arguments explicitly, so that asyncpg takes none from the environment."""
         return {
             "host": self._settings.host,
             "port": self._settings.port,
             "database": self._settings.database,
             "user": self._settings.username,
-            "password": shown.password,
-            "ssl": shown.tls or False,
+            "password": credentials.password,
+            "ssl": credentials.tls or False,
             "direct_tls": False,
             "target_session_attrs": "any",
-            "timeout": None,  # the guard's deadline is the only one
-            "statement_cache_size": 0,  # nothing is left in a session that a pooler may give to somebody else
+            "timeout": None,  # ProtectedCall applies the deadline
+            "statement_cache_size": 0,  # connection poolers such as PgBouncer do not support prepared statements
             "server_settings": {"application_name": "steadyscale"},
         }
 
-    def _show(self) -> _Shown:
-        """Read what we show; in a thread, because secrets and certificates are files."""
-        password = self.password.read_now() if self.password is not None else ""
-        if self._mode == "disable":
-            return _Shown(password, None)
+    def _read_credentials(self) -> _Credentials:
+        """Return the credentials; reads files, so it runs in a thread."""
+        password = self.password.read_sync() if self.password is not None else ""
+        if self._settings.ssl_mode == "disable":
+            return _Credentials(password, None)
         context = self._tls.context()
-        if self._mode == "verify-ca":
+        if self._settings.ssl_mode == "verify-ca":
             context.check_hostname = False
-        return _Shown(password, context)
+        return _Credentials(password, context)
 
-    def _leave(self, connection: asyncpg.Connection | None) -> None:
-        """Let go of a connection in which something went wrong; its place is free when it is gone."""
+    def _close_in_background(self, connection: asyncpg.Connection | None) -> None:
+        """Close a connection that cannot be reused, and release its slot when it is closed."""
         if connection is None:
-            self._room.release()
+            self._slots.release()
             return
-        leaving = asyncio.create_task(_close(connection), name="goodbye")
-        self._leaving.add(leaving)
-        leaving.add_done_callback(self._leaving.discard)
-        leaving.add_done_callback(lambda _: self._room.release())
+        task = asyncio.create_task(_close(connection), name="close PostgreSQL connection")
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        task.add_done_callback(lambda _: self._slots.release())
 
 
-async def _ended(connection: asyncpg.Connection) -> bool:
-    """End the transaction; say whether the connection can be used again."""
+async def _begin(connection: asyncpg.Connection, end: float) -> None:
+    timeout_ms = max(1, round((end - asyncio.get_running_loop().time()) * 1000))
     try:
-        await connection.execute(_END)
-    except errors.LIBRARY:
+        await connection.execute(f"BEGIN READ ONLY; SET LOCAL statement_timeout = {timeout_ms}")
+    except BaseException:
+        connection.terminate()  # no query is running yet that would have to be cancelled
+        raise
+
+
+async def _end_transaction(connection: asyncpg.Connection) -> bool:
+    """End the transaction and return whether the connection can be reused."""
+    try:
+        await connection.execute(_END_TRANSACTION)
+    except errors.ASYNCPG_ERRORS:
         return False
     return True
 
 
 async def _close(connection: asyncpg.Connection) -> None:
-    """Wait until the server has heard that the query is cancelled, and close; cut what does not listen."""
-    with contextlib.suppress(*errors.LIBRARY):
-        await connection.close(timeout=_GOODBYE)
+    """Close a connection, which cancels its query on the server; close the socket if the server does not respond."""
+    with contextlib.suppress(*errors.ASYNCPG_ERRORS):
+        await connection.close(timeout=_CLOSE_TIMEOUT)
     connection.terminate()

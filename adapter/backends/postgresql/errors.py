@@ -1,4 +1,4 @@
-"""What went wrong with PostgreSQL, as one of our errors: by its SQLSTATE where it said one."""
+"""Translation of PostgreSQL errors, by their SQLSTATE, and of asyncpg's exceptions."""
 
 from typing import Final
 
@@ -15,56 +15,63 @@ from adapter.errors import (
     BadQuery,
 )
 
-_LONGEST: Final = 300
-_BY_STATE: Final[dict[str, tuple[type[BackendError], str]]] = {
-    "25001": (BadQuery, "the query may only read"),
-    "25006": (BadQuery, "the query may only read"),
-    "28": (BackendUnauthorized, "it does not let us in"),
-    "42501": (BackendUnauthorized, "our user may not read that"),
-    "3D": (BackendRejected, "there is no such database"),
-    "53300": (BackendBusy, "it has too many connections"),
-    "53": (BackendBusy, "it has not enough resources"),
-    "57014": (BackendTimeout, "it was cancelled"),
-    "57": (BackendUnreachable, "it is starting or going down"),
-    "08P01": (BackendRejected, "it answers, but not as PostgreSQL does"),
-    "08": (BackendUnreachable, "the connection broke"),
-    "0A": (BadQuery, "it does not understand the query"),
-    "21": (BadQuery, "the query fails on what it finds"),
-    "22": (BadQuery, "the query fails on what it finds"),
-    "42": (BadQuery, "it does not understand the query"),
-    "P0": (BadQuery, "the query fails on what it finds"),
+_MAX_DETAIL: Final = 300
+_UNEXPECTED: Final = "unexpected response format"
+_READ_ONLY: Final = "the query must be read-only"
+_BY_SQLSTATE: Final[dict[str, tuple[type[BackendError], str]]] = {
+    "25001": (BadQuery, _READ_ONLY),
+    "25006": (BadQuery, _READ_ONLY),
+    "28": (BackendUnauthorized, "authentication failed: check username, passwordFile and pg_hba.conf"),
+    "42501": (BackendUnauthorized, "permission denied: the user needs SELECT"),
+    "3D": (BackendRejected, "the database does not exist"),
+    "53300": (BackendBusy, "the server has reached its maximum number of connections"),
+    "53": (BackendBusy, "the server has insufficient resources"),
+    "57014": (BackendTimeout, "the query was canceled"),
+    "57": (BackendUnreachable, "the server is starting up or shutting down"),
+    "08P01": (BackendRejected, _UNEXPECTED),
+    "08": (BackendUnreachable, "connection lost"),
+    "0A": (BadQuery, "the query is invalid"),
+    "21": (BadQuery, "the query failed on its data"),
+    "22": (BadQuery, "the query failed on its data"),
+    "42": (BadQuery, "the query is invalid"),
+    "P0": (BadQuery, "the query failed on its data"),
 }
-"""By SQLSTATE or its first two characters, which are its class."""
+"""By SQLSTATE, or by its class, which is its first two characters."""
 
 _BY_CAUSE: Final[tuple[tuple[type[BaseException], type[BackendError], str], ...]] = (
     *socket_errors.BY_CAUSE,
-    (OSError, BackendUnreachable, "the connection broke"),
-    (asyncpg.UnsupportedClientFeatureError, BadQuery, "a column has a type that cannot be read"),
-    (asyncpg.UnsupportedServerFeatureError, BackendRejected, "it answers, but not as PostgreSQL does"),
-    (asyncpg.InterfaceError, BackendUnreachable, "the connection broke"),  # it was lost between two steps
+    (OSError, BackendUnreachable, "connection lost"),
+    (asyncpg.UnsupportedClientFeatureError, BadQuery, "a column has an unsupported type: cast it in the query"),
+    (asyncpg.UnsupportedServerFeatureError, BackendRejected, _UNEXPECTED),
+    (asyncpg.InterfaceError, BackendUnreachable, "connection lost"),  # between two steps of the protocol
 )
-LIBRARY: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, ValueError)
-"""All that the library raises; a time-out is an OSError."""
+ASYNCPG_ERRORS: Final = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+    ValueError,
+)
+"""All exceptions of asyncpg; a timeout is an OSError."""
 
 
-def of_exception(error: Exception) -> BackendError:
-    """Say what is the matter; the server's own words are the detail."""
+def from_exception(error: Exception) -> BackendError:
+    """Return the error for an exception of asyncpg; the text of the server becomes the detail."""
     if isinstance(error, asyncpg.PostgresError):
-        return _of_state(error)
-    if type(error) is ConnectionError and "SSL" in str(error):  # what the server said before TLS was not to be trusted
-        return BackendRejected("it does not offer TLS, or is no PostgreSQL")
-    for kind, made, words in _BY_CAUSE:
-        if isinstance(error, kind):
-            return made(words, detail=str(getattr(error, "reason", None) or type(error).__name__))
-    return BackendRejected("it answers, but not as PostgreSQL does", detail=type(error).__name__)
+        return _from_sqlstate(error)
+    # Without the text of the error: what the server sent before TLS is not trusted.
+    if type(error) is ConnectionError and "SSL" in str(error):
+        return BackendRejected("the server does not support TLS, or is not PostgreSQL")
+    for exception_type, error_type, message in _BY_CAUSE:
+        if isinstance(error, exception_type):
+            return error_type(message, detail=str(getattr(error, "reason", None) or type(error).__name__))
+    return BackendRejected(_UNEXPECTED, detail=type(error).__name__)
 
 
-def _of_state(error: asyncpg.PostgresError) -> BackendError:
+def _from_sqlstate(error: asyncpg.PostgresError) -> BackendError:
     state = str(error.sqlstate or "")
-    made, words = _BY_STATE.get(state) or _BY_STATE.get(state[:2]) or (BackendRejected, "it refuses the query")
-    told = words if state.startswith(("08", "57")) else f"{words} ({state} {_name(error)})"
-    return made(told, detail=str(error)[:_LONGEST])
-
-
-def _name(error: asyncpg.PostgresError) -> str:
-    return type(error).__name__.removesuffix("Error")
+    default = (BackendRejected, "the server rejected the query")
+    error_type, message = _BY_SQLSTATE.get(state) or _BY_SQLSTATE.get(state[:2]) or default
+    if not state.startswith(("08", "57")):
+        message = f"{message} ({state} {type(error).__name__.removesuffix('Error')})"
+    return error_type(message, detail=str(error)[:_MAX_DETAIL])

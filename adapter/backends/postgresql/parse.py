@@ -1,4 +1,4 @@
-"""From the rows of a query to samples; pure."""
+"""Conversion of the rows of a query to samples. Pure code."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,77 +12,80 @@ from adapter.backends.postgresql.settings import PostgreSqlParameters
 from adapter.errors import BadQuery
 from adapter.sample import RawSample
 
-_VALUE: Final = "value"
-_PLAIN: Final = (
+_DEFAULT_VALUE_COLUMN: Final = "value"
+_LABEL_TYPES: Final = (
     *(str, int, float, Decimal, UUID, date, time, timedelta),
     *(IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network),
 )
-"""What can be written down as the value of a label."""
 
 
 class Columns(NamedTuple):
-    """Which column is what, by their places."""
+    """Positions of the columns with value, timestamp and labels."""
 
     value: int
-    at: int | None
+    timestamp: int | None
     labels: Mapping[str, int]
 
 
-def columns(names: Sequence[str], asked: PostgreSqlParameters) -> Columns:
-    """Find the columns that a rule means; raise ``BadQuery`` if they are not there or could be several."""
-    value = _place(names, asked.value) if asked.value else _number(names, asked)
-    at = _place(names, asked.at) if asked.at else None
-    wanted = asked.labels or tuple(name for place, name in enumerate(names) if place not in {value, at})
-    return Columns(value, at, {name: _place(names, name) for name in wanted})
+def find_columns(names: Sequence[str], wanted: PostgreSqlParameters) -> Columns:
+    """Return the positions of the columns of a rule; raise ``BadQuery`` if one is missing or ambiguous."""
+    value = _position(names, wanted.value or _value_column(names, wanted))
+    timestamp = _position(names, wanted.timestamp) if wanted.timestamp else None
+    labels = wanted.labels or tuple(name for index, name in enumerate(names) if index not in {value, timestamp})
+    return Columns(value, timestamp, {name: _position(names, name) for name in labels})
 
 
-def samples(rows: Sequence[Sequence[Any]], where: Columns, now: datetime) -> Iterator[RawSample]:
-    """Make a series of each row."""
+def samples(rows: Sequence[Sequence[Any]], columns: Columns, now: datetime) -> Iterator[RawSample]:
+    """Yield a sample for each row; NULL labels are left out."""
     for row in rows:
-        labels = {name: _text(row[place]) for name, place in where.labels.items() if row[place] is not None}
-        yield RawSample(_float(row[where.value]), _time(row, where.at, now), labels)
+        labels = {name: _text(row[index]) for name, index in columns.labels.items() if row[index] is not None}
+        yield RawSample(_float(row[columns.value]), _timestamp(row, columns.timestamp, now), labels)
 
 
-def _number(names: Sequence[str], asked: PostgreSqlParameters) -> int:
-    """Find the column with the number where the rule does not name it."""
-    if _VALUE in names:
-        return _place(names, _VALUE)
-    left = [name for name in names if name not in asked.labels and name != asked.at]
-    if len(left) != 1:
-        raise BadQuery("which column is the number? call it value", detail=f"columns: {', '.join(names)[:200]}")
-    return _place(names, left[0])
+def _value_column(names: Sequence[str], wanted: PostgreSqlParameters) -> str:
+    """Return the name of the value column if the rule does not set it."""
+    if _DEFAULT_VALUE_COLUMN in names:
+        return _DEFAULT_VALUE_COLUMN
+    candidates = [name for name in names if name not in wanted.labels and name != wanted.timestamp]
+    if len(candidates) != 1:
+        raise BadQuery(
+            "the value column is ambiguous: name it value, or set value", detail=f"columns: {', '.join(names)[:200]}"
+        )
+    return candidates[0]
 
 
-def _place(names: Sequence[str], name: str) -> int:
-    match [place for place, each in enumerate(names) if each == name]:
-        case [place]:
-            return place
+def _position(names: Sequence[str], name: str) -> int:
+    match [index for index, each in enumerate(names) if each == name]:
+        case [index]:
+            return index
         case []:
-            raise BadQuery(f"the query has no column {name!r}", detail=f"columns: {', '.join(names)[:200]}")
+            raise BadQuery(f"the query returns no column {name!r}", detail=f"columns: {', '.join(names)[:200]}")
         case _:
-            raise BadQuery(f"the query has several columns {name!r}")
+            raise BadQuery(f"the query returns several columns {name!r}")
 
 
-def _float(found: object) -> float:
-    if found is None:
+def _float(value: object) -> float:
+    if value is None:
         return math.nan
-    if isinstance(found, bool) or not isinstance(found, int | float | Decimal):
-        raise BadQuery("the column with the number holds something else", detail=type(found).__name__)
-    return float(found)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise BadQuery("the value column is not numeric", detail=type(value).__name__)
+    return float(value)
 
 
-def _text(found: object) -> str:
-    if isinstance(found, bool):
-        return "true" if found else "false"
-    if not isinstance(found, _PLAIN):
-        raise BadQuery("a label holds what is no text; cast it in the query", detail=type(found).__name__)
-    return found.isoformat() if isinstance(found, date | time) else str(found)
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, _LABEL_TYPES):
+        raise BadQuery(
+            "a label column has an unsupported type: cast it to text in the query", detail=type(value).__name__
+        )
+    return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
-def _time(row: Sequence[Any], place: int | None, now: datetime) -> datetime:
-    found = row[place] if place is not None else None
-    if found is None:
+def _timestamp(row: Sequence[Any], index: int | None, now: datetime) -> datetime:
+    value = row[index] if index is not None else None
+    if value is None:
         return now
-    if not isinstance(found, datetime):
-        raise BadQuery("the column with the time holds something else", detail=type(found).__name__)
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    if not isinstance(value, datetime):
+        raise BadQuery("the timestamp column is not a timestamp", detail=type(value).__name__)
+    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Which database, and which query."""
+"""Settings of the PostgreSQL backend and the parameters of its rules."""
 
 import re
 from collections.abc import Iterator
@@ -12,125 +12,130 @@ from adapter.backends.settings import (
     at_least_one,
     tls_problems,
 )
+from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
-_BEFORE_THE_FIRST_WORD: Final = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
-_READING: Final = ("SELECT", "WITH", "VALUES", "TABLE")
+_COMMENTS_AND_PARENTHESES: Final = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
+_READ_STATEMENTS: Final = ("SELECT", "WITH", "VALUES", "TABLE")
 
 
 class PostgreSqlParameters(Parameters, frozen=True):
-    """A query, and which of its columns are what. Each row is a series."""
+    """A SQL query, and the meaning of its columns. Each row is a series."""
 
     query: str
-    """One statement in SQL that reads; it is run in a transaction that can do nothing else."""
+    """One SQL statement. It is run in a read-only transaction."""
 
     value: str = ""
-    """The column with the number. Left out: the one that is called ``value``, or else the only one. NULL is NaN."""
+    """Column with the value. Default: the column ``value``, or the only remaining column. NULL is NaN."""
 
     labels: tuple[str, ...] = ()
-    """The columns that are labels. Left out: all others. A label that is NULL is left out of its series."""
+    """Columns that become labels. Default: all other columns. NULL labels are left out."""
 
-    at: str = ""
-    """The column with the time that a number is from. Left out: when it was asked for."""
+    timestamp: str = ""
+    """Column with the timestamp of the value. Default: the time of the query."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them."""
-        word = first_word(self.query)
-        if not word:
-            yield f"{at}.query: must not be empty"
-        elif word not in _READING:
-            yield f"{at}.query: must begin with {', '.join(_READING[:-1])} or {_READING[-1]}: it may only read"
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Validate the parameters."""
+        keyword = first_keyword(self.query)
+        if not keyword:
+            yield Problem(f"{path}.query", "must not be empty")
+        elif keyword not in _READ_STATEMENTS:
+            allowed = f"{', '.join(_READ_STATEMENTS[:-1])} or {_READ_STATEMENTS[-1]}"
+            yield Problem(f"{path}.query", f"must be read-only and start with {allowed}")
         if "\0" in self.query:
-            yield f"{at}.query: holds a zero byte, which PostgreSQL does not take"
-        for column in sorted({self.value, self.at} & set(self.labels) - {""}):
-            yield f"{at}.labels: {column!r} is not a label but the number or its time"
-        if self.at and self.at == self.value:
-            yield f"{at}.at: {self.at!r} is the number; the time is another column"
+            yield Problem(f"{path}.query", "must not contain a null byte")
+        for column in sorted({self.value, self.timestamp} & set(self.labels) - {""}):
+            yield Problem(f"{path}.labels", f"{column!r} is already the value or timestamp column")
+        if self.timestamp and self.timestamp == self.value:
+            yield Problem(f"{path}.timestamp", f"{self.timestamp!r} is already the value column")
 
 
-class Certificates(Record, frozen=True):
-    """Who may vouch for the server, and how we show who we are; files are read again when they change."""
+class PostgreSqlCertificates(Record, frozen=True):
+    """Certificates for TLS. Files are read again when they change."""
 
     ca_file: str = ""
-    """PEM; who may have signed the server's certificate. Left out: whom the system trusts."""
+    """PEM file of the CAs that verify the server's certificate. Default: the system's CAs."""
 
     cert_file: str = ""
-    """PEM; our own certificate, for servers that ask for one or know users by it."""
+    """PEM file of the client certificate, for servers that require one."""
 
     key_file: str = ""
-    """PEM; its private key."""
+    """PEM file of its private key."""
 
 
 class PostgreSql(BackendSettings, frozen=True):
-    """A database of a PostgreSQL server, or of something that speaks its protocol."""
+    """A database of a PostgreSQL-compatible server."""
 
-    opened_by: ClassVar[str] = "adapter.backends.postgresql.backend:PostgreSqlBackend"
-    library: ClassVar[tuple[str, ...]] = ("asyncpg",)
+    backend_class: ClassVar[str] = "adapter.backends.postgresql.backend:PostgreSqlBackend"
+    required_modules: ClassVar[tuple[str, ...]] = ("asyncpg",)
     extra: ClassVar[str] = "postgresql"
-    asked_with: ClassVar[type[Parameters] | None] = PostgreSqlParameters
-    rules_write_labels: ClassVar[bool] = True
+    parameters_type: ClassVar[type[Parameters] | None] = PostgreSqlParameters
+    labels_controlled_by_rules: ClassVar[bool] = True
 
     host: str
-    """The server's name or address."""
+    """Host name or IP address of the server."""
 
     database: str
-    """Which of its databases."""
+    """Name of the database."""
 
     username: str
-    """Whom to say we are. Give it nothing but what it must read."""
+    """User name. Grant this user SELECT on the tables of the queries and nothing else."""
 
     port: int = 5432
-    """The server's port."""
+    """Port of the server."""
 
     password_file: str = ""
-    """Read at every connection; connections that were made with another password are not used any more. Left out:
-    no password, as where a certificate says who we are. The environment and ``~/.pgpass`` are not used."""
+    """File with the password, read before every query. Connections with an old password are not reused. Default: no
+    password, for servers that authenticate by certificate. Environment variables and ``~/.pgpass`` are ignored."""
 
     ssl_mode: Literal["verify-full", "verify-ca", "require", "disable"] = "verify-full"
-    """How the connection is protected, in libpq's words. The server's certificate is verified, with its name or
-    without; or the connection is encrypted, nobody knows to whom; or it is not."""
+    """TLS mode, as in libpq. ``verify-full`` verifies the server's certificate and host name, ``verify-ca`` only the
+    certificate, ``require`` encrypts without verification, and ``disable`` does not use TLS. The default is the only
+    mode that is safe against an attacker on the network."""
 
-    tls: Certificates = Certificates()
-    connections: int = 2
-    """Queries under way at once, each in a connection of its own; idle ones are kept."""
+    tls: PostgreSqlCertificates = PostgreSqlCertificates()
+    max_connections: int = 2
+    """Maximum number of connections, which limits the number of concurrent queries. Idle connections are kept. The
+    default is low, because each connection is a process on the server."""
 
     max_rows: int = 1000
-    """A query that finds more is refused before they fill our memory."""
+    """Maximum number of rows of a query. More are an error, which bounds memory."""
 
-    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+    circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them and that no type can say, each problem with its path."""
-        yield from _host_problems(self.host, f"{at}.host")
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Validate the settings."""
+        yield from _host_problems(self.host, f"{path}.host")
         for key, text in (("database", self.database), ("username", self.username)):
             if not text:
-                yield f"{at}.{key}: must not be empty"
+                yield Problem(f"{path}.{key}", "must not be empty")
         if not 0 < self.port < 65536:
-            yield f"{at}.port: must be from 1 to 65535, is {self.port}"
-        if self.ssl_mode == "disable" and self.tls != Certificates():
-            yield f"{at}.tls: is not used with sslMode: disable"
+            yield Problem(f"{path}.port", "must be from 1 to 65535", value=self.port)
+        if self.ssl_mode == "disable" and self.tls != PostgreSqlCertificates():
+            yield Problem(f"{path}.tls", "cannot be combined with sslMode: disable")
         if self.ssl_mode == "require" and self.tls.ca_file:
-            yield f"{at}.tls.caFile: is not used with sslMode: require; verify-ca or verify-full uses it"
-        yield from tls_problems(Tls(cert_file=self.tls.cert_file, key_file=self.tls.key_file), f"{at}.tls")
+            hint = "use verify-ca or verify-full"
+            yield Problem(f"{path}.tls.caFile", "has no effect with sslMode: require", hint=hint)
+        yield from tls_problems(Tls(cert_file=self.tls.cert_file, key_file=self.tls.key_file), f"{path}.tls")
         counts = {
-            "connections": self.connections,
+            "maxConnections": self.max_connections,
             "maxRows": self.max_rows,
-            "breaker.failures": self.breaker.failures,
+            "circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold,
         }
-        yield from at_least_one(counts, at)
+        yield from at_least_one(counts, path)
 
 
-def first_word(query: str) -> str:
-    """Say what kind of statement it is; comments and parentheses may stand before."""
-    start = _BEFORE_THE_FIRST_WORD.match(query)
-    found = re.match(r"[A-Za-z]+|\S+", query[start.end() if start else 0 :])
-    return found[0].upper() if found else ""
+def first_keyword(query: str) -> str:
+    """Return the first keyword of a statement in upper case, after comments and parentheses."""
+    prefix = _COMMENTS_AND_PARENTHESES.match(query)
+    keyword = re.match(r"[A-Za-z]+|\S+", query[prefix.end() if prefix else 0 :])
+    return keyword[0].upper() if keyword else ""
 
 
-def _host_problems(host: str, at: str) -> Iterator[str]:
+def _host_problems(host: str, path: str) -> Iterator[Problem]:
     if not host:
-        yield f"{at}: must not be empty"
+        yield Problem(path, "must not be empty")
     elif "://" in host or "@" in host:
-        yield f"{at}: is a URL; write the parts: host, port, database, username and passwordFile"
+        yield Problem(path, "must not be a URL", hint="use host, port, database, username and passwordFile")
     elif host.startswith("/") or not re.fullmatch(r"[^\s,/]+", host):
-        yield f"{at}: must be one name or address"
+        yield Problem(path, "must be one host name or IP address")

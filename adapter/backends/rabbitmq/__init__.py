@@ -1,1 +1,1 @@
-"""RabbitMQ, by its management API: how long queues are, and how fast messages come and go."""
+"""RabbitMQ backend: lengths and message rates of queues, from the management API."""

@@ -1,4 +1,4 @@
-"""The RabbitMQ backend: one queue by its name, or all that match, page after page under one deadline."""
+"""The RabbitMQ backend: reads one queue by name, or all matching queues page by page."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -9,19 +9,19 @@ from urllib.parse import quote, urlencode
 from adapter.backends.connection import http_errors
 from adapter.backends.connection.http import HttpClient
 from adapter.backends.parameters import parameters
-from adapter.backends.rabbitmq.parse import COLUMNS, Page, Queue, decoded, is_refused_for, samples
+from adapter.backends.rabbitmq.parse import COLUMNS, Queue, QueuePage, decode_response, has_error, samples
 from adapter.backends.rabbitmq.settings import ANY_VHOST, RabbitMq, RabbitMqParameters
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
-_PING: Final = timedelta(seconds=5)
-_NO_SUCH_THING: Final = "Object Not Found"
-_BEHIND_THE_LAST: Final = "page_out_of_range"
-_COUNTS: Final = frozenset({"messages", "ready", "unacknowledged"})
+_PING_DEADLINE: Final = timedelta(seconds=5)
+_NOT_FOUND: Final = "Object Not Found"
+_PAGE_OUT_OF_RANGE: Final = "page_out_of_range"
+_COUNT_MEASURES: Final = frozenset({"messages", "ready", "unacknowledged"})
 
 
 class RabbitMqBackend:
-    """A client of one RabbitMQ, or of a cluster of them: any node answers for all."""
+    """A client of a RabbitMQ node; in a cluster, every node returns the queues of all nodes."""
 
     def __init__(self, name: str, settings: RabbitMq, clock: Callable[[], datetime]) -> None:
         self.name = name
@@ -30,60 +30,60 @@ class RabbitMqBackend:
         self._client = HttpClient(settings, clock)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
-        """Return a series for each queue that there is; of one that is not there, none."""
-        asked, now = parameters(query, RabbitMqParameters), self._clock()
+        """Return a series for each existing queue."""
+        wanted, now = parameters(query, RabbitMqParameters), self._clock()
 
-        async def ask() -> tuple[RawSample, ...]:
-            queues = await self._one(asked) if asked.queue else await self._all(asked)
-            return tuple(samples(queues, asked.reads, now))
+        async def operation() -> tuple[RawSample, ...]:
+            queues = await self._fetch_queue(wanted) if wanted.queue else await self._fetch_queues(wanted)
+            return tuple(samples(queues, wanted.measure, now))
 
-        return await self._client.through(query.text, deadline, ask)
+        return await self._client.run(query.text, deadline, operation)
 
     async def ping(self) -> None:
-        """Ask who we are."""
-        await self._client.get("/api/whoami", _PING)
+        """Request the name of the authenticated user."""
+        await self._client.get("/api/whoami", _PING_DEADLINE)
 
     async def aclose(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         await self._client.aclose()
 
-    async def _one(self, asked: RabbitMqParameters) -> list[Queue]:
-        target = f"/api/queues/{_encoded(asked.vhost)}/{_encoded(asked.queue)}?columns={COLUMNS}"
-        answer = await self._client.request("GET", target, accept={HTTPStatus.NOT_FOUND})
-        if answer.status == HTTPStatus.OK:
-            return [decoded(answer.body, Queue)]
-        if is_refused_for(_NO_SUCH_THING, answer.body):
+    async def _fetch_queue(self, wanted: RabbitMqParameters) -> list[Queue]:
+        target = f"/api/queues/{_encode(wanted.vhost)}/{_encode(wanted.queue)}?columns={COLUMNS}"
+        response = await self._client.request("GET", target, accept={HTTPStatus.NOT_FOUND})
+        if response.status == HTTPStatus.OK:
+            return [decode_response(response.body, Queue)]
+        if has_error(_NOT_FOUND, response.body):
             return []
-        raise http_errors.of_status(answer.status, answer.body)
+        raise http_errors.from_status(response.status, response.body)
 
-    async def _all(self, asked: RabbitMqParameters) -> list[Queue]:
-        where = "" if asked.vhost == ANY_VHOST else f"/{_encoded(asked.vhost)}"
-        found: list[Queue] = []
+    async def _fetch_queues(self, wanted: RabbitMqParameters) -> list[Queue]:
+        vhost = "" if wanted.vhost == ANY_VHOST else f"/{_encode(wanted.vhost)}"
+        queues: list[Queue] = []
         number = pages = 1
         while number <= pages:
-            target = f"/api/queues{where}?{self._page(asked, number)}"
-            answer = await self._client.request("GET", target, accept={HTTPStatus.NOT_FOUND, HTTPStatus.BAD_REQUEST})
-            if answer.status != HTTPStatus.OK:
-                if is_refused_for(_NO_SUCH_THING, answer.body) or is_refused_for(_BEHIND_THE_LAST, answer.body):
-                    break  # there is no such vhost; or there were more queues when the page before was read
-                raise http_errors.of_status(answer.status, answer.body)
-            page = decoded(answer.body, Page)
-            found += page.items
+            target = f"/api/queues{vhost}?{self._page_query(wanted, number)}"
+            response = await self._client.request("GET", target, accept={HTTPStatus.NOT_FOUND, HTTPStatus.BAD_REQUEST})
+            if response.status != HTTPStatus.OK:
+                if has_error(_NOT_FOUND, response.body) or has_error(_PAGE_OUT_OF_RANGE, response.body):
+                    break  # the vhost does not exist, or queues were deleted since the previous page was read
+                raise http_errors.from_status(response.status, response.body)
+            page = decode_response(response.body, QueuePage)
+            queues += page.items
             number, pages = number + 1, page.page_count
-        return found
+        return queues
 
-    def _page(self, asked: RabbitMqParameters, number: int) -> str:
-        wanted = {
+    def _page_query(self, wanted: RabbitMqParameters, number: int) -> str:
+        query = {
             "page": number,
             "page_size": self._settings.page_size,
-            "name": f"^(?:{asked.queues})$",
+            "name": f"^(?:{wanted.queues})$",
             "use_regex": "true",
             "columns": COLUMNS,
         }
-        if asked.reads in _COUNTS:  # counts alone cost RabbitMQ little, what passed through each queue a lot
-            wanted |= {"disable_stats": "true", "enable_queue_totals": "true"}
-        return urlencode(wanted)
+        if wanted.measure in _COUNT_MEASURES:  # counts are cheap for RabbitMQ, rates are expensive
+            query |= {"disable_stats": "true", "enable_queue_totals": "true"}
+        return urlencode(query)
 
 
-def _encoded(name: str) -> str:
+def _encode(name: str) -> str:
     return quote(name, safe="")

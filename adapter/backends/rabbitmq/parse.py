@@ -1,4 +1,4 @@
-"""From what the management API says of queues to samples; pure."""
+"""Responses of the RabbitMQ management API, and their conversion to samples. Pure code."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -14,20 +14,20 @@ T = TypeVar("T")
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """How many a second."""
+    """A message rate per second."""
 
     rate: float = 0.0
 
 
 class MessageStats(msgspec.Struct, frozen=True):
-    """What passed through a queue; absent where nothing ever did."""
+    """The message rates of a queue; absent if the queue never had a message."""
 
     publish_details: Rate = Rate()
     deliver_get_details: Rate = Rate()
 
 
 class Queue(msgspec.Struct):
-    """One queue. A number that RabbitMQ does not know, as of a queue that is new or whose node is down, is absent."""
+    """A queue. Counts that RabbitMQ does not know, for example while a node is down, are absent."""
 
     name: str
     vhost: str
@@ -37,15 +37,15 @@ class Queue(msgspec.Struct):
     message_stats: MessageStats | None = None
 
 
-class Page(msgspec.Struct):
-    """Some of the queues."""
+class QueuePage(msgspec.Struct):
+    """A page of queues."""
 
     items: list[Queue]
     page_count: int
 
 
-class Refusal(msgspec.Struct):
-    """Why not."""
+class ErrorResponse(msgspec.Struct):
+    """An error of the management API."""
 
     error: str
     reason: str = ""
@@ -55,37 +55,37 @@ COLUMNS: Final = (
     "name,vhost,messages,messages_ready,messages_unacknowledged,"
     "message_stats.publish_details.rate,message_stats.deliver_get_details.rate"
 )
-"""All that is wanted of what RabbitMQ knows about a queue, which is some two kilobytes."""
+"""The fields to return; all fields of a queue would be about two kilobytes."""
 
 
-def decoded(body: bytes, shape: type[T]) -> T:
-    """Read an answer; raise ``BackendRejected`` if it is none of RabbitMQ's."""
+def decode_response(body: bytes, expected: type[T]) -> T:
+    """Decode a response; raise ``BackendRejected`` if it has another format."""
     try:
-        return msgspec.json.decode(body, type=shape)
+        return msgspec.json.decode(body, type=expected)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRejected("it answers, but not as RabbitMQ does", detail=str(error)[:200]) from None
+        raise BackendRejected("unexpected response format", detail=str(error)[:200]) from None
 
 
-def is_refused_for(error: str, body: bytes) -> bool:
-    """Say whether an answer is RabbitMQ's own with this error; a proxy's may have the same status."""
+def has_error(error: str, body: bytes) -> bool:
+    """Return whether a response is this error of RabbitMQ; a proxy may respond with the same status."""
     try:
-        return msgspec.json.decode(body, type=Refusal).error == error
+        return msgspec.json.decode(body, type=ErrorResponse).error == error
     except (msgspec.DecodeError, RecursionError):
         return False
 
 
-def samples(queues: Iterable[Queue], reads: str, now: datetime) -> Iterator[RawSample]:
-    """Make a series of each queue. A number that is not known is none: NaN, and never zero."""
+def samples(queues: Iterable[Queue], measure: str, now: datetime) -> Iterator[RawSample]:
+    """Yield a sample for each queue; an unknown value is NaN."""
     seen = set()
     for queue in queues:
-        if (queue.vhost, queue.name) not in seen:  # a queue can move from one page to the next while we read
+        if (queue.vhost, queue.name) not in seen:  # a queue can move to the next page between two requests
             seen.add((queue.vhost, queue.name))
-            yield RawSample(_number(queue, reads), now, {"vhost": queue.vhost, "queue": queue.name})
+            yield RawSample(_value(queue, measure), now, {"vhost": queue.vhost, "queue": queue.name})
 
 
-def _number(queue: Queue, reads: str) -> float:
-    passed = queue.message_stats or MessageStats()
-    match reads:
+def _value(queue: Queue, measure: str) -> float:
+    stats = queue.message_stats or MessageStats()
+    match measure:
         case "messages":
             return queue.messages
         case "ready":
@@ -93,6 +93,6 @@ def _number(queue: Queue, reads: str) -> float:
         case "unacknowledged":
             return queue.messages_unacknowledged
         case "publishRate":
-            return passed.publish_details.rate
+            return stats.publish_details.rate
         case _:
-            return passed.deliver_get_details.rate
+            return stats.deliver_get_details.rate

@@ -1,53 +1,57 @@
-"""Which RabbitMQ, and which of its queues."""
+"""Settings of the RabbitMQ backend and the parameters of its rules."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
 from adapter.backends.connection.http_settings import HttpSettings
 from adapter.backends.settings import Parameters, at_least_one
+from adapter.decoding.problem import Problem
 
 ANY_VHOST: Final = "*"
-_MOST_ON_A_PAGE: Final = 500  # RabbitMQ refuses more
+_MAX_PAGE_SIZE: Final = 500  # the limit of RabbitMQ
 
 
 class RabbitMqParameters(Parameters, frozen=True):
-    """Which queues, and what of them."""
+    """One or more queues, and what to measure."""
 
     queue: str = ""
-    """The name of one queue; the answer is one series, with the labels ``vhost`` and ``queue``."""
+    """Name of one queue. The result is one series with the labels ``vhost`` and ``queue``."""
 
     queues: str = ""
-    """Instead: a regular expression that whole names must match, in RabbitMQ's own syntax; each queue is a series."""
+    """Instead of ``queue``: a regular expression in RabbitMQ's syntax that matches whole names. Each matching queue is
+    a series."""
 
     vhost: str = "/"
-    """Where the queue is. With ``queues`` it may be ``*``: in any."""
+    """Virtual host of the queue. With ``queues`` it can be ``*``: all virtual hosts."""
 
-    reads: Literal["messages", "ready", "unacknowledged", "publishRate", "deliverRate"] = "messages"
-    """How many messages there are in all, wait to be delivered, or are delivered and not yet acknowledged; or how many
-    a second come in, or go out to consumers."""
+    measure: Literal["messages", "ready", "unacknowledged", "publishRate", "deliverRate"] = "messages"
+    """What to measure: ``messages``, all messages; ``ready``, messages that are ready for delivery; ``unacknowledged``,
+    messages that are delivered and not acknowledged; ``publishRate`` and ``deliverRate``, messages per second that are
+    published or delivered. The default counts all work that is not finished."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them."""
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Validate the parameters."""
         if bool(self.queue) == bool(self.queues):
-            yield f"{at}.queue: either this or queues is needed"
+            yield Problem(f"{path}.queue", "exactly one of queue and queues is required")
         if not self.vhost:
-            yield f"{at}.vhost: must not be empty; the one that is always there is /"
+            yield Problem(f"{path}.vhost", "must not be empty", hint="the default virtual host is /")
         elif self.vhost == ANY_VHOST and not self.queues:
-            yield f"{at}.vhost: * is for queues; a queue is in one"
+            yield Problem(f"{path}.vhost", "* requires queues")
 
 
 class RabbitMq(HttpSettings, frozen=True):
-    """A RabbitMQ with the management plugin."""
+    """A RabbitMQ server with the management plugin."""
 
-    opened_by: ClassVar[str] = "adapter.backends.rabbitmq.backend:RabbitMqBackend"
-    asked_with: ClassVar[type[Parameters] | None] = RabbitMqParameters
+    backend_class: ClassVar[str] = "adapter.backends.rabbitmq.backend:RabbitMqBackend"
+    parameters_type: ClassVar[type[Parameters] | None] = RabbitMqParameters
 
     page_size: int = 500
-    """Queues in one answer, where a rule asks for many; all pages are read within the rule's deadline."""
+    """Queues per response for rules with ``queues``. All pages are read within the deadline of the rule. The default is
+    the maximum of RabbitMQ."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them and that no type can say, each problem with its path."""
-        yield from super().problems(at)
-        yield from at_least_one({"pageSize": self.page_size}, at)
-        if self.page_size > _MOST_ON_A_PAGE:
-            yield f"{at}.pageSize: must be at most {_MOST_ON_A_PAGE}, is {self.page_size}"
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Validate the settings."""
+        yield from super().problems(path)
+        yield from at_least_one({"pageSize": self.page_size}, path)
+        if self.page_size > _MAX_PAGE_SIZE:
+            yield Problem(f"{path}.pageSize", f"must be at most {_MAX_PAGE_SIZE}", value=self.page_size)

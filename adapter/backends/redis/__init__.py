@@ -1,1 +1,1 @@
-"""Redis: how long lists and streams are, what consumer groups have yet to do, how many a set holds."""
+"""Redis backend: sizes of lists, streams, sets and hashes, and the backlog of consumer groups."""

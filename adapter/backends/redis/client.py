@@ -1,11 +1,13 @@
-"""Connections to one node: few, kept while they are good, thrown away after anything went wrong on them.
+"""A connection pool for one Redis node, on the connections of redis-py.
 
-The library's own pool and client are not used: they connect and ask again by themselves.
+The pool and the client of redis-py are not used, because they reconnect and retry by themselves: the deadline and the
+circuit breaker of the backend must see every failure. A connection is closed after any failure, because a late reply
+to an earlier command could still arrive on it.
 """
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -15,21 +17,21 @@ from redis.exceptions import ResponseError
 from adapter.backends.connection.address import Address
 from adapter.backends.connection.secret_file import SecretFile
 from adapter.backends.connection.tls import TlsFiles
-from adapter.backends.redis.errors import of_exception
+from adapter.backends.redis.errors import from_exception
 from adapter.errors import BackendError
 
 Command: TypeAlias = tuple[str | bytes | int, ...]
-Said: TypeAlias = Any
-"""What Redis answers: an int, bytes, None, a list of them, or an error."""
+Reply: TypeAlias = Any
+"""An int, bytes, None, a list of these, or an error."""
 
-_ROUNDS: Final = 2
-"""Of the loop, until it has heard of what came in before: that a connection was ended from there."""
+_LOOP_CYCLES: Final = 2
+"""Event loop cycles after which a connection that the server closed is known to be closed."""
 
-_RESP2: Final = 2  # understood by whatever calls itself Redis
+_RESP2: Final = 2  # supported by every server that is compatible with Redis
 
 
-class Login(NamedTuple):
-    """How connections are made, whatever they lead to."""
+class RedisLogin(NamedTuple):
+    """How to connect to a node."""
 
     username: str
     password: SecretFile | None
@@ -38,120 +40,107 @@ class Login(NamedTuple):
     server_name: str
 
 
-class _Shown(NamedTuple):
-    password: str | None
-    tls: ssl.SSLContext | None
+class TlsConnection(Connection):
+    """A connection with a given TLS context. redis-py would read the certificate files in the event loop."""
 
-
-class _Encrypted(Connection):
-    """A connection with a TLS context of ours, whose files were read in a thread."""
-
-    def __init__(self, *, context: ssl.SSLContext, server_name: str, **more: Any) -> None:  # noqa: ANN401 - the library's
-        super().__init__(**more)
+    def __init__(self, *, context: ssl.SSLContext, server_name: str, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(**options)
         self._context, self._server_name = context, server_name
 
     def _connection_arguments(self) -> dict[str, Any]:
-        named = {"server_hostname": self._server_name} if self._server_name else {}
-        return {"host": self.host, "port": self.port, "ssl": self._context, **named}
+        server_name = {"server_hostname": self._server_name} if self._server_name else {}
+        return {"host": self.host, "port": self.port, "ssl": self._context, **server_name}
 
 
-class Wire:
-    """Commands to one node, and its answers."""
+class RedisConnectionPool:
+    """Connections to one node."""
 
-    def __init__(self, where: Callable[[], Awaitable[Address]], login: Login, connections: int) -> None:
-        self._where = where
-        """Asked before every new connection: a node can move."""
+    def __init__(self, resolve: Callable[[], Awaitable[Address]], login: RedisLogin, max_connections: int) -> None:
+        self._resolve = resolve
+        """Called before every connection, because a Sentinel failover changes the address of the master."""
 
         self._login = login
         self._idle: list[Connection] = []
-        self._free = asyncio.Semaphore(connections)
+        self._slots = asyncio.Semaphore(max_connections)
 
-    async def ask(self, *commands: Command) -> list[Said]:
-        """Send commands in one go and return the answer to each; raise the first error that is an answer."""
-        answers = await self.ask_each(*commands)
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise of_exception(answer) from None
-        return answers
-
-    async def ask_each(self, *commands: Command) -> list[Said]:
-        """Do the same, with errors among the answers."""
+    async def execute(self, *commands: Command) -> list[Reply]:
+        """Send commands in one pipeline and return the reply to each; error replies are returned, not raised."""
         try:
-            async with self._free, self._one() as connection:
+            async with self._slots, self._acquire() as connection:
                 await connection.send_packed_command(connection.pack_commands(commands))
-                return [await _answer(connection) for _ in commands]
+                return [await _read_reply(connection) for _ in commands]
         except BackendError:
             raise
-        except Exception as error:  # noqa: BLE001 - the one door: whatever it is, it is an answer that makes no sense
-            raise of_exception(error) from None
+        except Exception as error:  # noqa: BLE001 - redis-py raises many types; all of them are translated here
+            raise from_exception(error) from None
 
     async def aclose(self) -> None:
-        """Let go of connections; nobody uses them any more."""
+        """Close the idle connections; no connection may be in use."""
         while self._idle:
-            await _dropped(self._idle.pop())
+            await self._idle.pop().disconnect(nowait=True)
 
     @asynccontextmanager
-    async def _one(self) -> AsyncIterator[Connection]:
-        """Lend a connection. One on which something went wrong may still have an answer under way, to someone else."""
-        connection = await self._kept() or await self._made()
+    async def _acquire(self) -> AsyncIterator[Connection]:
+        connection = await self._reuse() or await self._connect()
         try:
             yield connection
         except BaseException:
-            await _dropped(connection)
-            await self.aclose()  # the others lead to the same place, and may be as dead
+            await connection.disconnect(nowait=True)
+            await self.aclose()  # idle connections lead to the same node and may be broken, too
             raise
         self._idle.append(connection)
 
-    async def _kept(self) -> Connection | None:
-        for _ in range(_ROUNDS if self._idle else 0):
+    async def _reuse(self) -> Connection | None:
+        for _ in range(_LOOP_CYCLES if self._idle else 0):
             await asyncio.sleep(0)
         while self._idle:
             connection = self._idle.pop()
             if connection.is_connected and not await connection.can_read():
                 return connection
-            await _dropped(connection)  # it was ended from there, or says what nobody asked
+            await connection.disconnect(nowait=True)  # closed by the server, or with unexpected data
         return None
 
-    async def _made(self) -> Connection:
-        host, port = await self._where()
-        shown = await asyncio.to_thread(self._show)
-        more: dict[str, Any] = {
+    async def _connect(self) -> Connection:
+        host, port = await self._resolve()
+        login = self._login
+        password, tls = await asyncio.to_thread(self._read_files)
+        options: dict[str, Any] = {
             "host": host,
             "port": port,
-            "db": self._login.database,
-            "username": self._login.username or None,
-            "password": shown.password,
+            "db": login.database,
+            "username": login.username or None,
+            "password": password,
             "protocol": _RESP2,
-            "socket_timeout": None,  # the guard's deadline is the only one
+            "socket_timeout": None,  # ProtectedCall applies the deadline
             "socket_connect_timeout": None,
             "driver_info": None,
         }
-        if shown.tls is None:
-            made = Connection(**more)
+        if tls is None:
+            connection = Connection(**options)
         else:
-            made = _Encrypted(context=shown.tls, server_name=self._login.server_name, **more)
+            connection = TlsConnection(context=tls, server_name=login.server_name, **options)
         try:
-            await made.connect()  # type: ignore[no-untyped-call]
+            await connection.connect()  # type: ignore[no-untyped-call]
         except BaseException:
-            await _dropped(made)
+            await connection.disconnect(nowait=True)
             raise
-        return made
+        return connection
 
-    def _show(self) -> _Shown:
-        """Read what we show; in a thread, because secrets and certificates are files."""
+    def _read_files(self) -> tuple[str | None, ssl.SSLContext | None]:
+        """Return password and TLS context; reads files, so it runs in a thread."""
         login = self._login
-        return _Shown(
-            login.password.read_now() if login.password else None,
-            login.tls.context() if login.tls else None,
-        )
+        return login.password.read_sync() if login.password else None, login.tls.context() if login.tls else None
 
 
-async def _answer(connection: Connection) -> Said:
+def raise_error_reply(replies: Iterable[Reply]) -> None:
+    """Raise the first error among the replies."""
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise from_exception(reply) from None
+
+
+async def _read_reply(connection: Connection) -> Reply:
     try:
         return await connection.read_response()
     except ResponseError as error:
         return error
-
-
-async def _dropped(connection: Connection) -> None:
-    await connection.disconnect(nowait=True)

@@ -1,4 +1,4 @@
-"""What Redis or its library says went wrong, as one of our errors: the one door for all of them."""
+"""Translation of Redis error replies and of redis-py's exceptions."""
 
 from typing import Final
 
@@ -7,42 +7,44 @@ from redis import exceptions
 from adapter.backends.connection import socket_errors
 from adapter.errors import BackendBusy, BackendError, BackendRejected, BackendUnauthorized, BadQuery
 
-_LONGEST: Final = 300
-_NOT_BELIEVED: Final = "it does not believe username and password"
-_FULL: Final = "max number of clients reached"
+UNEXPECTED: Final = "unexpected response format"
+_MAX_DETAIL: Final = 300
+_LOGIN_FAILED: Final = "authentication failed: check username and passwordFile"
+_CLUSTER_NODE: Final = "the server is a cluster node: set cluster to true"
+_TOO_MANY_CLIENTS: Final = "max number of clients reached"
 _BY_CODE: Final[dict[str, tuple[type[BackendError], str]]] = {
-    "WRONGPASS": (BackendUnauthorized, _NOT_BELIEVED),
-    "NOAUTH": (BackendUnauthorized, "it wants a password"),
-    "NOPERM": (BackendUnauthorized, "the user may not ask that"),
-    "WRONGTYPE": (BadQuery, "the key holds something else than the rule reads"),
-    "MOVED": (BackendRejected, "it is a node of a cluster, and not configured as one"),
-    "ASK": (BackendRejected, "it is a node of a cluster, and not configured as one"),
-    "CLUSTERDOWN": (BackendRejected, "its cluster is down"),
-    "LOADING": (BackendRejected, "it still loads its data"),
-    "MASTERDOWN": (BackendRejected, "it lost its master"),
+    "WRONGPASS": (BackendUnauthorized, _LOGIN_FAILED),
+    "NOAUTH": (BackendUnauthorized, "authentication required: set passwordFile"),
+    "NOPERM": (BackendUnauthorized, "permission denied: check the ACL of the user"),
+    "WRONGTYPE": (BadQuery, "the type of the key does not match measure"),
+    "MOVED": (BackendRejected, _CLUSTER_NODE),
+    "ASK": (BackendRejected, _CLUSTER_NODE),
+    "CLUSTERDOWN": (BackendRejected, "the cluster is down"),
+    "LOADING": (BackendRejected, "the server is still loading its data"),
+    "MASTERDOWN": (BackendRejected, "the replica lost its master"),
 }
-"""Redis begins an error with a word that tells what kind it is."""
+"""By the first word of an error reply."""
 
 
-def code(error: exceptions.RedisError) -> str:
-    """Give that word; the library takes it off those that it knows."""
-    return str(getattr(error, "status_code", None) or str(error).partition(" ")[0])
-
-
-def of_exception(error: BaseException) -> BackendError:
-    """Say what an exception of the library means."""
+def from_exception(error: BaseException) -> BackendError:
+    """Return the error for an exception of redis-py or an error reply."""
     if isinstance(error, BackendError):
         return error
-    detail = str(error)[:_LONGEST]
-    if isinstance(error, exceptions.RedisError) and code(error) in _BY_CODE:
-        made, words = _BY_CODE[code(error)]
-        return made(words, detail=f"{code(error)} {detail.removeprefix(code(error)).strip()}")
+    detail = str(error)[:_MAX_DETAIL]
+    if isinstance(error, exceptions.RedisError) and (code := _code(error)) in _BY_CODE:
+        error_type, message = _BY_CODE[code]
+        return error_type(message, detail=f"{code} {detail.removeprefix(code).strip()}")
     if isinstance(error, exceptions.AuthenticationError):
-        return BackendUnauthorized(_NOT_BELIEVED, detail=detail)
+        return BackendUnauthorized(_LOGIN_FAILED, detail=detail)
     if isinstance(error, exceptions.ResponseError):
-        return BackendRejected("it answers with an error", detail=detail)
-    if _FULL in detail:
-        return BackendBusy("it has as many clients as it may have", detail=detail)
+        return BackendRejected("the server returned an error", detail=detail)
+    if _TOO_MANY_CLIENTS in detail:
+        return BackendBusy("the server has reached its maximum number of clients", detail=detail)
     if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | OSError):
-        return socket_errors.of_connection(error)
-    return BackendRejected("it answers, but not as Redis does", detail=type(error).__name__)
+        return socket_errors.from_exception(error)
+    return BackendRejected(UNEXPECTED, detail=type(error).__name__)
+
+
+def _code(error: exceptions.RedisError) -> str:
+    """Return the first word of an error reply; redis-py removes it from the errors that it knows."""
+    return str(getattr(error, "status_code", None) or str(error).partition(" ")[0])

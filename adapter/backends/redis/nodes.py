@@ -1,170 +1,157 @@
-"""Which node to ask: the only one, the one that sentinels call the master, or in a cluster the one that has the key."""
+"""Selection of the node for a command: the only node, the master behind Sentinel, or the cluster node with the key."""
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol
 
 from redis.crc import key_slot
 from redis.exceptions import AskError, MovedError
 
 from adapter.backends.connection.address import Address
-from adapter.backends.redis.client import Command, Login, Said, Wire
-from adapter.errors import BackendError, BackendRejected, BackendUnreachable
+from adapter.backends.connection.failover import Failover
+from adapter.backends.redis.client import Command, RedisConnectionPool, RedisLogin, Reply, raise_error_reply
+from adapter.backends.redis.errors import UNEXPECTED
+from adapter.errors import BackendError, BackendRejected
 
-T = TypeVar("T")
-_MOST_HOPS: Final = 5
-
-
-class Nodes(Protocol):
-    """All that there are."""
-
-    async def ask(self, key: bytes, *commands: Command) -> list[Said]:
-        """Ask about a key where it is; errors are among the answers."""
-
-    async def every(self) -> Sequence[Wire]:
-        """Give each node that has keys of its own."""
-
-    async def aclose(self) -> None:
-        """Let go of connections."""
+_MAX_REDIRECTS: Final = 5
 
 
-class Single:
-    """One node; ``where`` says which, before each connection."""
+class RedisNodes(Protocol):
+    """The nodes of a Redis deployment."""
 
-    def __init__(self, where: Callable[[], Awaitable[Address]], login: Login, connections: int) -> None:
-        self._wire = Wire(where, login, connections)
+    async def execute(self, key: bytes, *commands: Command) -> list[Reply]:
+        """Execute commands on the node that has the key; error replies are returned, not raised."""
 
-    async def ask(self, key: bytes, *commands: Command) -> list[Said]:  # noqa: ARG002 - it has all keys
-        """Ask it."""
-        return await self._wire.ask_each(*commands)
-
-    async def every(self) -> Sequence[Wire]:
-        """Give it."""
-        return (self._wire,)
+    async def masters(self) -> Sequence[RedisConnectionPool]:
+        """Return the nodes that together have all keys."""
 
     async def aclose(self) -> None:
-        """Let go of connections."""
-        await self._wire.aclose()
+        """Close all connections."""
 
 
-class InTurn:
-    """Several that know the same. Who does not answer is asked last the next time."""
+class SingleNode:
+    """A deployment with one master; ``resolve`` returns its address before each connection."""
 
-    def __init__(self, wires: Sequence[Wire]) -> None:
-        self._wires = deque(wires)
+    def __init__(self, resolve: Callable[[], Awaitable[Address]], login: RedisLogin, max_connections: int) -> None:
+        self._pool = RedisConnectionPool(resolve, login, max_connections)
 
-    async def ask(self, ask: Callable[[Wire], Awaitable[T]]) -> T:
-        """Ask the first that can be reached."""
-        failure: BackendError = BackendUnreachable("not asked yet")
-        for wire in tuple(self._wires):
-            try:
-                return await ask(wire)
-            except BackendUnreachable as error:
-                failure = error
-                self._wires.rotate(-1)
-            except BaseException:
-                self._wires.rotate(-1)
-                raise
-        raise failure
+    async def execute(self, key: bytes, *commands: Command) -> list[Reply]:  # noqa: ARG002 - the node has all keys
+        """Execute commands on the master."""
+        return await self._pool.execute(*commands)
+
+    async def masters(self) -> Sequence[RedisConnectionPool]:
+        """Return the only node."""
+        return (self._pool,)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._pool.aclose()
 
 
-class Cluster:
-    """Nodes that say which of them has a key."""
+class ClusterNodes:
+    """The nodes of a Redis Cluster, discovered from seed nodes and redirects."""
 
-    def __init__(self, seeds: Sequence[Address], login: Login, connections: int) -> None:
-        self._login, self._connections = login, connections
-        self._wires: dict[Address, Wire] = {}
-        self._homes: dict[int, Address] = {}
-        """Where the keys of a slot are, as far as we were told."""
+    def __init__(self, seeds: Sequence[Address], login: RedisLogin, max_connections: int) -> None:
+        self._login, self._max_connections = login, max_connections
+        self._pools: dict[Address, RedisConnectionPool] = {}
+        self._slot_owners: dict[int, Address] = {}
+        """Known owners of hash slots, from MOVED redirects."""
 
-        self._seeds = InTurn([self._wire(seed) for seed in seeds])
+        self._seeds = Failover([self._pool(seed) for seed in seeds])
 
-    async def ask(self, key: bytes, *commands: Command) -> list[Said]:
-        """Ask the node that has the key, sent on by others until it is found."""
+    async def execute(self, key: bytes, *commands: Command) -> list[Reply]:
+        """Execute commands on the node that has the key, following redirects."""
         slot = key_slot(key)
-        for _ in range(_MOST_HOPS):
-            home = self._homes.get(slot)
+        for _ in range(_MAX_REDIRECTS):
+            owner = self._slot_owners.get(slot)
             try:
-                answers = await (
-                    self._wire(home).ask_each(*commands)
-                    if home
-                    else self._seeds.ask(lambda wire: wire.ask_each(*commands))
+                replies = await (
+                    self._pool(owner).execute(*commands)
+                    if owner
+                    else self._seeds.run(lambda pool: pool.execute(*commands))
                 )
             except BackendError:
-                self._homes.pop(slot, None)  # another may have it by now
+                self._slot_owners.pop(slot, None)  # the slot may have a new owner after a failover
                 raise
-            sent_on = next((each for each in answers if isinstance(each, AskError)), None)
-            if sent_on is None:
-                return answers
-            there = Address(sent_on.host or (home.host if home else ""), int(sent_on.port))
-            if not there.host:
-                raise BackendRejected("its nodes do not say where the key is")
-            if isinstance(sent_on, MovedError):
-                self._homes[slot] = there
-            else:  # the slot is on its way there, and this key is there already
-                asking = [word for command in commands for word in (("ASKING",), command)]
-                return (await self._wire(there).ask_each(*asking))[1::2]
-        raise BackendRejected("its nodes do not agree on who has the key")
+            redirect = next((reply for reply in replies if isinstance(reply, AskError)), None)
+            if redirect is None:
+                return replies
+            target = Address(redirect.host or (owner.host if owner else ""), int(redirect.port))
+            if not target.host:
+                raise BackendRejected("the cluster redirects to a node without a host name")
+            if isinstance(redirect, MovedError):
+                self._slot_owners[slot] = target
+            else:  # ASK: the slot is being migrated, and this key is on the target already
+                with_asking = [part for command in commands for part in (("ASKING",), command)]
+                return (await self._pool(target).execute(*with_asking))[1::2]
+        raise BackendRejected(f"more than {_MAX_REDIRECTS} redirects for one key: the cluster is inconsistent")
 
-    async def every(self) -> Sequence[Wire]:
-        """Give each master, by what any node knows."""
-        (said,) = await self._seeds.ask(lambda wire: wire.ask(("CLUSTER", "SLOTS")))
-        return [self._wire(address) for address in masters(said)]
+    async def masters(self) -> Sequence[RedisConnectionPool]:
+        """Return all masters, as listed by any reachable seed."""
+
+        async def list_slots(pool: RedisConnectionPool) -> Reply:
+            replies = await pool.execute(("CLUSTER", "SLOTS"))
+            raise_error_reply(replies)
+            return replies[0]
+
+        return [self._pool(address) for address in parse_slots(await self._seeds.run(list_slots))]
 
     async def aclose(self) -> None:
-        """Let go of connections."""
-        for wire in self._wires.values():
-            await wire.aclose()
+        """Close all connections."""
+        for pool in self._pools.values():
+            await pool.aclose()
 
-    def _wire(self, address: Address) -> Wire:
-        if address not in self._wires:
-            self._wires[address] = Wire(always(address), self._login, self._connections)
-        return self._wires[address]
+    def _pool(self, address: Address) -> RedisConnectionPool:
+        if address not in self._pools:
+            self._pools[address] = RedisConnectionPool(fixed(address), self._login, self._max_connections)
+        return self._pools[address]
 
 
-class Sentinels:
-    """They know which node is the master."""
+class SentinelResolver:
+    """Finds the address of the current master by asking Redis Sentinel."""
 
-    def __init__(self, seeds: Sequence[Address], login: Login, master: str) -> None:
-        self._wires = [Wire(always(seed), login, 1) for seed in seeds]
-        self._seeds = InTurn(self._wires)
+    def __init__(self, sentinels: Sequence[Address], login: RedisLogin, master: str) -> None:
+        self._pools = [RedisConnectionPool(fixed(sentinel), login, 1) for sentinel in sentinels]
+        self._sentinels = Failover(self._pools)
         self._master = master
 
-    async def where(self) -> Address:
-        """Ask where the master is."""
-        (said,) = await self._seeds.ask(
-            lambda wire: wire.ask(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._master)),
-        )
-        match said:
+    async def master_address(self) -> Address:
+        """Return the address of the master."""
+
+        async def get_master(pool: RedisConnectionPool) -> Reply:
+            replies = await pool.execute(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._master))
+            raise_error_reply(replies)
+            return replies[0]
+
+        match await self._sentinels.run(get_master):
             case [bytes() as host, bytes() as port] if port.isdigit():
                 return Address(host.decode("utf-8", "replace"), int(port))
             case None:
-                raise BackendRejected("the sentinels know no such master")
+                raise BackendRejected("the sentinels do not know the master: check sentinel.master")
             case _:
-                raise BackendRejected("it answers, but not as a sentinel does")
+                raise BackendRejected(UNEXPECTED, detail="SENTINEL GET-MASTER-ADDR-BY-NAME")
 
     async def aclose(self) -> None:
-        """Let go of connections."""
-        for wire in self._wires:
-            await wire.aclose()
+        """Close all connections."""
+        for pool in self._pools:
+            await pool.aclose()
 
 
-def masters(said: Said) -> list[Address]:
-    """Read CLUSTER SLOTS: ranges of slots, each with its master first and then its replicas."""
-    found: dict[Address, None] = {}
-    for each in said if isinstance(said, list) else [None]:
-        match each:
+def parse_slots(reply: Reply) -> list[Address]:
+    """Return the masters in a reply to CLUSTER SLOTS: slot ranges, each with its master first, then the replicas."""
+    masters: dict[Address, None] = {}
+    for slot_range in reply if isinstance(reply, list) else [None]:
+        match slot_range:
             case [int(), int(), [bytes() as host, int() as port, *_], *_] if host:
-                found[Address(host.decode("utf-8", "replace"), port)] = None
+                masters[Address(host.decode("utf-8", "replace"), port)] = None
             case _:
-                raise BackendRejected("it answers, but not as a node of a cluster does")
-    return list(found)
+                raise BackendRejected(UNEXPECTED, detail="CLUSTER SLOTS")
+    return list(masters)
 
 
-def always(address: Address) -> Callable[[], Awaitable[Address]]:
-    """Make a function that says where a node is that does not move."""
+def fixed(address: Address) -> Callable[[], Awaitable[Address]]:
+    """Return a resolver for a node whose address does not change."""
 
-    async def where() -> Address:
+    async def resolve() -> Address:
         return address
 
-    return where
+    return resolve

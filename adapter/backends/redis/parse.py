@@ -1,11 +1,12 @@
-"""What to ask of a key, and from what Redis says to samples; pure."""
+"""Commands that measure keys, and conversion of the replies to samples. Pure code."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from adapter.backends.redis.settings import OF_GROUPS, RedisParameters
+from adapter.backends.redis.errors import UNEXPECTED
+from adapter.backends.redis.settings import GROUP_MEASURES, RedisParameters
 from adapter.errors import BackendRejected
 from adapter.sample import RawSample
 
@@ -18,99 +19,84 @@ _COMMANDS: Final = {
     "pending": ("XINFO", "stream"),
     "lag": ("XINFO", "stream"),
 }
-_AT_ONCE: Final = 500
-"""Keys that Redis looks at in one step of a walk: it answers nobody else meanwhile."""
+"""Command and key type by measure."""
+
+_SCAN_COUNT: Final = 500
+"""Keys that Redis inspects in one step of a scan; it is blocked for other clients meanwhile."""
 
 
-class Group(NamedTuple):
-    """What Redis knows of a consumer group."""
-
-    name: bytes
-    pending: float
-    lag: float
+def measure_command(measure: str, key: str | bytes) -> tuple[str | bytes, ...]:
+    """Return the command that measures a key."""
+    command = _COMMANDS[measure][0]
+    return (command, "GROUPS", key) if measure in GROUP_MEASURES else (command, key)
 
 
-def reading(reads: str, key: str | bytes) -> tuple[str | bytes, ...]:
-    """Give the command that reads a key."""
-    command = _COMMANDS[reads][0]
-    return (command, "GROUPS", key) if reads in OF_GROUPS else (command, key)
+def scan_command(wanted: RedisParameters, cursor: int) -> tuple[str | bytes | int, ...]:
+    """Return the command for the next page of matching keys."""
+    return ("SCAN", cursor, "MATCH", wanted.keys, "COUNT", _SCAN_COUNT, "TYPE", _COMMANDS[wanted.measure][1])
 
 
-def walking(asked: RedisParameters, cursor: int) -> tuple[str | bytes | int, ...]:
-    """Give the command for the next keys that match."""
-    return ("SCAN", cursor, "MATCH", asked.keys, "COUNT", _AT_ONCE, "TYPE", _COMMANDS[asked.reads][1])
-
-
-def walked(said: Any) -> tuple[int, list[bytes]]:  # noqa: ANN401 - anything may be said
-    """Read an answer to that: where to go on, and the keys."""
-    match said:
+def parse_scan(reply: Any) -> tuple[int, list[bytes]]:  # noqa: ANN401 - a reply can be anything
+    """Return the next cursor and the keys of a page."""
+    match reply:
         case [bytes() as cursor, [*keys]] if cursor.isdigit() and all(isinstance(key, bytes) for key in keys):
             return int(cursor), keys
-    raise _nonsense(said)
+    raise _unexpected(reply)
 
 
-def is_there(said: Any) -> bool:  # noqa: ANN401
-    """Read an answer to EXISTS."""
-    return _count(said) > 0
+def parse_exists(reply: Any) -> bool:  # noqa: ANN401
+    """Return whether a reply to EXISTS says that the key exists."""
+    return _count(reply) > 0
 
 
-def is_no_such_key(error: object) -> bool:
-    """Say whether that is how a stream is told not to exist."""
-    return "no such key" in str(error)
+def is_key_missing(reply: object) -> bool:
+    """Return whether a reply is the error of XINFO for a stream that does not exist."""
+    return "no such key" in str(reply)
 
 
-def samples(asked: RedisParameters, key: bytes, said: Any, now: datetime) -> Iterator[RawSample]:  # noqa: ANN401
-    """Make a series of a key, or one of each of its groups."""
+def samples(wanted: RedisParameters, key: bytes, reply: Any, now: datetime) -> Iterator[RawSample]:  # noqa: ANN401
+    """Yield a sample for a key, or for each of its consumer groups."""
     labels = {"key": _text(key)}
-    if asked.reads not in OF_GROUPS:
-        yield RawSample(_count(said), now, labels)
+    if wanted.measure not in GROUP_MEASURES:
+        yield RawSample(_count(reply), now, labels)
         return
-    for group in _groups(said):
-        if asked.group in {"", _text(group.name)}:
-            number = group.pending if asked.reads == "pending" else group.lag
-            yield RawSample(number, now, {**labels, "group": _text(group.name)})
+    if not isinstance(reply, list):
+        raise _unexpected(reply)
+    for group in map(_fields, reply):
+        name = _text(group[b"name"])
+        if wanted.group in {"", name}:
+            value = group.get(wanted.measure.encode())
+            # Redis has no lag before version 7, and loses count when messages are deleted.
+            yield RawSample(float(value) if isinstance(value, int) else math.nan, now, {**labels, "group": name})
 
 
-def nothing(asked: RedisParameters, now: datetime) -> Iterator[RawSample]:
-    """Say what a key or a group is that does not exist."""
-    if asked.is_zero_if_missing:
-        group = {"group": asked.group} if asked.reads in OF_GROUPS else {}
-        yield RawSample(0, now, {"key": asked.key, **group})
+def samples_of_missing_key(wanted: RedisParameters, now: datetime) -> Iterator[RawSample]:
+    """Yield the sample for a key or group that does not exist, if it counts as zero."""
+    if wanted.is_zero_if_missing:
+        group = {"group": wanted.group} if wanted.measure in GROUP_MEASURES else {}
+        yield RawSample(0, now, {"key": wanted.key, **group})
 
 
-def _count(said: Any) -> float:  # noqa: ANN401
-    if not isinstance(said, int):
-        raise _nonsense(said)
-    return float(said)
+def _count(reply: Any) -> float:  # noqa: ANN401
+    if not isinstance(reply, int):
+        raise _unexpected(reply)
+    return float(reply)
 
 
-def _groups(said: Any) -> Iterator[Group]:  # noqa: ANN401
-    if not isinstance(said, list) or not all(isinstance(each, list) for each in said):
-        raise _nonsense(said)
-    for each in said:
-        fields = _pairs(each)
-        name = fields.get(b"name")
-        if not isinstance(name, bytes):
-            raise _nonsense(said)
-        yield Group(name, _known(fields.get(b"pending")), _known(fields.get(b"lag")))
-
-
-def _pairs(said: Sequence[Any]) -> dict[bytes, Any]:
-    keys = said[::2]
-    if not all(isinstance(key, bytes) for key in keys):
-        raise _nonsense(said)
-    return dict(zip(keys, said[1::2], strict=False))
-
-
-def _known(number: Any) -> float:  # noqa: ANN401
-    """Give a number, or none: Redis before 7 has no lag, and later ones lose count when messages are deleted."""
-    return float(number) if isinstance(number, int) else math.nan
+def _fields(reply: Any) -> dict[bytes, Any]:  # noqa: ANN401
+    """Return the fields of a consumer group, which are a flat list of names and values."""
+    if not isinstance(reply, list) or not all(isinstance(key, bytes) for key in reply[::2]):
+        raise _unexpected(reply)
+    fields = dict(zip(reply[::2], reply[1::2], strict=False))
+    if not isinstance(fields.get(b"name"), bytes):
+        raise _unexpected(reply)
+    return fields
 
 
 def _text(name: bytes) -> str:
-    """Make a label of a name, which may be any bytes."""
+    """Return a name, which may be any bytes, as a label value."""
     return name.decode("utf-8", "backslashreplace")
 
 
-def _nonsense(said: object) -> BackendRejected:
-    return BackendRejected("it answers, but not as Redis does", detail=type(said).__name__)
+def _unexpected(reply: object) -> BackendRejected:
+    return BackendRejected(UNEXPECTED, detail=type(reply).__name__)

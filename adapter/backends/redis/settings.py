@@ -1,4 +1,4 @@
-"""Which Redis, and what of its keys."""
+"""Settings of the Redis backend and the parameters of its rules."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
@@ -12,121 +12,130 @@ from adapter.backends.settings import (
     at_least_one,
     tls_problems,
 )
+from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
 PORT: Final = 6379
 SENTINEL_PORT: Final = 26379
-OF_GROUPS: Final = frozenset({"pending", "lag"})
-OF_STREAMS: Final = OF_GROUPS | {"streamLength"}
+GROUP_MEASURES: Final = frozenset({"pending", "lag"})
+_STREAM_MEASURES: Final = GROUP_MEASURES | {"streamLength"}
 
 
 class RedisParameters(Parameters, frozen=True):
-    """Which keys, and what of them."""
+    """One or more keys, and what to measure."""
 
     key: str = ""
-    """One key; the answer is one series, with the label ``key``."""
+    """Name of one key. The result is one series with the label ``key``."""
 
     keys: str = ""
-    """Instead: a pattern as Redis has them (``queue:*``); each key that matches and is of the right type is a series.
-    The whole database is walked for it (``SCAN``), so prefer ``key`` where the database is large."""
+    """Instead of ``key``: a glob-style pattern of Redis, such as ``queue:*``. Each matching key of the right type is a
+    series. The whole database is scanned (``SCAN``), so prefer ``key`` in large databases."""
 
-    reads: Literal["listLength", "streamLength", "pending", "lag", "setSize", "sortedSetSize", "hashSize"] = (
+    measure: Literal["listLength", "streamLength", "pending", "lag", "setSize", "sortedSetSize", "hashSize"] = (
         "listLength"
     )
-    """How many elements a list, a stream, a set, a sorted set or a hash has. Of a stream's consumer groups:
-    ``pending``, delivered and not yet acknowledged; ``lag``, not yet delivered: NaN where Redis lost count, or is older
-    than 7."""
+    """What to measure: the number of elements of a list, stream, set, sorted set or hash; or, for the consumer groups
+    of a stream, ``pending``, messages that are delivered and not acknowledged, or ``lag``, messages that are not
+    delivered yet. ``lag`` is NaN if Redis lost count, or is older than version 7. The default is the usual length of a
+    work queue."""
 
     group: str = ""
-    """With ``pending`` and ``lag``: which consumer group. Left out: each is a series, with the label ``group``."""
+    """Consumer group for ``pending`` and ``lag``. Default: each group is a series with the label ``group``."""
 
     missing: Literal["zero", "none"] | None = None
-    """What a ``key`` is that does not exist: 0 or no series. Left out: 0 for lists, sets, sorted sets and hashes, which
-    Redis removes with their last element, so that an empty queue does not exist; no series for streams and groups,
-    which stay when they are empty."""
+    """Result for a ``key`` that does not exist: the value 0 or no series. Default: ``zero`` for lists, sets, sorted
+    sets and hashes, because Redis deletes a key with its last element, so that an empty queue does not exist; ``none``
+    for streams and groups, which exist while they are empty."""
 
     @property
     def is_zero_if_missing(self) -> bool:
-        """Say whether what is not there is empty."""
-        return self.missing == "zero" or (self.missing is None and self.reads not in OF_STREAMS)
+        """Return whether a missing key has the value 0."""
+        return self.missing == "zero" or (self.missing is None and self.measure not in _STREAM_MEASURES)
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them."""
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Validate the parameters."""
         if bool(self.key) == bool(self.keys):
-            yield f"{at}.key: either this or keys is needed"
-        if self.group and self.reads not in OF_GROUPS:
-            yield f"{at}.group: only pending and lag are of a group; {self.reads} is not"
+            yield Problem(f"{path}.key", "exactly one of key and keys is required")
+        if self.group and self.measure not in GROUP_MEASURES:
+            yield Problem(f"{path}.group", f"cannot be used with measure {self.measure}", hint="use pending or lag")
         if self.missing and self.keys:
-            yield f"{at}.missing: is for key; a pattern finds only what there is"
-        if self.missing == "zero" and self.reads in OF_GROUPS and not self.group:
-            yield f"{at}.missing: zero needs group, or nobody knows which group is at zero"
+            yield Problem(f"{path}.missing", "cannot be used with keys", hint="a pattern matches existing keys only")
+        if self.missing == "zero" and self.measure in GROUP_MEASURES and not self.group:
+            yield Problem(f"{path}.missing", "zero requires group, because the result needs the label group")
 
 
 class RedisSentinel(Record, frozen=True):
-    """Sentinels that know which node is the master."""
+    """Sentinels, which know the address of the current master."""
 
     master: str
-    """What they call it (``mymaster``)."""
+    """Name of the master in the configuration of the sentinels, often ``mymaster``."""
 
     username: str = ""
-    """Whom to say we are to the sentinels, which have users of their own; left out: their default user."""
+    """User for the sentinels, which have users of their own. Default: their default user."""
 
     password_file: str = ""
-    """Their password, if they want one; read at every connection."""
+    """File with the password for the sentinels, if they require one. Read at every connection."""
 
 
 class Redis(BackendSettings, frozen=True):
-    """A Redis, or what speaks its protocol: alone, behind sentinels or as a cluster."""
+    """A Redis-compatible server: standalone, behind Sentinel or as a cluster."""
 
-    opened_by: ClassVar[str] = "adapter.backends.redis.backend:RedisBackend"
-    library: ClassVar[tuple[str, ...]] = ("redis",)
+    backend_class: ClassVar[str] = "adapter.backends.redis.backend:RedisBackend"
+    required_modules: ClassVar[tuple[str, ...]] = ("redis",)
     extra: ClassVar[str] = "redis"
-    asked_with: ClassVar[type[Parameters] | None] = RedisParameters
-    rules_write_labels: ClassVar[bool] = True  # a key's name does not say whose it is
+    parameters_type: ClassVar[type[Parameters] | None] = RedisParameters
+    labels_controlled_by_rules: ClassVar[bool] = True  # the name of a key does not identify its owner
 
     addresses: tuple[str, ...]
-    """Where it is: ``host:port``. Of a cluster some of its nodes, with ``sentinel`` the sentinels, tried in turn."""
+    """Address of the server as ``host:port``. For a cluster, some of its nodes; with ``sentinel``, the sentinels. They
+    are tried in order. Default port: 6379, for sentinels 26379."""
 
     cluster: bool = False
-    """Whether it is a cluster: keys are asked for where they are."""
+    """Whether the server is a Redis Cluster."""
 
     sentinel: RedisSentinel | None = None
+    """Set: ``addresses`` are sentinels, and commands are sent to the master that they name."""
+
     database: int = 0
-    """Which of its databases."""
+    """Number of the database."""
 
     username: str = ""
-    """Whom to say we are; left out: Redis' default user."""
+    """ACL user. Default: the default user of Redis."""
 
     password_file: str = ""
-    """Read at every connection, so that the password can be changed."""
+    """File with the password, read at every connection, so that the password can be rotated."""
 
     tls: Tls | None = None
-    """Set, if only to ``{}``: the connection is encrypted."""
+    """Set, even to ``{}``: connections use TLS."""
 
-    connections: int = 4
-    """At once, to each node."""
+    max_connections: int = 4
+    """Maximum number of connections to each node."""
 
-    most_keys: int = 1000
-    """Keys that a pattern may find. More are refused: part of them would be a wrong number."""
+    max_keys: int = 1000
+    """Maximum number of keys that a pattern may match. More are an error, because a part of them would be a wrong
+    value."""
 
-    breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+    circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them and that no type can say, each problem with its path."""
-        yield from address_problems(self.addresses, f"{at}.addresses")
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Validate the settings."""
+        yield from address_problems(self.addresses, f"{path}.addresses")
         if len(self.addresses) > 1 and not self.cluster and self.sentinel is None:
-            yield f"{at}.addresses: several are for cluster: true or sentinel; a single Redis has one"
+            yield Problem(f"{path}.addresses", "several addresses require cluster: true or sentinel")
         if self.cluster and self.sentinel is not None:
-            yield f"{at}.cluster: excludes sentinel"
+            yield Problem(f"{path}.cluster", "cannot be combined with sentinel")
         if self.database < 0 or (self.cluster and self.database):
-            yield f"{at}.database: must be 0{' in a cluster' if self.cluster else ' or more'}, is {self.database}"
+            limit = "0 in a cluster" if self.cluster else "0 or more"
+            yield Problem(f"{path}.database", f"must be {limit}", value=self.database)
         if self.username and not self.password_file:
-            yield f"{at}.passwordFile: is needed with username"
+            yield Problem(f"{path}.passwordFile", "required with username")
         if self.sentinel is not None and not self.sentinel.master:
-            yield f"{at}.sentinel.master: must not be empty"
+            yield Problem(f"{path}.sentinel.master", "must not be empty")
         if self.sentinel is not None and self.sentinel.username and not self.sentinel.password_file:
-            yield f"{at}.sentinel.passwordFile: is needed with username"
+            yield Problem(f"{path}.sentinel.passwordFile", "required with username")
         if self.tls is not None:
-            yield from tls_problems(self.tls, f"{at}.tls")
-        counts = {"connections": self.connections, "mostKeys": self.most_keys}
-        yield from at_least_one({**counts, "breaker.failures": self.breaker.failures}, at)
+            yield from tls_problems(self.tls, f"{path}.tls")
+        counts = {"maxConnections": self.max_connections, "maxKeys": self.max_keys}
+        yield from at_least_one(
+            {**counts, "circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold}, path
+        )

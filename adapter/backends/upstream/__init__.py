@@ -1,1 +1,1 @@
-"""Another server of the external metrics API: KEDA's, Datadog's, an older one, or a second one of ours."""
+"""Upstream backend: another external metrics server, such as KEDA, the Datadog Cluster Agent, or Steadyscale."""

@@ -1,4 +1,4 @@
-"""The backend that asks as an HPA asks."""
+"""The upstream backend: reads a metric of another external metrics server with the requests of an HPA."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,26 +7,26 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
-import msgspec
-
 from adapter.backends.connection import http_errors
 from adapter.backends.connection.http import HttpClient
 from adapter.backends.parameters import parameters
-from adapter.backends.upstream.parse import samples
+from adapter.backends.upstream.parse import samples, status_message
 from adapter.backends.upstream.settings import Upstream, UpstreamParameters
 from adapter.errors import BackendError, BackendMetricUnknown, BackendRejected
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _ROOT: Final = "/apis/external.metrics.k8s.io/v1beta1"
-_PING: Final = timedelta(seconds=5)
+_PING_DEADLINE: Final = timedelta(seconds=5)
 _JSON: Final = {"Accept": "application/json"}
-_EXPLAINED: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
-"""What such a server says of one metric, and what anyone says of himself."""
+_MAY_CONCERN_ONE_METRIC: Final = frozenset(
+    {HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT}
+)
+"""Statuses that an external metrics server returns for one metric, and a proxy for the whole server."""
 
 
 class UpstreamBackend:
-    """A client of one such server."""
+    """A client of one external metrics server."""
 
     def __init__(self, name: str, settings: Upstream, clock: Callable[[], datetime]) -> None:
         self.name = name
@@ -34,49 +34,36 @@ class UpstreamBackend:
         self._client = HttpClient(settings, clock)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
-        """Return the metric's series; that it is not known there is an error, that it has none is not."""
+        """Return the series of the metric, perhaps none; raise ``BackendMetricUnknown`` if it does not exist."""
         target, now = _target(parameters(query, UpstreamParameters)), self._clock()
 
-        async def ask() -> tuple[RawSample, ...]:
-            answer = await self._client.request("GET", target, accept=_EXPLAINED, headers=_JSON)
-            if answer.status != HTTPStatus.OK:
-                raise _refusal(answer.status, answer.body)
-            return await asyncio.to_thread(samples, answer.body, now)
+        async def operation() -> tuple[RawSample, ...]:
+            response = await self._client.request("GET", target, accept=_MAY_CONCERN_ONE_METRIC, headers=_JSON)
+            if response.status != HTTPStatus.OK:
+                raise _from_status(response.status, response.body)
+            return await asyncio.to_thread(samples, response.body, now)
 
-        return await self._client.through(query.text, deadline, ask)
+        return await self._client.run(query.text, deadline, operation)
 
     async def ping(self) -> None:
-        """Ask for what it serves."""
-        await self._client.get(_ROOT, _PING, headers=_JSON)
+        """Request the discovery document."""
+        await self._client.get(_ROOT, _PING_DEADLINE, headers=_JSON)
 
     async def aclose(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         await self._client.aclose()
 
 
-def _target(asked: UpstreamParameters) -> str:
-    path = f"{_ROOT}/namespaces/{quote(asked.namespace, safe='')}/{quote(asked.metric, safe='')}"
-    return f"{path}?labelSelector={quote(asked.selector, safe='')}" if asked.selector else path
+def _target(wanted: UpstreamParameters) -> str:
+    path = f"{_ROOT}/namespaces/{quote(wanted.namespace, safe='')}/{quote(wanted.metric, safe='')}"
+    return f"{path}?labelSelector={quote(wanted.selector, safe='')}" if wanted.selector else path
 
 
-def _refusal(status: int, body: bytes) -> BackendError:
-    """Tell a metric that it does not know, and one that it cannot read, from a server that is in trouble itself."""
+def _from_status(status: int, body: bytes) -> BackendError:
+    """Return the error for a status: of one metric if the body is a ``Status``, otherwise of the whole server."""
+    message = status_message(body)
     if status == HTTPStatus.NOT_FOUND:
-        return BackendMetricUnknown(detail=_said(body))
-    if said := _said(body):
-        return BackendRejected(f"HTTP {status} {HTTPStatus(status).phrase}", detail=said)
-    return http_errors.of_status(status, body)
-
-
-class _Status(msgspec.Struct, frozen=True):
-    kind: str
-    message: str = ""
-
-
-def _said(body: bytes) -> str:
-    """Give the message of a ``Status``; nothing, if it is none: then it was somebody in between who answered."""
-    try:
-        status = msgspec.json.decode(body, type=_Status)
-    except msgspec.DecodeError:
-        return ""
-    return status.message[:300] if status.kind == "Status" else ""
+        return BackendMetricUnknown(detail=message)
+    if message:
+        return BackendRejected(f"HTTP {status} {HTTPStatus(status).phrase}", detail=message)
+    return http_errors.from_status(status, body)

@@ -1,12 +1,15 @@
-"""From an ``ExternalMetricValueList`` to samples; pure."""
+"""Conversion of an ``ExternalMetricValueList`` to samples. Pure code."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 import msgspec
 
 from adapter.errors import BackendRejected
 from adapter.sample import RawSample
 from autoscaler.values.quantity import Quantity, QuantityError
+
+_UNEXPECTED: Final = "unexpected response format"
 
 
 class _Value(msgspec.Struct, frozen=True, rename="camel"):
@@ -21,27 +24,41 @@ class _ValueList(msgspec.Struct, frozen=True):
     items: tuple[_Value, ...] | None = ()
 
 
+class _Status(msgspec.Struct, frozen=True):
+    kind: str
+    message: str = ""
+
+
 def samples(body: bytes, now: datetime) -> tuple[RawSample, ...]:
-    """Read an answer; raise ``BackendRejected`` if it is none."""
+    """Return the samples of a response; raise ``BackendRejected`` if it has another format."""
     try:
-        listed = msgspec.json.decode(body, type=_ValueList)
+        response = msgspec.json.decode(body, type=_ValueList)
     except msgspec.DecodeError as error:
-        raise BackendRejected("it answers, but not with a list of values", detail=str(error)[:200]) from None
-    if listed.kind != "ExternalMetricValueList":
-        raise BackendRejected("it answers, but not with a list of values", detail=f"kind {listed.kind[:60]!r}")
-    return tuple(_sample(item, now) for item in listed.items or ())
+        raise BackendRejected(_UNEXPECTED, detail=str(error)[:200]) from None
+    if response.kind != "ExternalMetricValueList":
+        raise BackendRejected(_UNEXPECTED, detail=f"kind {response.kind[:60]!r}")
+    return tuple(_sample(item, now) for item in response.items or ())
+
+
+def status_message(body: bytes) -> str:
+    """Return the message of a Kubernetes ``Status``; empty if the body is something else, as from a proxy."""
+    try:
+        status = msgspec.json.decode(body, type=_Status)
+    except msgspec.DecodeError:
+        return ""
+    return status.message[:300] if status.kind == "Status" else ""
 
 
 def _sample(item: _Value, now: datetime) -> RawSample:
     try:
-        number = Quantity.parse(str(item.value)).to_float()
-        at = now if item.timestamp is None else _time(item.timestamp)
+        value = Quantity.parse(str(item.value)).to_float()
+        timestamp = now if item.timestamp is None else _time(item.timestamp)
     except (QuantityError, ValueError) as error:
-        raise BackendRejected("what it answers is no number or no time", detail=str(error)[:200]) from None
+        raise BackendRejected("invalid value or timestamp", detail=str(error)[:200]) from None
     window = None if item.window_seconds is None else timedelta(seconds=item.window_seconds)
-    return RawSample(number, at, item.metric_labels or {}, window)
+    return RawSample(value, timestamp, item.metric_labels or {}, window)
 
 
 def _time(text: str) -> datetime:
-    at = datetime.fromisoformat(text)
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

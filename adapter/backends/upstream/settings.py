@@ -1,4 +1,4 @@
-"""Which server, and which of its metrics."""
+"""Settings of the upstream backend and the parameters of its rules."""
 
 import re
 from collections.abc import Iterator
@@ -6,37 +6,38 @@ from typing import ClassVar, Final
 
 from adapter.backends.connection.http_settings import HttpSettings
 from adapter.backends.settings import Parameters
+from adapter.decoding.problem import Problem
 from autoscaler.values import selector
 from autoscaler.values.selector import SelectorError
 
-_SEGMENT: Final = re.compile(r"[^/%?#\s]+")
+_PATH_SEGMENT: Final = re.compile(r"[^/%?#\s]+")
 
 
 class UpstreamParameters(Parameters, frozen=True):
-    """One metric, as an HPA would ask for it."""
+    """A metric of the other server."""
 
     namespace: str
-    """The namespace to ask in."""
+    """Namespace in which the metric is read."""
 
     metric: str
-    """What it is called there."""
+    """Name of the metric on the other server."""
 
     selector: str = ""
-    """Which of its series, as in ``kubectl get --selector``. Left out: all."""
+    """Label selector, as in ``kubectl get --selector``. Default: all series."""
 
-    def problems(self, at: str) -> Iterator[str]:
-        """Say everything that is wrong with them."""
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Validate the parameters."""
         for key, name in (("namespace", self.namespace), ("metric", self.metric)):
-            if not _SEGMENT.fullmatch(name) or name in {".", ".."}:
-                yield f"{at}.{key}: must be a name that can stand in a path, is {name!r}"
+            if not _PATH_SEGMENT.fullmatch(name) or name in {".", ".."}:
+                yield Problem(f"{path}.{key}", "must be a valid URL path segment", value=name)
         try:
             selector.parse(self.selector)
         except SelectorError as error:
-            yield f"{at}.selector: {error}"
+            yield Problem(f"{path}.selector", str(error))
 
 
 class Upstream(HttpSettings, frozen=True):
-    """A server of ``external.metrics.k8s.io``, asked at its own address or through an API server."""
+    """A server of ``external.metrics.k8s.io``, accessed directly or through an API server."""
 
-    opened_by: ClassVar[str] = "adapter.backends.upstream.backend:UpstreamBackend"
-    asked_with: ClassVar[type[Parameters] | None] = UpstreamParameters
+    backend_class: ClassVar[str] = "adapter.backends.upstream.backend:UpstreamBackend"
+    parameters_type: ClassVar[type[Parameters] | None] = UpstreamParameters

@@ -1,4 +1,4 @@
-"""A real NATS, asked for the messages of streams by a user who may only look."""
+"""Contract peer: a real NATS server, with a user that has read permissions only."""
 
 import time
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ import pytest
 
 from tests.backends.contract import ContractPeer, Json
 from tests.backends.faulty_proxy import LOOPBACK
-from tests.backends.nats_server import RIGHTS, Admin, NatsServer
+from tests.backends.nats_server import PERMISSIONS, Admin, NatsServer
 
 
 class Peer(ContractPeer):
@@ -17,7 +17,7 @@ class Peer(ContractPeer):
     begins = b'INFO {"server_id":"'
 
     def start(self) -> None:
-        self.secrets = ("first-password-of-ours", "second-password-of-ours")
+        self.secrets = ("first-password", "second-password")
         self.good = self.secrets[0]
         self.password = self.folder / "password"
         self.server = NatsServer(self.folder / "server", self._user(self.good))
@@ -40,29 +40,29 @@ class Peer(ContractPeer):
         return {"addresses": [self.hop.address], "username": "reader", "passwordFile": str(self.password)}
 
     def one(self, name: str) -> Json:
-        return {"stream": name, "reads": "messages"}
+        return {"stream": name, "measure": "messages"}
 
     def labels(self, name: str) -> Mapping[str, str]:
         return {"stream": name}
 
     def several(self) -> Json:
-        return {"reads": "messages"}
+        return {"measure": "messages"}
 
     def nothing(self) -> Json:
-        return {"stream": "orders", "reads": "pending"}  # it has no consumers
+        return {"stream": "orders", "measure": "pending"}  # the stream has no consumers
 
     def throttle(self) -> None:
         self.hop.answer(b'INFO {"server_id":"x"}\r\n-ERR \'maximum connections exceeded\'\r\n')
 
     def lock_out(self) -> None:
         self._is_locked = True
-        self._believe("nobody-has-this-password")
+        self._set_password("unused-password")
 
     def recover(self) -> None:
         super().recover()
         if self._is_locked:
             self._is_locked = False
-            self._believe(self.good)
+            self._set_password(self.good)
 
     @property
     def shown(self) -> str:
@@ -70,7 +70,7 @@ class Peer(ContractPeer):
 
     def expire(self) -> None:
         self.good = next(each for each in self.secrets if each != self.good)
-        self._believe(self.good)
+        self._set_password(self.good)
 
     def renew(self) -> None:
         self.password.write_text(f"{self.good}\n")
@@ -78,11 +78,11 @@ class Peer(ContractPeer):
     def lose_secret(self) -> None:
         self.password.unlink()
 
-    def _believe(self, password: str) -> None:
+    def _set_password(self, password: str) -> None:
         self.server.reload(self._user(password))
-        while not self.hop.is_idle:  # until it is known on this side that NATS threw us out
+        while not self.hop.is_idle:  # until the backend has noticed that NATS closed its connections
             time.sleep(0.01)
 
     @staticmethod
     def _user(password: str) -> str:
-        return f"{{ user: reader, password: {password}, permissions: {RIGHTS} }}"
+        return f"{{ user: reader, password: {password}, permissions: {PERMISSIONS} }}"

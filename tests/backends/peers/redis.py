@@ -1,4 +1,4 @@
-"""A real Redis, asked for the length of streams by a user who may only count: unlike lists, empty ones stay."""
+"""Contract peer: a real Redis server. It measures streams, because they exist while they are empty, unlike lists."""
 
 import time
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ class Peer(ContractPeer):
     def start(self) -> None:
         self.server = RedisServer(self.folder / "server")
         self.server.start()
-        self.secrets = ("first-password-of-ours", "second-password-of-ours")
+        self.secrets = ("first-password", "second-password")
         self.good = self.secrets[0]
         self.password = self.folder / "password"
-        self.server.admit(self.good)
+        self.server.set_password(self.good)
         self.renew()
         self.hop.upstream = (LOOPBACK, self.server.port)
         self._is_locked = False
@@ -42,28 +42,28 @@ class Peer(ContractPeer):
         return {"addresses": [self.hop.address], "username": READER, "passwordFile": str(self.password)}
 
     def one(self, name: str) -> Json:
-        return {"key": name, "reads": "streamLength"}
+        return {"key": name, "measure": "streamLength"}
 
     def labels(self, name: str) -> Mapping[str, str]:
         return {"key": name}
 
     def several(self) -> Json:
-        return {"keys": "*", "reads": "streamLength"}
+        return {"keys": "*", "measure": "streamLength"}
 
     def nothing(self) -> Json:
-        return {"keys": "nobody-*", "reads": "streamLength"}
+        return {"keys": "missing-*", "measure": "streamLength"}
 
     def throttle(self) -> None:
         self.hop.answer(b"-ERR max number of clients reached\r\n")
 
     def lock_out(self) -> None:
-        self.server.lock()
+        self.server.disable_user()
         self._is_locked = True
 
     def recover(self) -> None:
         super().recover()
         if self._is_locked:
-            self.server.admit(self.good)
+            self.server.set_password(self.good)
             self._is_locked = False
 
     @property
@@ -72,8 +72,8 @@ class Peer(ContractPeer):
 
     def expire(self) -> None:
         self.good = next(each for each in self.secrets if each != self.good)
-        self.server.admit(self.good)
-        while not self.hop.is_idle:  # until it is known on this side that Redis threw us out
+        self.server.set_password(self.good)
+        while not self.hop.is_idle:  # until the backend has noticed that Redis closed its connections
             time.sleep(0.01)
 
     def renew(self) -> None:
