@@ -1,4 +1,4 @@
-"""One Prometheus with fixed data for all tests, and what is left behind by each."""
+"""A Prometheus with fixed data for all tests, and a check for leaked threads, sockets and tasks."""
 
 import asyncio
 import threading
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
 
-from tests.prometheus.failing_server import Trouble, trouble
+from tests.prometheus.failing_server import FailingProxy, failing_proxy
 from tests.prometheus.fixed_responses import SAMPLES
 from tests.prometheus.server import Server, prometheus, require
 
@@ -21,38 +21,38 @@ def nothing_blocks_the_loop() -> Iterator[BlockBuster]:
 
 @pytest.fixture(scope="session")
 def fixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A Prometheus whose data never change; ask it as of ``fixed.NOW``."""
+    """A Prometheus whose data never changes; query it at the time ``NOW``."""
     require()
     with prometheus(tmp_path_factory.mktemp("fixed"), samples=SAMPLES) as running:
         yield running
 
 
 @pytest.fixture
-def hop(fixed: Server) -> Iterator[Trouble]:
-    with trouble(fixed.url) as told:
-        yield told
+def proxy(fixed: Server) -> Iterator[FailingProxy]:
+    with failing_proxy(fixed.url) as proxy:
+        yield proxy
 
 
 @pytest.fixture
-async def nothing_is_left() -> AsyncIterator[None]:
-    """Whatever the test opens is closed when it is over: threads, sockets, tasks."""
-    await asyncio.to_thread(lambda: None)  # the loop's own threads are there from the start
-    before = _held()
+async def no_resource_leaks() -> AsyncIterator[None]:
+    """Fail if a test leaves threads, sockets or tasks open."""
+    await asyncio.to_thread(lambda: None)  # creates the loop's own threads
+    before = _open_resources()
     yield
     for _ in range(200):
-        if not _is_more(before):
+        if not _has_more(before):
             return
-        await asyncio.sleep(0.02)  # a peer in this process ends a moment later; a scrape comes and goes
-    pytest.fail(f"held before: {before}, now: {_held()}, {_threads()}")
+        await asyncio.sleep(0.02)  # servers in this process close their side a moment later
+    pytest.fail(f"open before: {before}, now: {_open_resources()}, {_threads()}")
 
 
-def _held() -> tuple[int, int, int]:
+def _open_resources() -> tuple[int, int, int]:
     return len(_threads()), _sockets(), len(asyncio.all_tasks())
 
 
-def _is_more(before: tuple[int, int, int]) -> bool:
-    """Say whether anything is held that was not; what an earlier test held may well be gone by now."""
-    return any(now > then for now, then in zip(_held(), before, strict=True))
+def _has_more(before: tuple[int, int, int]) -> bool:
+    """Return whether anything is open that was not; resources of an earlier test may be closed by now."""
+    return any(now > then for now, then in zip(_open_resources(), before, strict=True))
 
 
 def _threads() -> list[str]:
@@ -60,10 +60,10 @@ def _threads() -> list[str]:
 
 
 def _sockets() -> int:
-    found = 0
-    for each in Path("/proc/self/fd").iterdir():
+    count = 0
+    for descriptor in Path("/proc/self/fd").iterdir():
         try:
-            found += str(each.readlink()).startswith("socket:")
+            count += str(descriptor.readlink()).startswith("socket:")
         except OSError:
             continue
-    return found
+    return count

@@ -1,4 +1,4 @@
-"""A hop in front of Prometheus that makes trouble when told to: stalls, drips, refuses, hangs up, talks nonsense."""
+"""An HTTP proxy in front of Prometheus with injected failures."""
 
 import socket
 import ssl
@@ -10,109 +10,109 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
-class Trouble:
-    """What the hop does with the next requests: passes them on, unless ``kind`` says otherwise."""
+class FailingProxy:
+    """Forwards requests unless ``failure`` is set, and records them."""
 
     def __init__(self, upstream: str) -> None:
         self.upstream = upstream
-        self.kind = ""
-        """``stall``, ``drip``, ``reset``, ``hang-up``, ``garbage``, ``truncate`` or a status such as ``503``."""
+        self.failure = ""
+        """``stall``, ``drip``, ``reset``, ``close``, ``garbage``, ``truncate`` or a status such as ``503``."""
 
-        self.body = b'{"status":"error","errorType":"internal","error":"as told"}'
+        self.body = b'{"status":"error","errorType":"internal","error":"injected"}'
         self.extra: dict[str, str] = {}
-        """Headers of its own answers."""
+        """Additional headers of injected responses."""
 
         self.url = ""
-        self.over = threading.Event()
-        """Set: whoever stalls or drips stops it."""
+        self.stopped = threading.Event()
+        """Ends ``stall`` and ``drip``."""
 
         self.requests = 0
         self.headers: dict[str, str] = {}
         self.path = ""
         self.sockets = 0
-        """Connections that are open now."""
+        """The number of open connections."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    trouble: Trouble
+    proxy: FailingProxy
 
     def setup(self) -> None:
         super().setup()
-        self.trouble.sockets += 1
+        self.proxy.sockets += 1
 
     def finish(self) -> None:
-        self.trouble.sockets -= 1
+        self.proxy.sockets -= 1
         super().finish()
 
     def do_GET(self) -> None:
-        told = self.trouble
-        told.requests += 1
-        told.headers, told.path = {key.lower(): value for key, value in self.headers.items()}, self.path
-        made = getattr(self, f"_{told.kind.replace('-', '_')}", None)
-        if told.kind.isdigit():
-            self._answer(int(told.kind), told.body)
-        elif made is not None:
+        proxy = self.proxy
+        proxy.requests += 1
+        proxy.headers, proxy.path = {key.lower(): value for key, value in self.headers.items()}, self.path
+        inject = getattr(self, f"_{proxy.failure}", None)
+        if proxy.failure.isdigit():
+            self._respond(int(proxy.failure), proxy.body)
+        elif inject is not None:
             self.close_connection = True
-            made()
+            inject()
         else:
-            self._pass_on(None)
+            self._forward(None)
 
     def do_POST(self) -> None:
-        self.trouble.requests += 1
+        self.proxy.requests += 1
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.trouble.headers = {key.lower(): value for key, value in self.headers.items()}
-        self.trouble.path = f"{self.path}?{body.decode()}"
-        self._pass_on(body)
+        self.proxy.headers = {key.lower(): value for key, value in self.headers.items()}
+        self.proxy.path = f"{self.path}?{body.decode()}"
+        self._forward(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
-    def _pass_on(self, body: bytes | None) -> None:
-        # To a proxy the whole URL is said.
-        url = self.path if self.path.startswith("http:") else f"{self.trouble.upstream}{self.path}"
+    def _forward(self, body: bytes | None) -> None:
+        # A client that uses this server as a proxy sends the whole URL.
+        url = self.path if self.path.startswith("http:") else f"{self.proxy.upstream}{self.path}"
         request = urllib.request.Request(url, data=body)  # noqa: S310 - loopback
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
-                self._answer(answer.status, answer.read())
+            with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
+                self._respond(response.status, response.read())
         except urllib.error.HTTPError as error:
             with error:
-                self._answer(error.code, error.read())
+                self._respond(error.code, error.read())
         except OSError:
-            self._answer(502, b"nobody there")
+            self._respond(502, b"upstream unreachable")
 
-    def _answer(self, status: int, body: bytes) -> None:
+    def _respond(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
-        for header, text in self.trouble.extra.items():
+        for header, text in self.proxy.extra.items():
             self.send_header(header, text)
-        if self.close_connection:  # said, or the next question may be sent just while it closes
+        if self.close_connection:  # else the client might reuse the connection while it closes
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
 
     def _stall(self) -> None:
-        self.trouble.over.wait(30)
+        self.proxy.stopped.wait(30)
 
     def _drip(self) -> None:
         self.send_response(200)
         self.send_header("Content-Length", "1000000")
         self.end_headers()
-        while not self.trouble.over.wait(0.02):
+        while not self.proxy.stopped.wait(0.02):
             try:
                 self.wfile.write(b" ")
             except OSError:
                 return
 
     def _reset(self) -> None:
-        # A pending zero linger makes the kernel send RST instead of FIN.
+        # A zero linger time makes the kernel send RST instead of FIN.
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
 
-    def _hang_up(self) -> None:
+    def _close(self) -> None:
         pass
 
     def _garbage(self) -> None:
-        self._answer(200, b"<html>please log in</html>")
+        self._respond(200, b"<html>please log in</html>")
 
     def _truncate(self) -> None:
         self.send_response(200)
@@ -126,25 +126,25 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, *_: object) -> None:
-        """Say nothing: that clients hang up is what is being tested."""
+        """Log nothing: clients that close connections are expected."""
 
 
 @contextmanager
-def trouble(upstream: str, tls: ssl.SSLContext | None = None) -> Iterator[Trouble]:
-    """Stand in front of a server for the length of the block, encrypted or not."""
-    told = Trouble(upstream)
-    handler = type("Handler", (_Handler,), {"trouble": told})
+def failing_proxy(upstream: str, tls: ssl.SSLContext | None = None) -> Iterator[FailingProxy]:
+    """Run a proxy in front of a server during the block, with or without TLS."""
+    proxy = FailingProxy(upstream)
+    handler = type("Handler", (_Handler,), {"proxy": proxy})
     server = _Server(("127.0.0.1", 0), handler)
     if tls is not None:
-        # Hands are shaken by the thread of the connection, so that one that stalls stalls no other.
+        # Each connection's thread does its handshake, so that a stalled handshake blocks no other connection.
         server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    told.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="trouble")
+    proxy.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="failing-proxy")
     thread.start()
     try:
-        yield told
+        yield proxy
     finally:
-        told.over.set()
+        proxy.stopped.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -1,4 +1,4 @@
-"""The data of the fixed Prometheus, and a backend that asks it as of the time they are for."""
+"""The data of the Prometheus with fixed data, and a backend that queries it at the time of that data."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,7 +17,7 @@ from adapter.rules.rule_registry import RuleRegistry
 from tests.prometheus.server import line
 
 NOW: Final = 1_700_000_000
-"""When it is, for whoever asks the fixed Prometheus."""
+"""The evaluation time of queries to the Prometheus with fixed data."""
 
 HOSTILE: Final = (
     'quote " quote',
@@ -62,39 +62,39 @@ SAMPLES: Final = _samples()
 
 @asynccontextmanager
 async def backend(url: str, **settings: Any) -> AsyncIterator[PrometheusBackend]:
-    """Open a backend for the length of the block."""
+    """Create a backend for the block."""
     defaults: dict[str, Any] = {
         "parameters": {"time": str(NOW)},
         "circuit_breaker": CircuitBreakerSettings(failure_threshold=1000),
     }
-    made = PrometheusBackend("prometheus", Prometheus(url=url, **{**defaults, **settings}), clock)
+    created = PrometheusBackend("prometheus", Prometheus(url=url, **{**defaults, **settings}), clock)
     try:
-        yield made
+        yield created
     finally:
-        await made.aclose()
+        await created.aclose()
 
 
-def reader(made: PrometheusBackend, *rules: Rule) -> MetricReader:
-    """Put a reader of these rules in front of a backend."""
-    return MetricReader(RuleRegistry(rules), Sources(Fetcher({"prometheus": made}, clock)), clock)
+def reader(prometheus: PrometheusBackend, *rules: Rule) -> MetricReader:
+    """Create a reader of these rules."""
+    return MetricReader(RuleRegistry(rules), Sources(Fetcher({"prometheus": prometheus}, clock)), clock)
 
 
 def rule(query: str, **parts: Any) -> Rule:
-    """Make a rule for ``m``, fetched so often that a test need not wait."""
-    quick = {"interval": timedelta(milliseconds=50), "deadline": timedelta(seconds=2), **parts}
-    return Rule("m", backend="prometheus", query=query, **quick)
+    """Create a rule for the metric ``m`` with a short interval."""
+    options = {"interval": timedelta(milliseconds=50), "deadline": timedelta(seconds=2), **parts}
+    return Rule("m", backend="prometheus", query=query, **options)
 
 
 def as_of(age: float) -> datetime:
-    """Say when it was so many seconds ago."""
-    return datetime.now(UTC) - timedelta(seconds=age)  # noqa: TID251 - compared with what the real clock said
+    """Return the time so many seconds ago."""
+    return datetime.now(UTC) - timedelta(seconds=age)  # noqa: TID251 - compared with the real clock
 
 
-async def until(is_true: Callable[[], bool | Awaitable[bool]], within: float = 30) -> None:
-    """Wait for something on the other side of a socket."""
+async def until(condition: Callable[[], bool | Awaitable[bool]], within: float = 30) -> None:
+    """Wait until a condition is true."""
     async with asyncio.timeout(within):
         while True:
-            found = is_true()
-            if found if isinstance(found, bool) else await found:
+            result = condition()
+            if result if isinstance(result, bool) else await result:
                 return
             await asyncio.sleep(0.01)

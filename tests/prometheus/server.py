@@ -1,4 +1,4 @@
-"""A real Prometheus on loopback: with blocks of fixed data, or scraping a live target; made to be killed."""
+"""A real Prometheus on the loopback interface, with fixed data or scraping a target."""
 
 import json
 import os
@@ -20,17 +20,17 @@ _HOW: Final = "the package prometheus has both programs"
 
 
 def require() -> None:
-    """Make sure that there is a Prometheus; without, skip loudly, or fail where nothing may be skipped."""
+    """Skip the test if Prometheus is not installed; fail instead in CI."""
     missing = [program for program in ("prometheus", "promtool") if shutil.which(program) is None]
     if missing:
-        why = f"no real Prometheus here: {', '.join(missing)} not found ({_HOW})"
+        reason = f"Prometheus is not installed: {', '.join(missing)} not found ({_HOW})"
         if os.environ.get("CI") == "true" or os.environ.get("STEADYSCALE_REQUIRE_PROMETHEUS"):
-            pytest.fail(why, pytrace=False)
-        pytest.skip(why)
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
 
 
 class Server:
-    """One Prometheus."""
+    """One Prometheus process."""
 
     def __init__(self, folder: Path, port: int, target: str = "") -> None:
         self.port, self._folder = port, folder
@@ -62,33 +62,33 @@ class Server:
     def data(self) -> Path:
         return self._folder / "data"
 
-    def ask(self, query: str, **parameters: str) -> list[Any]:
-        """Ask it ourselves, past everything that is under test."""
-        asked = urlencode({"query": query, **parameters})
-        with urllib.request.urlopen(f"{self.url}/api/v1/query?{asked}", timeout=10) as answer:  # noqa: S310 - loopback
-            found: list[Any] = json.loads(answer.read())["data"]["result"]
-            return found
+    def query(self, query: str, **parameters: str) -> list[Any]:
+        """Send a query without the code under test."""
+        encoded = urlencode({"query": query, **parameters})
+        with urllib.request.urlopen(f"{self.url}/api/v1/query?{encoded}", timeout=10) as response:  # noqa: S310 - loopback
+            result: list[Any] = json.loads(response.read())["data"]["result"]
+            return result
 
-    def figure(self, name: str, **labels: str) -> float:
-        """Read one of its own figures, added up over the series that have these labels."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:  # noqa: S310 - loopback
-            lines = answer.read().decode().splitlines()
-        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+    def own_metric(self, name: str, **labels: str) -> float:
+        """Return the sum of the series of one of its own metrics that have these labels."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as response:  # noqa: S310 - loopback
+            lines = response.read().decode().splitlines()
+        matchers = [f'{key}="{value}"' for key, value in labels.items()]
         named = [line for line in lines if line.startswith((f"{name}{{", f"{name} "))]
-        found = [line for line in named if all(each in line for each in wanted)]
-        return sum(float(line.rsplit(" ", 1)[1]) for line in found)
+        matching = [line for line in named if all(matcher in line for matcher in matchers)]
+        return sum(float(line.rsplit(" ", 1)[1]) for line in matching)
 
     def _is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=2) as answer:  # noqa: S310
-                return bool(answer.status == 200)
+            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=2) as response:  # noqa: S310
+                return bool(response.status == 200)
         except OSError:
             return False
 
 
 @contextmanager
 def prometheus(folder: Path, *, target: str = "", samples: str = "") -> Iterator[Server]:
-    """Run a Prometheus for the length of the block, with samples in OpenMetrics' text form in it."""
+    """Run a Prometheus during the block, with samples given in the OpenMetrics text format."""
     server = Server(folder, free_port(), target)
     if samples:
         fill(server.data, samples)
@@ -100,17 +100,17 @@ def prometheus(folder: Path, *, target: str = "", samples: str = "") -> Iterator
 
 
 def fill(data: Path, samples: str) -> None:
-    """Make blocks of samples; only while nobody runs on them."""
+    """Create TSDB blocks from samples, before Prometheus is started."""
     source = data.parent / "samples.om"
     source.write_text(f"{samples}# EOF\n", encoding="utf-8")
     command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(source), str(data)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - fixed arguments
     if done.returncode:
         raise RuntimeError(done.stdout + done.stderr)
 
 
 def line(name: str, labels: Mapping[str, str], value: str, at: float) -> str:
-    """Write one sample in OpenMetrics' text form."""
+    """Format one sample in the OpenMetrics text format."""
     escaped = {key: text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"") for key, text in labels.items()}
     inside = ",".join(f'{key}="{text}"' for key, text in escaped.items())
     return f"{name}{{{inside}}} {value} {at}\n"

@@ -1,4 +1,4 @@
-"""Every way in which Prometheus, or what is in front of it, can fail: the class is right, and so is the recovery."""
+"""Failures of Prometheus or of a proxy in front of it, their error classes, and recovery."""
 
 import asyncio
 import threading
@@ -15,22 +15,24 @@ from adapter.rules.query_builder import Query
 from adapter.rules.rule import Namespacing
 from autoscaler.types.observation import FailureClass
 from autoscaler.values.selector import parse
-from tests.prometheus.failing_server import Trouble
+from tests.prometheus.failing_server import FailingProxy
 from tests.prometheus.fixed_responses import backend, reader, rule, until
 
-pytestmark = [pytest.mark.prometheus, pytest.mark.usefixtures("nothing_is_left")]
+pytestmark = [pytest.mark.prometheus, pytest.mark.usefixtures("no_resource_leaks")]
 EVERYTHING = parse("")
 QUERY = Query("prometheus", 'sum(depth{namespace="shop"})')
 SHORT = timedelta(milliseconds=400)
 
 KINDS = [
-    pytest.param("stall", FailureClass.TIMED_OUT, "no response within 0.4s", id="it stalls"),
-    pytest.param("drip", FailureClass.TIMED_OUT, "no response within 0.4s", id="it drips"),
-    pytest.param("reset", FailureClass.UNREACHABLE, "connection lost", id="it resets the connection"),
-    pytest.param("hang-up", FailureClass.UNREACHABLE, "connection lost", id="it hangs up"),
-    pytest.param("truncate", FailureClass.UNREACHABLE, "connection lost", id="it hangs up in the middle"),
-    pytest.param("garbage", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="it talks nonsense"),
-    pytest.param("302", FailureClass.REFUSED, "HTTP 302 Found (internal)", id="it sends us elsewhere"),
+    pytest.param("stall", FailureClass.TIMED_OUT, "no response within 0.4s", id="stalled response"),
+    pytest.param("drip", FailureClass.TIMED_OUT, "no response within 0.4s", id="one byte at a time"),
+    pytest.param("reset", FailureClass.UNREACHABLE, "connection lost", id="connection reset"),
+    pytest.param("close", FailureClass.UNREACHABLE, "connection lost", id="connection closed"),
+    pytest.param("truncate", FailureClass.UNREACHABLE, "connection lost", id="truncated response"),
+    pytest.param(
+        "garbage", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="HTML response"
+    ),
+    pytest.param("302", FailureClass.REFUSED, "HTTP 302 Found (internal)", id="redirect"),
     pytest.param("400", FailureClass.BAD_QUERY, "HTTP 400 Bad Request (internal)", id="400"),
     pytest.param("401", FailureClass.UNAUTHORIZED, "HTTP 401 Unauthorized (internal)", id="401"),
     pytest.param("403", FailureClass.UNAUTHORIZED, "HTTP 403 Forbidden (internal)", id="403"),
@@ -44,153 +46,173 @@ KINDS = [
 ]
 
 
-async def failure(made: PrometheusBackend, query: Query = QUERY, deadline: timedelta = SHORT) -> errors.BackendError:
+async def failure(
+    prometheus: PrometheusBackend, query: Query = QUERY, deadline: timedelta = SHORT
+) -> errors.BackendError:
     with pytest.raises(errors.BackendError) as caught:
-        await made.fetch(query, deadline)
+        await prometheus.fetch(query, deadline)
     return caught.value
 
 
-async def is_well(read: MetricReader) -> bool:
+async def succeeds(read: MetricReader) -> bool:
     return (await read.read("shop", "m", EVERYTHING)).error is None
 
 
 @pytest.mark.parametrize(("kind", "expected", "message"), KINDS)
-async def test_each_failure_has_its_class_says_the_same_each_time_and_is_over_when_it_is_over(
-    hop: Trouble, kind: str, expected: FailureClass, message: str
+async def test_failure_has_a_class_and_a_constant_message_and_ends_with_its_cause(
+    proxy: FailingProxy, kind: str, expected: FailureClass, message: str
 ) -> None:
-    async with backend(hop.url) as made:
+    async with backend(proxy.url) as prometheus:
         for _ in range(2):
-            hop.kind = kind
-            # Short only where it is waited for: a busy machine may need longer for an answer.
+            proxy.failure = kind
+            # Short only for timeouts: on a busy machine a response may take longer.
             deadline = SHORT if expected is FailureClass.TIMED_OUT else timedelta(seconds=5)
-            told = [await failure(made, deadline=deadline) for _ in range(2)]
-            assert [(each.failure, each.message) for each in told] == [(expected, message)] * 2
-            hop.kind = ""
-            (sample,) = await made.fetch(QUERY, timedelta(seconds=5))
+            failures = [await failure(prometheus, deadline=deadline) for _ in range(2)]
+            assert [(error.failure, error.message) for error in failures] == [(expected, message)] * 2
+            proxy.failure = ""
+            (sample,) = await prometheus.fetch(QUERY, timedelta(seconds=5))
             assert sample.value == 15.5
 
 
 @pytest.mark.parametrize("kind", ["stall", "drip", "503"])
-async def test_a_reader_remembers_since_when_it_fails_and_forgets_at_once(hop: Trouble, kind: str) -> None:
-    async with backend(hop.url) as made:
-        read = reader(made, rule("sum(depth)", deadline=SHORT, namespace=Namespacing()))
-        remembered = read.history.record(ReadKey("shop", "m", EVERYTHING))
-        hop.kind = kind
+async def test_read_history_counts_failures_until_the_next_success(proxy: FailingProxy, kind: str) -> None:
+    async with backend(proxy.url) as prometheus:
+        read = reader(prometheus, rule("sum(depth)", deadline=SHORT, namespace=Namespacing()))
+        record = read.history.record(ReadKey("shop", "m", EVERYTHING))
+        proxy.failure = kind
         for count in (1, 2, 3):
-            look = await read.read("shop", "m", EVERYTHING)
-            assert look.error is not None
+            trace = await read.read("shop", "m", EVERYTHING)
+            assert trace.error is not None
             if count == 1:
-                first = remembered.first_failure_time
-            assert (remembered.failures, remembered.first_failure_time) == (count, first)
-        hop.kind = ""
-        await until(lambda: is_well(read))
-        assert (remembered.failures, remembered.first_failure_time, remembered.failure) == (0, None, None)
+                first = record.first_failure_time
+            assert (record.failures, record.first_failure_time) == (count, first)
+        proxy.failure = ""
+        await until(lambda: succeeds(read))
+        assert (record.failures, record.first_failure_time, record.failure) == (0, None, None)
         await read.sources.aclose()
 
 
 @pytest.mark.parametrize("kind", ["stall", "drip"])
-async def test_the_deadline_ends_the_wait_and_frees_the_thread_and_the_connection(hop: Trouble, kind: str) -> None:
-    async with backend(hop.url, max_connections=2) as made:
-        hop.kind = kind
+async def test_deadline_aborts_the_request_and_frees_its_thread(proxy: FailingProxy, kind: str) -> None:
+    async with backend(proxy.url, max_connections=2) as prometheus:
+        proxy.failure = kind
         loop = asyncio.get_running_loop()
         started = loop.time()
-        # Six questions over two threads: each wave is thrown out before the next is due.
-        told = await asyncio.gather(*(failure(made) for _ in range(6)))
+        # Six requests over two threads: those that wait for a thread time out, too.
+        failures = await asyncio.gather(*(failure(prometheus) for _ in range(6)))
         assert loop.time() - started < 1
-        assert {each.failure for each in told} == {FailureClass.TIMED_OUT}
-        hop.kind = ""
-        assert await made.fetch(QUERY, timedelta(seconds=2))
+        assert {error.failure for error in failures} == {FailureClass.TIMED_OUT}
+        proxy.failure = ""
+        assert await prometheus.fetch(QUERY, timedelta(seconds=2))
 
 
-async def test_who_stops_waiting_ends_the_request_too(hop: Trouble) -> None:
-    async with backend(hop.url, max_connections=1) as made:
-        hop.kind = "stall"
-        asking = asyncio.create_task(made.fetch(QUERY, timedelta(seconds=30)))
-        await until(lambda: bool(hop.requests))
-        asking.cancel()
+async def test_cancelling_the_caller_aborts_the_request(proxy: FailingProxy) -> None:
+    async with backend(proxy.url, max_connections=1) as prometheus:
+        proxy.failure = "stall"
+        fetching = asyncio.create_task(prometheus.fetch(QUERY, timedelta(seconds=30)))
+        await until(lambda: bool(proxy.requests))
+        fetching.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asking
-        hop.kind = ""
-        assert await made.fetch(QUERY, timedelta(seconds=2))  # the only thread is free again
+            await fetching
+        proxy.failure = ""
+        assert await prometheus.fetch(QUERY, timedelta(seconds=2))  # the only thread is free
 
 
-async def test_a_backend_that_is_closed_waits_for_nobody(hop: Trouble) -> None:
+async def test_closing_aborts_running_requests_and_stops_the_threads(proxy: FailingProxy) -> None:
     loop = asyncio.get_running_loop()
-    async with backend(hop.url) as made:
-        hop.kind = "stall"
-        asking = asyncio.create_task(made.fetch(QUERY, timedelta(seconds=30)))
-        await until(lambda: bool(hop.requests))
+    async with backend(proxy.url) as prometheus:
+        proxy.failure = "stall"
+        fetching = asyncio.create_task(prometheus.fetch(QUERY, timedelta(seconds=30)))
+        await until(lambda: bool(proxy.requests))
         started = loop.time()
     assert loop.time() - started < 1
     with pytest.raises(errors.BackendUnreachable):
-        await asking
+        await fetching
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("prometheus-")]
 
 
-async def test_nothing_is_asked_twice_behind_our_back(hop: Trouble) -> None:
-    async with backend(hop.url) as made:
-        for kind in ("503", "429", "500", "hang-up", "reset"):
-            hop.kind, before = kind, hop.requests
-            await failure(made, deadline=timedelta(seconds=5))
-            assert hop.requests - before == 1, kind
+async def test_failed_requests_are_not_retried(proxy: FailingProxy) -> None:
+    async with backend(proxy.url) as prometheus:
+        for kind in ("503", "429", "500", "close", "reset"):
+            proxy.failure, before = kind, proxy.requests
+            await failure(prometheus, deadline=timedelta(seconds=5))
+            assert proxy.requests - before == 1, kind
 
 
-async def test_one_bad_query_keeps_no_other_waiting(hop: Trouble) -> None:
-    async with backend(hop.url, circuit_breaker=CircuitBreakerSettings(failure_threshold=2)) as made:
-        hop.kind = "503"
+async def test_failures_of_one_query_do_not_open_the_circuit(proxy: FailingProxy) -> None:
+    async with backend(proxy.url, circuit_breaker=CircuitBreakerSettings(failure_threshold=2)) as prometheus:
+        proxy.failure = "503"
         for _ in range(10):
-            await failure(made)
-        hop.kind = ""
-        assert await made.fetch(Query("prometheus", "vector(1)"), timedelta(seconds=5))
+            await failure(prometheus)
+        proxy.failure = ""
+        assert await prometheus.fetch(Query("prometheus", "vector(1)"), timedelta(seconds=5))
 
 
-async def test_a_server_that_answers_nobody_is_left_in_peace_and_tried_again(hop: Trouble) -> None:
-    patience = CircuitBreakerSettings(failure_threshold=3, open_duration=timedelta(milliseconds=300), max_open_duration=timedelta(seconds=1))
-    async with backend(hop.url, circuit_breaker=patience, sample_times=False) as made:
-        hop.kind = "503"
-        told = [await failure(made, Query("prometheus", f"vector({number})")) for number in range(20)]
-        assert hop.requests == 3
-        assert {(each.failure, each.message) for each in told} == {
+async def test_open_circuit_sends_no_requests_and_closes_after_recovery(proxy: FailingProxy) -> None:
+    limits = CircuitBreakerSettings(
+        failure_threshold=3, open_duration=timedelta(milliseconds=300), max_open_duration=timedelta(seconds=1)
+    )
+    async with backend(proxy.url, circuit_breaker=limits, sample_times=False) as prometheus:
+        proxy.failure = "503"
+        failures = [await failure(prometheus, Query("prometheus", f"vector({number})")) for number in range(20)]
+        assert proxy.requests == 3
+        assert {(error.failure, error.message) for error in failures} == {
             (FailureClass.UNREACHABLE, "HTTP 503 Service Unavailable (internal)")
         }
-        hop.kind = ""
+        proxy.failure = ""
         loop = asyncio.get_running_loop()
         started = loop.time()
         while True:
             try:
-                await made.fetch(Query("prometheus", "vector(7)"), SHORT)
+                await prometheus.fetch(Query("prometheus", "vector(7)"), SHORT)
                 break
             except errors.BackendError:
                 await asyncio.sleep(0.01)
         assert loop.time() - started < 0.6
 
 
-async def test_nobody_there_is_unreachable() -> None:
-    async with backend("http://127.0.0.1:1") as made:
-        assert ((told := await failure(made)).failure, told.message) == (FailureClass.UNREACHABLE, "connection refused")
-    async with backend("http://nobody.invalid") as made:
-        told = await failure(made)
-        assert (told.failure, told.message) == (FailureClass.UNREACHABLE, "host name does not resolve")
+async def test_unexpected_exception_in_the_probe_does_not_leave_the_circuit_half_open(
+    proxy: FailingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = CircuitBreakerSettings(failure_threshold=1, open_duration=timedelta(milliseconds=50))
+    async with backend(proxy.url, circuit_breaker=limits) as prometheus:
+        proxy.failure = "503"
+        await failure(prometheus)
+        proxy.failure = ""
+        await asyncio.sleep(0.1)
+        with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+            patch.setattr("adapter.backends.prometheus.backend.samples", lambda *_: 1 // 0)
+            await prometheus.fetch(QUERY, timedelta(seconds=5))
+        assert await prometheus.fetch(QUERY, timedelta(seconds=5))
 
 
-async def test_an_answer_with_warnings_is_refused_unless_they_are_accepted(hop: Trouble) -> None:
-    hop.kind = "200"
-    hop.body = (
+async def test_refused_connection_and_unknown_host_are_unreachable() -> None:
+    async with backend("http://127.0.0.1:1") as prometheus:
+        error = await failure(prometheus)
+        assert (error.failure, error.message) == (FailureClass.UNREACHABLE, "connection refused")
+    async with backend("http://nobody.invalid") as prometheus:
+        error = await failure(prometheus)
+        assert (error.failure, error.message) == (FailureClass.UNREACHABLE, "host name does not resolve")
+
+
+async def test_partial_result_is_rejected_unless_warnings_are_accepted(proxy: FailingProxy) -> None:
+    proxy.failure = "200"
+    proxy.body = (
         b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"5"]}]},'
-        b'"warnings":["store 3 is not there"]}'
+        b'"warnings":["store 3 is unavailable"]}'
     )
-    async with backend(hop.url) as made:
-        told = await failure(made)
-        assert (told.failure, told.message) == (
+    async with backend(proxy.url) as prometheus:
+        error = await failure(prometheus)
+        assert (error.failure, error.message) == (
             FailureClass.REFUSED,
             "the result may be partial: the response has warnings",
         )
-        assert told.detail == "store 3 is not there"
-        hop.body = hop.body.replace(b"store 3 is not there", b"PromQL warning: quantile value is odd")
-        assert [sample.value for sample in await made.fetch(QUERY, timedelta(seconds=5))] == [5]
-    hop.body = hop.body.replace(b"PromQL warning", b"warning")
-    async with backend(hop.url, warnings="accept") as made:
-        assert [sample.value for sample in await made.fetch(QUERY, timedelta(seconds=5))] == [5]
+        assert error.detail == "store 3 is unavailable"
+        proxy.body = proxy.body.replace(b"store 3 is unavailable", b"PromQL warning: quantile value is odd")
+        assert [sample.value for sample in await prometheus.fetch(QUERY, timedelta(seconds=5))] == [5]
+    proxy.body = proxy.body.replace(b"PromQL warning", b"warning")
+    async with backend(proxy.url, warnings="accept") as prometheus:
+        assert [sample.value for sample in await prometheus.fetch(QUERY, timedelta(seconds=5))] == [5]
 
 
 @pytest.mark.parametrize(
@@ -200,29 +222,31 @@ async def test_an_answer_with_warnings_is_refused_unless_they_are_accepted(hop: 
             b'{"status":"error","errorType":"timeout","error":"query timed out"}',
             FailureClass.TIMED_OUT,
             "no response within 0.4s",
-            id="an error in a 200",
+            id="error with status 200",
         ),
         pytest.param(
             b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}',
             FailureClass.BAD_QUERY,
             "the result is a native histogram, not a number for each series",
-            id="a native histogram",
+            id="native histogram",
         ),
         pytest.param(
             b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"five"]}]}}',
             FailureClass.REFUSED,
             "the response is not one of Prometheus' HTTP API",
-            id="a number that is none",
+            id="invalid number",
         ),
-        pytest.param(b"", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="nothing at all"),
-        pytest.param(b"{}", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="an empty object"),
-        pytest.param(b"\xff\xfe", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="no text"),
+        pytest.param(b"", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="empty response"),
+        pytest.param(b"{}", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="empty object"),
+        pytest.param(
+            b"\xff\xfe", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="invalid UTF-8"
+        ),
     ],
 )
-async def test_an_answer_that_makes_no_sense_is_told_by_its_class(
-    hop: Trouble, body: bytes, expected: FailureClass, message: str
+async def test_unexpected_response_has_an_error_class(
+    proxy: FailingProxy, body: bytes, expected: FailureClass, message: str
 ) -> None:
-    hop.kind, hop.body = "200", body
-    async with backend(hop.url) as made:
-        told = await failure(made)
-    assert (told.failure, told.message) == (expected, message)
+    proxy.failure, proxy.body = "200", body
+    async with backend(proxy.url) as prometheus:
+        error = await failure(prometheus)
+    assert (error.failure, error.message) == (expected, message)

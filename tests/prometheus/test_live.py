@@ -1,4 +1,4 @@
-"""A Prometheus that scrapes: numbers that move, a target that dies, and Prometheus itself killed and started again."""
+"""A Prometheus that scrapes a target: changing values, disappearing series, and a restart of Prometheus."""
 
 import asyncio
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.prometheus.fixed_responses import backend, reader, rule, until
 from tests.prometheus.server import Server, prometheus, require
 from tests.prometheus.target import Target, target
 
-pytestmark = [pytest.mark.prometheus, pytest.mark.usefixtures("nothing_is_left")]
+pytestmark = [pytest.mark.prometheus, pytest.mark.usefixtures("no_resource_leaks")]
 EVERYTHING = parse("")
 
 
@@ -34,31 +34,31 @@ def live(scraped: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 async def reads(read: MetricReader, wanted: int | FailureClass) -> bool:
-    """Say whether a read finds this number, in thousandths, or fails in this way."""
-    look = await read.read("shop", "m", EVERYTHING)
-    if look.error is not None:
-        return look.error.failure is wanted
-    return [sample.milli for sample in look.samples] == [wanted]
+    """Return whether a read has this value in thousandths, or this failure."""
+    trace = await read.read("shop", "m", EVERYTHING)
+    if trace.error is not None:
+        return trace.error.failure is wanted
+    return [sample.milli for sample in trace.samples] == [wanted]
 
 
 async def reads_as(read: MetricReader, message: str) -> bool:
-    """Say whether a read fails in these words."""
+    """Return whether a read fails with this message."""
     error = (await read.read("shop", "m", EVERYTHING)).error
     return error is not None and error.message == message
 
 
-async def test_a_number_that_moves_is_read_as_it_moves(live: Server, scraped: Target) -> None:
-    async with backend(live.url, parameters={}) as made:
-        read = reader(made, rule("jobs", namespace=Namespacing()))
+async def test_changing_value_is_read(live: Server, scraped: Target) -> None:
+    async with backend(live.url, parameters={}) as prometheus_backend:
+        read = reader(prometheus_backend, rule("jobs", namespace=Namespacing()))
         for jobs in (5, 0, 7):
             scraped.set(jobs=jobs)
             await until(lambda jobs=jobs: reads(read, jobs * 1000))  # type: ignore[misc]
         await read.sources.aclose()
 
 
-async def test_a_series_that_is_gone_is_no_series_at_once_and_back_at_once(live: Server, scraped: Target) -> None:
-    async with backend(live.url, parameters={}) as made:
-        read = reader(made, rule("jobs", namespace=Namespacing()))
+async def test_series_that_disappears_is_no_series_until_it_returns(live: Server, scraped: Target) -> None:
+    async with backend(live.url, parameters={}) as prometheus_backend:
+        read = reader(prometheus_backend, rule("jobs", namespace=Namespacing()))
         scraped.set(jobs=3)
         await until(lambda: reads(read, 3000))
         scraped.set(other=1)
@@ -68,27 +68,25 @@ async def test_a_series_that_is_gone_is_no_series_at_once_and_back_at_once(live:
         await read.sources.aclose()
 
 
-async def test_prometheus_killed_is_unreachable_since_then_and_well_when_it_is_back(
-    live: Server, scraped: Target
-) -> None:
+async def test_killed_prometheus_is_unreachable_until_it_is_started(live: Server, scraped: Target) -> None:
     scraped.set(jobs=2)
-    async with backend(live.url, parameters={}, circuit_breaker=CircuitBreakerSettings()) as made:
-        read = reader(made, rule("jobs", namespace=Namespacing()))
-        remembered = read.history.record(ReadKey("shop", "m", EVERYTHING))
+    async with backend(live.url, parameters={}, circuit_breaker=CircuitBreakerSettings()) as prometheus_backend:
+        read = reader(prometheus_backend, rule("jobs", namespace=Namespacing()))
+        record = read.history.record(ReadKey("shop", "m", EVERYTHING))
         await until(lambda: reads(read, 2000))
-        good = remembered.good_at
+        good = record.last_good_time
         await asyncio.to_thread(live.program.kill)
         await until(lambda: reads(read, FailureClass.UNREACHABLE))
-        first = remembered.first_failure_time
-        # A question that was under way sees its connection break; from the next one on there is nobody to connect to.
+        first = record.first_failure_time
+        # A request in flight loses its connection; later requests are refused.
         refused = "metric 'm': prometheus: unreachable: connection refused"
         await until(lambda: reads_as(read, refused))
         assert good is not None
         assert first is not None
         assert first > good
         assert await reads(read, FailureClass.UNREACHABLE)
-        assert remembered.first_failure_time == first
+        assert record.first_failure_time == first
         await asyncio.to_thread(live.program.start)
         await until(lambda: reads(read, 2000))
-        assert (remembered.failures, remembered.first_failure_time) == (0, None)
+        assert (record.failures, record.first_failure_time) == (0, None)
         await read.sources.aclose()

@@ -1,4 +1,4 @@
-"""The law of snapshots: picking from a snapshot by a selector is the same as asking Prometheus with matchers."""
+"""Selecting from a snapshot gives the same series as a query with the selector's matchers."""
 
 import asyncio
 import json
@@ -29,40 +29,40 @@ REQUIREMENTS = st.one_of(
 SELECTORS = st.lists(REQUIREMENTS, max_size=4).map(Selector)
 
 
-async def taken(server: Server) -> Snapshot:
-    async with backend(server.url) as made:
-        rows = await made.fetch(Query("prometheus", "depth"), timedelta(seconds=5))
+async def fetch_snapshot(server: Server) -> Snapshot:
+    async with backend(server.url) as prometheus:
+        rows = await prometheus.fetch(Query("prometheus", "depth"), timedelta(seconds=5))
     return Snapshot(rows, datetime(2026, 1, 1, tzinfo=UTC))
 
 
 @pytest.fixture(scope="module")
 def snapshot(fixed: Server) -> Snapshot:
-    return asyncio.run(taken(fixed))
+    return asyncio.run(fetch_snapshot(fixed))
 
 
-def told_apart(labels: Any) -> str:
+def sort_key(labels: Any) -> str:
     return json.dumps(labels, sort_keys=True)
 
 
 @given(selector=SELECTORS)
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_operator_means_to_a_snapshot_what_its_matchers_mean_to_prometheus(
+def test_selector_selects_the_same_series_from_a_snapshot_as_in_prometheus(
     fixed: Server, snapshot: Snapshot, selector: Selector
 ) -> None:
-    asked = fixed.ask(f"depth{{{','.join(selector_matchers(selector))}}}", time=str(NOW))
-    assert sorted(told_apart(dict(row.labels)) for row in snapshot.select(selector)) == sorted(
-        told_apart(each["metric"]) for each in asked
+    expected = fixed.query(f"depth{{{','.join(selector_matchers(selector))}}}", time=str(NOW))
+    assert sorted(sort_key(dict(row.labels)) for row in snapshot.select(selector)) == sorted(
+        sort_key(series["metric"]) for series in expected
     )
 
 
 @pytest.mark.parametrize(
-    ("operator", "bound", "chosen"),
+    ("operator", "bound", "selected"),
     [pytest.param("gt", "7", {"12"}, id="greater"), pytest.param("lt", "8", {"7", "-3"}, id="less")],
 )
-def test_what_prometheus_cannot_compare_a_snapshot_can(
-    snapshot: Snapshot, operator: str, bound: str, chosen: set[str]
+def test_numeric_comparison_works_on_a_snapshot_and_has_no_matcher(
+    snapshot: Snapshot, operator: str, bound: str, selected: set[str]
 ) -> None:
     selector = Selector([Requirement("tier", operator, (bound,))])
-    assert {row.labels["tier"] for row in snapshot.select(selector)} == chosen
+    assert {row.labels["tier"] for row in snapshot.select(selector)} == selected
     with pytest.raises(NotExpressible):
         selector_matchers(selector)
