@@ -1,9 +1,8 @@
-"""What a thousand autoscalers on one rule cost Prometheus: one query for all of them, beside one query for each.
+"""Load on Prometheus of many autoscalers on one rule: one query for all of them, compared with one query for each.
 
-A real Prometheus holds ten thousand series. Readers with distinct selectors poll one rule, spread over a period as
-autoscalers are. On the left each is answered from the rule's snapshot. On the right each sends a query of its own
-through the same client, as adapters do today; the rule's own one query goes on beside them. Run it as
-``python -m bench.prometheus_load``.
+A real Prometheus has 10,000 series. Readers with different selectors poll one rule, spread over a period. The left
+columns are reads from the snapshot of the rule. On the right, each reader sends its own query through the same client,
+like adapters without snapshots; the refresh of the snapshot continues. Run with ``python -m bench.prometheus_load``.
 """
 
 import argparse
@@ -19,13 +18,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from adapter.process import clock, tune_garbage_collector
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.settings import CircuitBreakerSettings
 from adapter.errors import AdapterError
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import MetricReader, Sources
+from adapter.process import clock, tune_garbage_collector
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule
 from adapter.rules.rule_registry import RuleRegistry
@@ -35,45 +34,45 @@ from tests.prometheus.server import Server, prometheus
 
 _READERS = (1, 100, 1_000, 10_000)
 _NAMESPACES = 10
-_GOAL = 50e-6
+_TARGET_SECONDS = 50e-6
 _TIMED_READS = 20_000
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one period of polling took."""
+    """Queries, CPU time and latency of one polling period."""
 
     queries: int
-    ours: float
-    theirs: float
+    cpu: float
+    prometheus_cpu: float
     p99: float
     failed: int
 
 
 class Rig:
-    """A Prometheus, and our reader of one rule in front of it."""
+    """A Prometheus server and a reader with one rule."""
 
     def __init__(self, server: Server, period: float) -> None:
         self.server, self.period = server, period
-        self.backend = _opened(server, sample_times=True)
-        self.plain = _opened(server, sample_times=False)
+        self.backend = _backend(server, sample_times=True)
+        self.plain = _backend(server, sample_times=False)
         rule = Rule("many", backend="prometheus", query="many", interval=timedelta(seconds=period))
         self.reader = MetricReader(RuleRegistry([rule]), Sources(Fetcher({"prometheus": self.backend}, clock)), clock)
 
     async def from_snapshot(self, number: int, selector: Selector) -> None:
-        """Read as we do."""
+        """Read from the snapshot."""
         await self.reader.read_samples(f"n{number % _NAMESPACES}", "many", selector)
 
     async def by_query(self, number: int, _: Selector) -> None:
-        """Read as an adapter without snapshots does."""
+        """Send a query for this reader alone."""
         text = f'many{{queue="q{number}",namespace="n{number % _NAMESPACES}"}}'
         await self.plain.fetch(Query("prometheus", text), timedelta(seconds=self.period))
 
     async def poll(self, readers: int, read: Callable[[int, Selector], Awaitable[None]]) -> Cost:
-        """Let readers poll for one period."""
+        """Run all readers once, spread over one period."""
         selectors = [parse(f"queue=q{number % MANY}") for number in range(readers)]
-        took: list[float] = []
+        durations: list[float] = []
         failed = 0
 
         async def one(number: int) -> None:
@@ -84,35 +83,35 @@ class Rig:
                 await read(number % MANY, selectors[number])
             except AdapterError:
                 failed += 1
-            took.append(time.perf_counter() - started)
+            durations.append(time.perf_counter() - started)
 
-        before = await self._figures()
+        before = await self._measure()
         await asyncio.gather(asyncio.sleep(self.period), *(one(number) for number in range(readers)))
-        after = await self._figures()
-        p99 = statistics.quantiles(took, n=100)[98] if len(took) > 1 else took[0]
+        after = await self._measure()
+        p99 = statistics.quantiles(durations, n=100)[98] if len(durations) > 1 else durations[0]
         return Cost(int(after[0] - before[0]), after[1] - before[1], after[2] - before[2], p99, failed)
 
-    async def _figures(self) -> tuple[float, float, float]:
-        """Look up the queries that reached Prometheus, our processor seconds and its own."""
+    async def _measure(self) -> tuple[float, float, float]:
+        """Return the number of queries at Prometheus, the CPU seconds of this process and those of Prometheus."""
         name = "prometheus_http_requests_total"
-        queries = await asyncio.to_thread(lambda: self.server.figure(name, handler="/api/v1/query"))
+        queries = await asyncio.to_thread(lambda: self.server.own_metric(name, handler="/api/v1/query"))
         stat = Path(f"/proc/{self.server.program.pid}/stat").read_text().rsplit(")", 1)[1].split()  # noqa: ASYNC240
         return queries, time.process_time(), (int(stat[11]) + int(stat[12])) / _TICK
 
     async def one_read(self) -> tuple[float, float]:
-        """Time single reads from the snapshot: the median and the 99th percentile, in seconds."""
+        """Return the median and the 99th percentile of single reads from the snapshot, in seconds."""
         selectors = [parse(f"queue=q{number % MANY}") for number in range(_TIMED_READS)]
         await self.from_snapshot(0, selectors[0])
-        took = []
+        durations = []
         for number, selector in enumerate(selectors):
             started = time.perf_counter()
             await self.from_snapshot(number % MANY, selector)
-            took.append(time.perf_counter() - started)
-        cuts = statistics.quantiles(took, n=100)
+            durations.append(time.perf_counter() - started)
+        cuts = statistics.quantiles(durations, n=100)
         return cuts[49], cuts[98]
 
 
-def _opened(server: Server, *, sample_times: bool) -> PrometheusBackend:
+def _backend(server: Server, *, sample_times: bool) -> PrometheusBackend:
     settings = Prometheus(
         url=server.url,
         parameters={"time": str(NOW)},
@@ -124,42 +123,47 @@ def _opened(server: Server, *, sample_times: bool) -> PrometheusBackend:
 
 
 async def run(period: float) -> int:
-    """Measure everything and print it; return the exit code."""
+    """Measure and print; return the exit code."""
     tune_garbage_collector()
     with tempfile.TemporaryDirectory() as folder, prometheus(Path(folder) / "data", samples=SAMPLES) as server:
         rig = Rig(server, period)
         print(f"{MANY} series, one rule, {period:g} s of polling, each reader once")
-        print(f"{'':>8} | {'answered from a snapshot':^44} | {'one query each':^44}")
-        heads = f"{'queries':>8}{'our cpu':>10}{'its cpu':>10}{'p99 of a read':>16}"
+        print(f"{'':>8} | {'from the snapshot':^44} | {'one query each':^44}")
+        heads = f"{'queries':>8}{'cpu':>10}{'prom. cpu':>10}{'p99 of a read':>16}"
         print(f"{'readers':>8} | {heads} | {heads}")
-        median, p99 = await rig.one_read()  # the first of which fetches
+        median, p99 = await rig.one_read()  # the first read fetches
         queries = [await _row(rig, readers) for readers in _READERS]
         await rig.reader.sources.aclose()
         await rig.plain.aclose()
     print(f"a read from a snapshot of {MANY} series: median {median * 1e6:.1f} µs, p99 {p99 * 1e6:.1f} µs")
-    independent = max(queries) <= min(queries) + 1  # where in the interval a period starts is chance
-    print(f"queries do not depend on readers: {'yes' if independent else 'NO'}; a read under 50 µs: ", end="")
-    print("yes" if median < _GOAL else "NO")
-    return 0 if independent else 1  # a count cannot be noisy; a time can, and is only shown
+    independent = max(queries) <= min(queries) + 1  # a period can contain one more refresh
+    print(
+        f"number of queries is independent of readers: {'yes' if independent else 'NO'}; a read under 50 µs: ", end=""
+    )
+    print("yes" if median < _TARGET_SECONDS else "NO")
+    return 0 if independent else 1  # counts are exact; times are noisy and only printed
 
 
 async def _row(rig: Rig, readers: int) -> int:
-    ours, theirs = await rig.poll(readers, rig.from_snapshot), await rig.poll(readers, rig.by_query)
-    print(f"{readers:>8} | {_shown(ours)} | {_shown(theirs)}{f'  {theirs.failed} failed' if theirs.failed else ''}")
-    return ours.queries
+    snapshot, direct = await rig.poll(readers, rig.from_snapshot), await rig.poll(readers, rig.by_query)
+    failed = f"  {direct.failed} failed" if direct.failed else ""
+    print(f"{readers:>8} | {_columns(snapshot)} | {_columns(direct)}{failed}")
+    return snapshot.queries
 
 
-def _shown(cost: Cost) -> str:
-    return f"{cost.queries:>8}{cost.ours:>9.2f}s{cost.theirs:>9.2f}s{cost.p99 * 1000:>13.2f} ms"
+def _columns(cost: Cost) -> str:
+    return f"{cost.queries:>8}{cost.cpu:>9.2f}s{cost.prometheus_cpu:>9.2f}s{cost.p99 * 1000:>13.2f} ms"
 
 
 def main() -> int:
-    """Run it."""
+    """Parse the arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=15.0, help="the period of polling; an HPA's is 15")
+    parser.add_argument(
+        "--seconds", type=float, default=15.0, help="polling period in seconds; the sync period of an HPA is 15"
+    )
     seconds = parser.parse_args().seconds
     if shutil.which("prometheus") is None:
-        print("NOT MEASURED: there is no prometheus on this machine; the package prometheus has it")
+        print("NOT MEASURED: prometheus is not installed (package prometheus)")
         return 1 if os.environ.get("CI") == "true" else 0
     return asyncio.run(run(seconds))
 

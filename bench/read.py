@@ -1,9 +1,9 @@
-"""What a read costs that is answered from a snapshot: 10,000 series, 10,000 readers with selectors of their own.
+"""CPU time of a read from a snapshot: 10,000 series, 10,000 readers with different selectors.
 
     python -m bench.read
 
-Processor time, so that a busy machine does not matter. Beside it stands what the same read costs by looking at all
-series, and a ``json.loads`` of one served answer, as a yardstick of this machine's speed.
+CPU time, so that load on the machine does not matter. For comparison: the same read without an index, and
+``json.loads`` of one response, as a measure of the machine's speed.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from autoscaler.values.selector import Selector, parse
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SERIES = 10_000
 NAMESPACES = 100
-ANSWER = json.dumps(
+RESPONSE = json.dumps(
     {
         "kind": "ExternalMetricValueList",
         "apiVersion": "external.metrics.k8s.io/v1beta1",
@@ -34,31 +34,31 @@ ANSWER = json.dumps(
 
 
 class Backend:
-    """Ten thousand queues."""
+    """A backend with 10,000 series."""
 
     name = "bench"
 
     def __init__(self) -> None:
-        self.asked = 0
-        self.rows = tuple(
+        self.fetches = 0
+        self.series = tuple(
             RawSample(float(number), NOW, {"namespace": f"n{number % NAMESPACES}", "queue": f"q{number}", "job": "mq"})
             for number in range(SERIES)
         )
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:  # noqa: ARG002
-        """Give all of them."""
-        self.asked += 1
-        return self.rows
+        """Return all series."""
+        self.fetches += 1
+        return self.series
 
     async def ping(self) -> None:
-        """Be there."""
+        """Do nothing."""
 
     async def aclose(self) -> None:
-        """Have nothing to close."""
+        """Do nothing."""
 
 
 async def main() -> None:
-    """Read, and print what it cost."""
+    """Measure and print."""
     backend = Backend()
     rule = Rule("queue", backend="b", query="queue_depth")
     reader = MetricReader(RuleRegistry([rule]), Sources(Fetcher({"b": backend}, lambda: NOW)), lambda: NOW)
@@ -66,9 +66,9 @@ async def main() -> None:
     await reader.read_samples(*_first(readers))
     for title in ("first round", "second round"):
         _print(title, [await _timed(reader, namespace, selector) for namespace, selector in readers])
-    _print("looking at all", [_looking(backend.rows, namespace, selector) for namespace, selector in readers[:200]])
-    _print("json.loads", [_yardstick() for _ in range(SERIES)])
-    print(f"{'queries sent':<16} {backend.asked} for {2 * SERIES + 1} reads")
+    _print("without index", [_full_scan(backend.series, namespace, selector) for namespace, selector in readers[:200]])
+    _print("json.loads", [_json_loads() for _ in range(SERIES)])
+    print(f"{'queries sent':<16} {backend.fetches} for {2 * SERIES + 1} reads")
     await reader.sources.aclose()
 
 
@@ -83,15 +83,15 @@ async def _timed(reader: MetricReader, namespace: str, selector: Selector) -> fl
     return time.thread_time() - started
 
 
-def _looking(rows: tuple[RawSample, ...], namespace: str, selector: Selector) -> float:
+def _full_scan(all_series: tuple[RawSample, ...], namespace: str, selector: Selector) -> float:
     started = time.thread_time()
-    _ = [row for row in rows if row.labels.get("namespace") == namespace and selector.matches(row.labels)]
+    _ = [each for each in all_series if each.labels.get("namespace") == namespace and selector.matches(each.labels)]
     return time.thread_time() - started
 
 
-def _yardstick() -> float:
+def _json_loads() -> float:
     started = time.thread_time()
-    json.loads(ANSWER)
+    json.loads(RESPONSE)
     return time.thread_time() - started
 
 

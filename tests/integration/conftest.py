@@ -1,4 +1,4 @@
-"""One process of ours beside the control plane, registered by its own manifests."""
+"""A Steadyscale process next to a real control plane, registered by its own manifests."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tests.integration.service import Service, apply_manifests, service
 
 @pytest.fixture(scope="session")
 def port(plane: ControlPlane) -> int:
-    """Say where the APIService of the applied manifests points to."""
+    """Apply the manifests; return the port that their APIService refers to."""
     chosen = free_port()
     apply_manifests(plane, chosen)
     return chosen
@@ -18,6 +18,6 @@ def port(plane: ControlPlane) -> int:
 
 @pytest.fixture(scope="module")
 def running(plane: ControlPlane, port: int) -> Iterator[Service]:
-    """Run our process for one file of tests."""
+    """Run one process for all tests of a file."""
     with service(plane, port) as started:
         yield started

@@ -1,4 +1,4 @@
-"""Our own process beside a real control plane: registered by its own manifests, with no right but those in them."""
+"""A Steadyscale process next to a real control plane, with the registration and the permissions of its manifests."""
 
 import json
 import os
@@ -26,35 +26,35 @@ APISERVICE: Final = "apiservices/v1beta1.external.metrics.k8s.io"
 
 @dataclass(frozen=True)
 class Service:
-    """The process, and where it listens."""
+    """The process and its port."""
 
     plane: ControlPlane
     port: int
     program: Program
 
-    def ask(
+    def request(
         self,
         path: str = METRIC,
         *,
-        show: Credentials | None = None,
+        credentials: Credentials | None = None,
         headers: dict[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> tuple[int, Any]:
-        """Ask straight at the port, past the API server; verify the certificate as the API server would."""
-        connection = HTTPSConnection("localhost", self.port, timeout=15, context=tls or self.tls(show))
+        """Send a request to the port, not through the API server; verify the certificate as the API server does."""
+        connection = HTTPSConnection("localhost", self.port, timeout=15, context=tls or self.tls(credentials))
         try:
             connection.request("GET", path, headers=headers or {})
-            answer = connection.getresponse()
-            return answer.status, json.loads(answer.read())
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
         finally:
             connection.close()
 
-    def tls(self, show: Credentials | None = None) -> ssl.SSLContext:
-        """Trust what the APIService's caBundle says, and nothing else."""
+    def tls(self, credentials: Credentials | None = None) -> ssl.SSLContext:
+        """Return a TLS context that trusts only the caBundle of the APIService."""
         spec = self.plane.get(APISERVICE)["spec"]
         context = ssl.create_default_context(cadata=b64decode(spec["caBundle"]).decode())
-        if show is not None:
-            context.load_cert_chain(*show.save(self.plane.folder, "shown"))
+        if credentials is not None:
+            context.load_cert_chain(*credentials.save(self.plane.folder, "client"))
         return context
 
     def is_available(self) -> bool:
@@ -65,7 +65,7 @@ class Service:
 def service(
     plane: ControlPlane, port: int, *, metrics: dict[str, Any] | None = None, **self_managed: str
 ) -> Iterator[Service]:
-    """Run our process for the length of the block, registered and available."""
+    """Run a process that is registered and available while the context is open."""
     program = process(plane, port, metrics=metrics, **self_managed)
     program.start()
     try:
@@ -85,7 +85,7 @@ def process(
     flags: tuple[str, ...] = ("--no-autoscaler",),
     **self_managed: str,
 ) -> Program:
-    """Make ready to run our process on a port, with its service account's token and nothing else."""
+    """Return a process that serves on a port with the token of its service account; it is not started."""
     tls = {"files": files} if files else {"selfManaged": {"namespace": "steadyscale", **self_managed}}
     config, log = plane.folder / f"service-{port}.yaml", plane.folder / f"service-{port}.log"
     config.write_text(json.dumps({**_config(port, tls), **(metrics or {})}))
@@ -96,7 +96,7 @@ def process(
 
 
 def apply_manifests(plane: ControlPlane, port: int) -> None:
-    """Apply manifests/base as it is, but for the way from the API server to us: both are on loopback."""
+    """Apply manifests/base, with a Service that refers to a port on the loopback interface."""
     overlay = plane.folder / "loopback"
     overlay.mkdir(exist_ok=True)
     external = {"type": "ExternalName", "externalName": "localhost", "ports": [{"name": "https", "port": port}]}
@@ -113,18 +113,18 @@ def apply_manifests(plane: ControlPlane, port: int) -> None:
     plane.kubectl("apply", f"--kustomize={overlay}")
 
 
-def condition(thing: Any, kind: str) -> str:
-    """Give the status of one of an object's conditions, empty if it has none yet."""
-    conditions = thing.get("status", {}).get("conditions") or ()
+def condition(resource: Any, kind: str) -> str:
+    """Return the status of a condition; empty if the object has none."""
+    conditions = resource.get("status", {}).get("conditions") or ()
     return next((str(one["status"]) for one in conditions if one["type"] == kind), "")
 
 
-def until(is_true: Callable[[], bool], what: str, *, within: float = 30) -> None:
-    """Wait for something that takes its time."""
+def until(is_true: Callable[[], bool], description: str, *, within: float = 30) -> None:
+    """Poll a condition until it holds; fail after ``within`` seconds."""
     deadline = time.monotonic() + within
     while not is_true():
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {within:g} seconds: {what}")
+            raise AssertionError(f"not within {within:g} seconds: {description}")
         time.sleep(0.2)
 
 
@@ -138,16 +138,16 @@ def _config(port: int, tls: dict[str, Any]) -> dict[str, Any]:
     return {
         "serving": {"address": LOOPBACK, "port": port, "tls": tls},
         "auth": {"tokenCacheTTL": "1s", "authorizedTTL": "1s", "unauthorizedTTL": "1s"},
-        "limits": {"shutdownDelay": "0s", "drain": "2s"},
+        "limits": {"shutdownDelay": "0s", "drainTimeout": "2s"},
         "log": {"format": "text"},
         "rules": [{"name": "queue-depth", "static": series}],
     }
 
 
 def _is_ready(port: int) -> bool:
-    unverified = ssl._create_unverified_context()  # noqa: S323 - as a kubelet's probe does
+    unverified = ssl._create_unverified_context()  # noqa: S323 - like the probes of the kubelet
     try:
-        with urllib.request.urlopen(f"https://{LOOPBACK}:{port}/readyz", timeout=2, context=unverified) as answer:
-            return bool(answer.status == 200)
+        with urllib.request.urlopen(f"https://{LOOPBACK}:{port}/readyz", timeout=2, context=unverified) as response:
+            return bool(response.status == 200)
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""A native HorizontalPodAutoscaler in kube-controller-manager reads our metric and scales by it."""
+"""A HorizontalPodAutoscaler of kube-controller-manager scales by a metric of Steadyscale."""
 
 import json
 from typing import Any
@@ -29,25 +29,25 @@ def autoscaler(name: str, metric: str) -> dict[str, Any]:
     return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": spec}
 
 
-def create(running: Service, *things: dict[str, Any]) -> None:
-    listing = {"apiVersion": "v1", "kind": "List", "items": things}
+def create(running: Service, *objects: dict[str, Any]) -> None:
+    listing = {"apiVersion": "v1", "kind": "List", "items": objects}
     running.plane.kubectl("apply", "--filename=-", stdin=json.dumps(listing))
 
 
-def test_it_scales_to_the_metric_over_the_target(running: Service) -> None:
+def test_hpa_scales_by_the_metric(running: Service) -> None:
     create(running, deployment("workers"), autoscaler("workers", "queue-depth"))
-    # 20 + 10 waiting, 10 for each worker
+    # the metric is 30, and the target is 10 per replica
     until(lambda: running.plane.get("deployment", "workers")["spec"]["replicas"] == 3, "three workers", within=60)
     assert condition(running.plane.get("hpa", "workers"), "ScalingActive") == "True"
 
 
-def test_a_metric_that_does_not_exist_leaves_the_workload_alone_and_says_so_in_our_words(running: Service) -> None:
+def test_unknown_metric_keeps_the_replicas_and_is_named_in_the_condition(running: Service) -> None:
     create(running, deployment("lost"), autoscaler("lost", "queue-dept"))
 
-    def complaint() -> str:
+    def message() -> str:
         conditions = running.plane.get("hpa", "lost").get("status", {}).get("conditions") or ()
         return next((one["message"] for one in conditions if one["reason"] == "FailedGetExternalMetric"), "")
 
-    until(lambda: bool(complaint()), "the failure is in the status", within=60)
-    assert "queue-depth" in complaint()  # the nearest name
+    until(lambda: bool(message()), "the failure is in the conditions", within=60)
+    assert "queue-depth" in message()  # the most similar name
     assert running.plane.get("deployment", "lost")["spec"]["replicas"] == 1

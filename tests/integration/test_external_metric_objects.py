@@ -1,4 +1,4 @@
-"""ExternalMetric on a real API server: its schema refuses early, our process serves the rest and says how it fares."""
+"""ExternalMetric objects on a real API server: validation by the CRD, serving and status."""
 
 import json
 from pathlib import Path
@@ -29,9 +29,9 @@ def status(running: Service, name: str) -> dict[str, Any]:
     return found
 
 
-def test_an_object_becomes_a_metric_and_its_status_says_so(running: Service) -> None:
+def test_object_becomes_a_metric_and_gets_a_status(running: Service) -> None:
     apply(running, "orders", static=[{"value": 1.5, "labels": {"queue": "a"}}, {"value": 2}])
-    until(lambda: condition({"status": status(running, "orders")}, "Ready") == "True", "it can be read")
+    until(lambda: condition({"status": status(running, "orders")}, "Ready") == "True", "Ready is True")
 
     assert (status(running, "orders")["lastValue"], status(running, "orders")["series"]) == ("3500m", 2)
     values = json.loads(running.plane.kubectl("get", "--raw", f"{GROUP}/namespaces/default/orders"))
@@ -41,39 +41,39 @@ def test_an_object_becomes_a_metric_and_its_status_says_so(running: Service) -> 
     )
 
 
-def test_an_edit_and_a_deletion_are_heard_of(running: Service) -> None:
+def test_update_and_deletion_take_effect(running: Service) -> None:
     apply(running, "mails", static=[{"value": 1}])
     until(lambda: status(running, "mails").get("lastValue") == "1", "the first value")
     apply(running, "mails", static=[{"value": 2}])
     until(lambda: status(running, "mails").get("observedGeneration") == 2, "the second generation")
 
     running.plane.kubectl("delete", "externalmetric", "mails", "--namespace=default")
-    gone = f"{GROUP}/namespaces/default/mails"
-    until(lambda: "no rule defines" in running.plane.kubectl("get", "--raw", gone, check=False), "it is gone")
+    path = f"{GROUP}/namespaces/default/mails"
+    until(lambda: "no rule defines" in running.plane.kubectl("get", "--raw", path, check=False), "the metric is gone")
 
 
-def test_what_only_the_service_can_know_to_be_wrong_is_in_the_status(running: Service) -> None:
+def test_problem_that_the_crd_cannot_check_is_in_the_status(running: Service) -> None:
     apply(running, "lost", backend="nowhere", query="x")
-    until(lambda: condition({"status": status(running, "lost")}, "Ready") == "False", "it is said to be wrong")
+    until(lambda: condition({"status": status(running, "lost")}, "Ready") == "False", "Ready is False")
 
-    (said,) = status(running, "lost")["conditions"]
-    assert said["reason"] == "Invalid"
-    assert said["message"].startswith("spec.backend: backend 'nowhere' is not configured")
+    (ready,) = status(running, "lost")["conditions"]
+    assert ready["reason"] == "Invalid"
+    assert ready["message"].startswith("spec.backend: backend 'nowhere' is not configured")
 
 
 @pytest.mark.parametrize(
-    ("spec", "says"),
+    ("spec", "message"),
     [
         ({}, "exactly one of static and backend must be set"),
         ({"backend": "b"}, "backend and one of query and parameters must be set together"),
         ({"backend": "b", "query": "x", "static": [{"value": 1}]}, "exactly one of static and backend must be set"),
         ({"backend": "b", "query": "x", "parameters": {"a": 1}}, "query and parameters are mutually exclusive"),
-        ({"metric": "Status", "static": [{"value": 1}]}, "authorizes a request for it as one for the namespace's own"),
+        ({"metric": "Status", "static": [{"value": 1}]}, "the API server authorizes a request for it"),
         (
             {"aliases": ["finalize"], "static": [{"value": 1}]},
-            "authorizes a request for it as one for the namespace's own",
+            "the API server authorizes a request for it",
         ),
-        ({"metric": "externalmetrics", "static": [{"value": 1}]}, "under which all metrics of a namespace are listed"),
+        ({"metric": "externalmetrics", "static": [{"value": 1}]}, "lists all metrics of a namespace"),
         ({"aliases": ["a/b"], "static": [{"value": 1}]}, "must be a valid path segment"),
         ({"metric": "a/b", "static": [{"value": 1}]}, "must be a valid path segment"),
         ({"static": [{"value": 1}], "interval": "100ms"}, "must be at least 1s"),
@@ -83,24 +83,24 @@ def test_what_only_the_service_can_know_to_be_wrong_is_in_the_status(running: Se
         ({"static": [{"value": 1}], "onEmtpy": "zero"}, 'unknown field "spec.onEmtpy"'),
     ],
 )
-def test_what_could_never_be_read_is_refused_by_the_schema(running: Service, spec: dict[str, Any], says: str) -> None:
-    assert says in apply(running, "refused", check=False, **spec)
+def test_crd_rejects_invalid_specs(running: Service, spec: dict[str, Any], message: str) -> None:
+    assert message in apply(running, "rejected", check=False, **spec)
 
 
 @pytest.mark.parametrize("name", ["status", "finalize", "externalmetrics"])
-def test_an_object_may_have_any_name_that_its_metric_has_not(running: Service, name: str) -> None:
-    assert "say another in spec.metric" in apply(running, name, check=False, static=[{"value": 1}])
+def test_object_with_a_reserved_name_needs_another_metric_name(running: Service, name: str) -> None:
+    assert "set another name in spec.metric" in apply(running, name, check=False, static=[{"value": 1}])
     apply(running, name, metric=f"{name}-of-it", static=[{"value": 1}])
 
 
-def test_parts_of_a_question_are_kept_as_they_are(running: Service) -> None:
+def test_parameters_are_stored_unchanged(running: Service) -> None:
     apply(running, "parts", backend="b", parameters={"dimensions": {"QueueName": "orders"}, "period": 60})
-    kept = running.plane.get("externalmetric", "parts", "--namespace=default")["spec"]["parameters"]
+    parameters = running.plane.get("externalmetric", "parts", "--namespace=default")["spec"]["parameters"]
 
-    assert kept == {"dimensions": {"QueueName": "orders"}, "period": 60}
+    assert parameters == {"dimensions": {"QueueName": "orders"}, "period": 60}
 
 
-def test_who_may_execute_commands_in_the_pod_may_ask_there(
+def test_metric_command_works_with_the_token_of_the_pod(
     running: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     token = tmp_path / "token"
@@ -111,16 +111,18 @@ def test_who_may_execute_commands_in_the_pod_may_ask_there(
     assert "rule         queue-depth, from configuration" in capsys.readouterr().out
 
 
-def test_an_operator_asks_from_a_terminal(running: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metric_command_needs_the_debug_role(
+    running: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     plane = running.plane
     plane.kubectl("create", "serviceaccount", "operator", "--namespace=default")
     token = tmp_path / "token"
     token.write_text(plane.kubectl("create", "token", "operator", "--namespace=default", "--duration=1h"))
-    question = ["metric", "--server", f"https://localhost:{running.port}", "--token-file", str(token)]
-    assert main([*question, "default/queue-depth"]) == 2
+    command = ["metric", "--server", f"https://localhost:{running.port}", "--token-file", str(token)]
+    assert main([*command, "default/queue-depth"]) == 2
     assert 'cannot get path "/debug/metrics/default/queue-depth"' in capsys.readouterr().err
 
     role = ["--clusterrole=steadyscale:debug", "--serviceaccount=default:operator"]
     plane.kubectl("create", "clusterrolebinding", "operators", *role)
-    until(lambda: main([*question, "default/queue-depth"]) == 0, "the right is known", within=30)
+    until(lambda: main([*command, "default/queue-depth"]) == 0, "the role takes effect", within=30)
     assert "an HPA hears 30 (2 items)" in capsys.readouterr().out

@@ -1,8 +1,8 @@
-"""The same specs and metrics, given to the built-in HPA and to ours on twin workloads, through a day in minutes.
+"""The built-in HPA and a PodAutoscaler with the same specs and metrics scale equal workloads in the same way.
 
-Both read the metric from our adapter, one through the aggregated API, the other in its own process. Their clocks are
-not in step, so it is the sequence of sizes that is compared, and each number of the day is held until both have come to
-rest.
+Both read the metric from Steadyscale, one through the aggregated API, the other in its own process. Their sync periods
+are not synchronized, so the test compares the sequences of replica counts, and keeps each metric value until both
+workloads are stable.
 """
 
 import json
@@ -32,104 +32,104 @@ SPECS = {
         }
     },
     "loose": {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 0, "tolerance": "0.5"}}},
-    "pair": {"metrics": [external("load"), external("steady")]},
+    "two-metrics": {"metrics": [external("load"), external("steady")]},
 }
 STEADY = 35
-"""What the other metric of the pair is, all day; while the one cannot be read, it alone decides, and only upwards."""
+"""The constant value of the second metric; while the first is unavailable, it alone can only scale up."""
 
-DAY = (20, 22, 19, 60, 45, 90, 30, None, 30, 12, None, 5, 70, 8)
-"""What the metric is, one number after the other; None: it cannot be read."""
+VALUES = (20, 22, 19, 60, 45, 90, 30, None, 30, 12, None, 5, 70, 8)
+"""The values of the metric in order; None: the metric is unavailable."""
 
-AT_REST = 9.0
-"""When nothing has changed for so long, and no policy makes anyone wait, nothing will: longer than the way of a number
-through both systems, the window of four seconds, and a period of two."""
+STABLE_SECONDS = 9.0
+"""Without a change for this long, and without a limiting policy, the replica counts are stable: longer than the delay
+of a value through both systems plus the stabilization window of 4 s and the sync period of 2 s."""
 
-HELD_BACK = {"ScaleUpLimit", "ScaleDownLimit"}
-AT_MOST = 90.0
+LIMITED = {"ScaleUpLimit", "ScaleDownLimit"}
+MAX_SECONDS = 90.0
 
 
 @pytest.fixture
-def twins(plane: ControlPlane) -> Iterator[Rig]:
+def pair(plane: ControlPlane) -> Iterator[Rig]:
     port = free_port()
     apply_manifests(plane, port)
-    with service(plane, port), rig(plane, "twins", "--horizontal-pod-autoscaler-sync-period=2s") as ready:
+    with service(plane, port), rig(plane, "parity", "--horizontal-pod-autoscaler-sync-period=2s") as ready:
         ready.published = plane.folder / f"service-{port}.yaml"  # type: ignore[attr-defined]
         yield ready
 
 
 @pytest.fixture
-def ways(twins: Rig) -> Iterator["Ways"]:
-    seen = Ways(twins)
-    seen.watch.start()
-    yield seen
-    seen.watch.stop()
+def sizes(pair: Rig) -> Iterator["ReplicaWatch"]:
+    watch = ReplicaWatch(pair)
+    watch.program.start()
+    yield watch
+    watch.program.stop()
 
 
-def publish(twins: Rig, number: int | None) -> None:
-    """Let both adapters serve the same number."""
-    twins.set(load=number, steady=STEADY)
-    config = twins.published  # type: ignore[attr-defined]
+def publish(pair: Rig, value: int | None) -> None:
+    """Set the value of the metric in both processes."""
+    pair.set(load=value, steady=STEADY)
+    config = pair.published  # type: ignore[attr-defined]
     content = json.loads(config.read_text())
-    content["rules"] = json.loads(twins.config.read_text())["rules"]
+    content["rules"] = json.loads(pair.config.read_text())["rules"]
     config.write_text(json.dumps(content))
 
 
-class Ways:
-    """All sizes that there were, one change after the other; watched, since a look now and then misses some."""
+class ReplicaWatch:
+    """The sequence of replica counts of each workload, from a watch, because polling could miss some."""
 
-    def __init__(self, twins: Rig) -> None:
-        self._twins, plane = twins, twins.plane
-        shown = '{.metadata.name} {.spec.replicas}{"\\n"}'
+    def __init__(self, pair: Rig) -> None:
+        self._pair, plane = pair, pair.plane
+        template = '{.metadata.name} {.spec.replicas}{"\\n"}'
         command = [plane.kubectl_path, f"--kubeconfig={plane.kubeconfig('admin')}", "get", "deployments"]
-        command += ["--namespace=twins", "--watch", f"--output=jsonpath={shown}"]
-        self.watch = Program(command, plane.folder / "twins.sizes", lambda: True)
+        command += ["--namespace=parity", "--watch", f"--output=jsonpath={template}"]
+        self.program = Program(command, plane.folder / "parity.sizes", lambda: True)
 
-    def rest(self) -> None:
-        """Follow the sizes until none has changed for a while, and none is on its way."""
+    def wait_until_stable(self) -> None:
+        """Wait until no replica count has changed for a while and no policy limits a change."""
         began = changed = time.monotonic()
         before = self._sizes()
-        while time.monotonic() - changed < AT_REST:
-            assert time.monotonic() - began < AT_MOST, f"no rest within {AT_MOST} s: {before}"
-            seen = self._twins.plane.get("hpa,spa", "--namespace=twins")["items"]
+        while time.monotonic() - changed < STABLE_SECONDS:
+            assert time.monotonic() - began < MAX_SECONDS, f"not stable within {MAX_SECONDS} s: {before}"
+            autoscalers = self._pair.plane.get("hpa,spa", "--namespace=parity")["items"]
             sizes = self._sizes()
-            if sizes != before or any(map(_is_held_back, seen)):
+            if sizes != before or any(map(_is_limited, autoscalers)):
                 before, changed = sizes, time.monotonic()
             time.sleep(0.3)
 
     def _sizes(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for name, size in re.findall(r"^(\S+) (\d+)\n", self.watch.log.read_text(), re.MULTILINE):
-            way = found.setdefault(name, [])
-            if way[-1:] != [int(size)]:
-                way.append(int(size))
+        for name, size in re.findall(r"^(\S+) (\d+)\n", self.program.log.read_text(), re.MULTILINE):
+            sequence = found.setdefault(name, [])
+            if sequence[-1:] != [int(size)]:
+                sequence.append(int(size))
         return found
 
-    def of(self, whose: str) -> dict[str, list[int]]:
-        """Give the ways of ours, or of theirs."""
+    def sequences(self, prefix: str) -> dict[str, list[int]]:
+        """Return the sequences of the workloads with this prefix, by spec."""
         sizes = self._sizes()
-        return {name: sizes[f"{whose}-{name}"] for name in SPECS}
+        return {name: sizes[f"{prefix}-{name}"] for name in SPECS}
 
 
-def _is_held_back(autoscaler: Json) -> bool:
-    """Whether a policy lets it go only a part of its way for now."""
+def _is_limited(autoscaler: Json) -> bool:
+    """Return whether a scaling policy limits the current change."""
     conditions = autoscaler.get("status", {}).get("conditions") or ()
-    return any(one["type"] == "ScalingLimited" and one["reason"] in HELD_BACK for one in conditions)
+    return any(one["type"] == "ScalingLimited" and one["reason"] in LIMITED for one in conditions)
 
 
-def test_twins_go_the_same_way(twins, ways):
-    publish(twins, 20)
+def test_hpa_and_pod_autoscaler_scale_in_the_same_way(pair, sizes):
+    publish(pair, 20)
     native = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
     for name, spec in SPECS.items():
-        mine = autoscaler(f"ours-{name}", **{"metrics": [external("load")], **spec})
-        if mine["spec"]["behavior"] is None:
-            del mine["spec"]["behavior"]
-        theirs = json.loads(json.dumps({**mine, **native}))
-        theirs["metadata"]["name"] = theirs["spec"]["scaleTargetRef"]["name"] = f"theirs-{name}"
-        twins.apply(deployment(f"ours-{name}", 4), deployment(f"theirs-{name}", 4), mine, theirs)
-    ways.rest()
-    for number in DAY:
-        publish(twins, number)
-        ways.rest()
-    for name, way in ways.of("theirs").items():
-        assert ways.of("ours")[name] == way, name
-    assert len(ways.of("ours")["down"]) >= 7
+        own = autoscaler(f"pa-{name}", **{"metrics": [external("load")], **spec})
+        if own["spec"]["behavior"] is None:
+            del own["spec"]["behavior"]
+        builtin = json.loads(json.dumps({**own, **native}))
+        builtin["metadata"]["name"] = builtin["spec"]["scaleTargetRef"]["name"] = f"hpa-{name}"
+        pair.apply(deployment(f"pa-{name}", 4), deployment(f"hpa-{name}", 4), own, builtin)
+    sizes.wait_until_stable()
+    for value in VALUES:
+        publish(pair, value)
+        sizes.wait_until_stable()
+    for name, sequence in sizes.sequences("hpa").items():
+        assert sizes.sequences("pa")[name] == sequence, name
+    assert len(sizes.sequences("pa")["down"]) >= 7

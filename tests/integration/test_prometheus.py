@@ -1,4 +1,4 @@
-"""The whole way: a scrape, a real Prometheus, our process, the API server, an HPA, more workers; and an outage."""
+"""From a scrape through a real Prometheus, Steadyscale and the API server to an HPA, with an outage of Prometheus."""
 
 import json
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def scraped() -> Iterator[Target]:
 @pytest.fixture(scope="module")
 def measured(scraped: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     require()
-    waiting(scraped, 10)
+    set_waiting(scraped, 10)
     with prometheus(tmp_path_factory.mktemp("prometheus"), target=scraped.address) as running:
         yield running
 
@@ -57,20 +57,20 @@ def running(
         yield started
 
 
-def waiting(scraped: Target, jobs: int) -> None:
-    """Let so many jobs wait in our namespace, and very many in another, which is none of our business."""
+def set_waiting(scraped: Target, jobs: int) -> None:
+    """Set the number of waiting jobs in the default namespace; another namespace has many more."""
     scraped.text = (
         f'jobs{{namespace="default",queue="a"}} {jobs}\njobs{{namespace="default",queue="b"}} 0\n'
         'jobs{namespace="other",queue="a"} 100000\n'
     )
 
 
-def told(running: Service, name: str) -> dict[str, Any]:
+def scaling_active(running: Service, name: str) -> dict[str, Any]:
     conditions = running.plane.get("hpa", name).get("status", {}).get("conditions") or ()
     return next((one for one in conditions if one["type"] == "ScalingActive"), {})
 
 
-def failed_looks(running: Service, name: str) -> int:
+def failed_reads(running: Service, name: str) -> int:
     events = running.plane.get("events", f"--field-selector=involvedObject.name={name},reason=FailedGetExternalMetric")
     return sum(one.get("count") or 1 for one in events["items"])
 
@@ -79,35 +79,42 @@ def replicas(running: Service, name: str) -> int:
     return int(running.plane.get("deployment", name)["spec"]["replicas"])
 
 
-def test_the_queue_grows_and_so_does_the_workload_and_an_outage_leaves_it_as_it_is(
+def test_hpa_follows_the_queue_and_keeps_the_replicas_during_an_outage(
     running: Service, scraped: Target, measured: Server
 ) -> None:
     create(running, deployment("jobs"), autoscaler("jobs", "jobs-waiting"))
-    until(lambda: condition(running.plane.get("hpa", "jobs"), "ScalingActive") == "True", "it reads", within=60)
-    waiting(scraped, 60)
-    until(lambda: replicas(running, "jobs") == 6, "ten jobs for each of six workers", within=60)
+    until(
+        lambda: condition(running.plane.get("hpa", "jobs"), "ScalingActive") == "True",
+        "ScalingActive is True",
+        within=60,
+    )
+    set_waiting(scraped, 60)
+    until(lambda: replicas(running, "jobs") == 6, "6 replicas for 60 jobs", within=60)
 
     measured.program.kill()
-    until(lambda: told(running, "jobs").get("status") == "False", "the HPA has noticed", within=60)
-    assert told(running, "jobs")["reason"] == "FailedGetExternalMetric"
-    message = told(running, "jobs")["message"]
+    until(lambda: scaling_active(running, "jobs").get("status") == "False", "ScalingActive is False", within=60)
+    assert scaling_active(running, "jobs")["reason"] == "FailedGetExternalMetric"
+    message = scaling_active(running, "jobs")["message"]
     assert "metric 'jobs-waiting': main: unreachable: connection refused" in message
-    noticed = failed_looks(running, "jobs")
-    until(lambda: failed_looks(running, "jobs") >= noticed + 3, "it has looked three more times", within=60)
-    assert (replicas(running, "jobs"), told(running, "jobs")["message"]) == (6, message)  # it holds, and says the same
+    before = failed_reads(running, "jobs")
+    until(lambda: failed_reads(running, "jobs") >= before + 3, "three more failed reads", within=60)
+    assert (replicas(running, "jobs"), scaling_active(running, "jobs")["message"]) == (
+        6,
+        message,
+    )  # the message is stable
 
-    waiting(scraped, 80)
+    set_waiting(scraped, 80)
     measured.program.start()
-    until(lambda: replicas(running, "jobs") == 8, "it scales again", within=60)
-    assert told(running, "jobs")["status"] == "True"
+    until(lambda: replicas(running, "jobs") == 8, "8 replicas", within=60)
+    assert scaling_active(running, "jobs")["status"] == "True"
 
 
-def test_a_metric_of_prometheus_adapters_file_is_read_as_it_was(running: Service, scraped: Target) -> None:
-    waiting(scraped, 30)
+def test_rule_of_a_prometheus_adapter_file_is_served(running: Service, scraped: Target) -> None:
+    set_waiting(scraped, 30)
 
     def values() -> list[str]:
         path = f"{GROUP}/namespaces/default/old-jobs?labelSelector=queue%20in%20(a,b)"
-        answer = running.plane.kubectl("get", f"--raw={path}", check=False)
-        return [str(item["value"]) for item in json.loads(answer or "{}").get("items", ())]
+        response = running.plane.kubectl("get", f"--raw={path}", check=False)
+        return [str(item["value"]) for item in json.loads(response or "{}").get("items", ())]
 
-    until(lambda: values() == ["30"], "the sum of the namespace's two queues", within=30)
+    until(lambda: values() == ["30"], "the sum of both queues of the namespace", within=30)

@@ -1,4 +1,4 @@
-"""Consumers of a real RabbitMQ, scaled by the length of their queue; the broker is killed, and comes back."""
+"""Consumers of a real RabbitMQ, scaled by the length of their queue, through an outage of the broker."""
 
 from collections.abc import Iterator
 from threading import Event, Thread
@@ -8,11 +8,11 @@ import pytest
 
 from tests.backends.rabbitmq_server import RabbitMqServer
 from tests.control_plane.cluster import ControlPlane
-from tests.integration.scaling import Rig, autoscaler, create_soon, deployment, external, rig, short_fallbacks
+from tests.integration.scaling import Rig, autoscaler, create_with_retry, deployment, external, rig, short_fallbacks
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.broker]
 
-PASSWORD = "password-of-the-reader"  # noqa: S105 - of a broker that lives for one test
+PASSWORD = "password-of-the-reader"  # noqa: S105 - only used in this test
 RULE = {
     "name": "orders",
     "backend": "rabbit",
@@ -35,16 +35,16 @@ def broker(tmp_path) -> Iterator[RabbitMqServer]:
 def shop(plane: ControlPlane, broker: RabbitMqServer, tmp_path) -> Iterator[Rig]:
     secret = tmp_path / "password"
     secret.write_text(PASSWORD)
-    reached = {"url": broker.url, "basic": {"username": "reader", "passwordFile": str(secret)}}
+    settings = {"url": broker.url, "basicAuth": {"username": "reader", "passwordFile": str(secret)}}
     with rig(plane, "rabbit") as ready:
-        ready.more = {"backends": {"rabbit": {"rabbitmq": reached}}, "rules": [RULE]}
+        ready.extra_config = {"backends": {"rabbit": {"rabbitmq": settings}}, "rules": [RULE]}
         ready.set()
         with short_fallbacks(ready):
             yield ready
 
 
 class Consumers:
-    """As many as the workload has replicas; each takes a message now and then."""
+    """Consumes messages at a rate proportional to the replicas of the workload."""
 
     def __init__(self, shop: Rig, broker: RabbitMqServer) -> None:
         self._shop, self._broker, self._stop = shop, broker, Event()
@@ -66,30 +66,30 @@ class Consumers:
                     self.taken += channel.basic_get("orders", auto_ack=True)[0] is not None
 
 
-def test_a_queue_is_worked_off_its_broker_dies_and_comes_back(shop, broker):
+def test_consumers_follow_the_queue_and_an_outage_uses_the_fallback(shop, broker):
     broker.fill("orders", 3)
     shop.apply(deployment("consumers", 1))
     fallback = {"replicas": 7, "failureDurationSeconds": 4}
-    create_soon(shop, autoscaler("consumers", external("orders", fallback=fallback)))
-    shop.says("ExternalMetricFallbackActive", "False", "NoFailureKnown", "consumers")
+    create_with_retry(shop, autoscaler("consumers", external("orders", fallback=fallback)))
+    shop.wait_for_condition("ExternalMetricFallbackActive", "False", "NoFailureKnown", "consumers")
     assert shop.replicas("consumers") == 1
 
     broker.fill("orders", 60)
-    shop.becomes(12, "consumers", within=60)  # the default policies: at most twice as many, or four more, in 15 s
+    shop.wait_for_replicas(12, "consumers", within=60)  # the default policies allow doubling, or four more, per 15 s
     with Consumers(shop, broker) as consumers:
-        shop.becomes(1, "consumers", within=60)
+        shop.wait_for_replicas(1, "consumers", within=60)
     assert consumers.taken >= 55
 
     broker.program.kill()
-    shop.says("ExternalMetricFallbackActive", "False", "FailureClockRunning", "consumers")
+    shop.wait_for_condition("ExternalMetricFallbackActive", "False", "FallbackPending", "consumers")
     assert shop.replicas("consumers") == 1
-    shop.says("ExternalMetricFallbackActive", "True", "FallbackActive", "consumers")
-    shop.becomes(7, "consumers", within=60)
+    shop.wait_for_condition("ExternalMetricFallbackActive", "True", "FallbackActive", "consumers")
+    shop.wait_for_replicas(7, "consumers", within=60)
 
     broker.program.start(within=120)
     broker.fill("orders", 20)
-    shop.says("ExternalMetricFallbackActive", "False", "NoFailureKnown", "consumers", within=40)
-    shop.becomes(4, "consumers", within=60)
-    told = shop.events("consumers")
-    assert told.count("ExternalMetricFallbackActivated") == told.count("ExternalMetricFallbackDeactivated") == 1
+    shop.wait_for_condition("ExternalMetricFallbackActive", "False", "NoFailureKnown", "consumers", within=40)
+    shop.wait_for_replicas(4, "consumers", within=60)
+    events = shop.events("consumers")
+    assert events.count("ExternalMetricFallbackActivated") == events.count("ExternalMetricFallbackDeactivated") == 1
     assert not any(PASSWORD in program.log.read_text() for program in shop.programs)

@@ -1,4 +1,4 @@
-"""Without reviews the door is closed; with them it opens again, without a restart."""
+"""Requests are rejected while TokenReviews and SubjectAccessReviews fail, and allowed again without a restart."""
 
 from collections.abc import Iterator
 
@@ -14,47 +14,51 @@ BINDING = "clusterrolebinding/steadyscale:reviews"
 
 @pytest.fixture
 def reader(running: Service) -> Iterator[Credentials]:
-    """Somebody who may read metrics, and just did."""
+    """Credentials of a user who may read metrics, and whose reads are not cached for longer than a second."""
     plane = running.plane
-    bind = ("create", "clusterrolebinding", "by-day", "--clusterrole=steadyscale:metric-reader", "--user=by-day")
+    bind = (
+        "create",
+        "clusterrolebinding",
+        "reviewed",
+        "--clusterrole=steadyscale:external-metrics-reader",
+        "--user=reviewed",
+    )
     plane.kubectl(*bind)
-    shown = plane.authority.client("by-day")
-    until(lambda: running.ask(show=shown)[0] == 200, "the reader may read")
-    yield shown
-    plane.kubectl("delete", "clusterrolebinding", "by-day")
+    credentials = plane.authority.client("reviewed")
+    until(lambda: running.request(credentials=credentials)[0] == 200, "the role takes effect")
+    yield credentials
+    plane.kubectl("delete", "clusterrolebinding", "reviewed")
 
 
-def test_when_we_may_not_ask_for_reviews_nobody_may_read_until_we_may_again(
-    running: Service, reader: Credentials
-) -> None:
+def test_reads_fail_without_the_permission_to_create_reviews(running: Service, reader: Credentials) -> None:
     plane = running.plane
     binding = plane.kubectl("get", BINDING, "-o", "json")
     plane.kubectl("delete", BINDING)
-    until(lambda: running.ask(show=reader)[0] == 500, "the door is closed")
-    assert running.ask(headers={"Authorization": "Bearer some-token"})[0] == 401
+    until(lambda: running.request(credentials=reader)[0] == 500, "reads fail")
+    assert running.request(headers={"Authorization": "Bearer some-token"})[0] == 401
     plane.kubectl("create", "--filename=-", stdin=binding)
-    until(lambda: running.ask(show=reader)[0] == 200, "the door is open again")
+    until(lambda: running.request(credentials=reader)[0] == 200, "reads succeed again")
 
 
-def test_when_the_api_server_is_killed_nobody_may_read_until_it_is_back(running: Service, reader: Credentials) -> None:
+def test_reads_fail_while_the_api_server_is_down(running: Service, reader: Credentials) -> None:
     plane = running.plane
-    trusting = running.tls(reader)  # found out now: there will be nobody to ask
+    tls = running.tls(reader)  # before the API server is down: it reads the caBundle
     plane.apiserver.kill()
     try:
-        until(lambda: running.ask(tls=trusting)[0] == 500, "the door is closed")
+        until(lambda: running.request(tls=tls)[0] == 500, "reads fail")
     finally:
         plane.apiserver.start()
-    until(lambda: running.ask(show=reader)[0] == 200, "the door is open again")
+    until(lambda: running.request(credentials=reader)[0] == 200, "reads succeed again")
     until(running.is_available, "the APIService is available again", within=60)
     assert "queue-depth" in plane.kubectl("get", "--raw", METRIC)
 
 
-def test_the_api_servers_own_probes_need_no_review(running: Service) -> None:
+def test_probes_of_the_api_server_need_no_review(running: Service) -> None:
     prober = {"X-Remote-User": "system:kube-aggregator", "X-Remote-Group": "system:masters"}
-    trusting = running.tls(running.plane.front_proxy)
+    tls = running.tls(running.plane.front_proxy)
     running.plane.apiserver.kill()
     try:
-        assert running.ask("/apis/external.metrics.k8s.io/v1beta1", tls=trusting, headers=prober)[0] == 200
+        assert running.request("/apis/external.metrics.k8s.io/v1beta1", tls=tls, headers=prober)[0] == 200
     finally:
         running.plane.apiserver.start()
     until(running.is_available, "the APIService is available again", within=60)

@@ -1,4 +1,4 @@
-"""The autoscaler beside a real API server, as a person would use it."""
+"""The autoscaler against a real API server."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from tests.integration.scaling import (
     Rig,
     allow_widgets,
     autoscaler,
-    create_soon,
+    create_with_retry,
     deployment,
     external,
     rig,
@@ -33,23 +33,23 @@ def running(plane: ControlPlane) -> Iterator[Rig]:
         yield ready
 
 
-def test_a_deployment_goes_up_down_to_zero_and_back(running):
+def test_deployment_scales_up_down_to_zero_and_back(running):
     running.set(queue=40)
     running.apply(deployment("web", 4), autoscaler("web", minReplicas=0))
-    running.becomes(8)
+    running.wait_for_replicas(8)
     running.set(queue=60)
-    running.becomes(12)
+    running.wait_for_replicas(12)
     running.set(queue=10)
-    running.becomes(2)
+    running.wait_for_replicas(2)
     running.set(queue=0)
-    running.becomes(0)
-    running.says("ScaledToZero", "True", "ScaledToZero")
+    running.wait_for_replicas(0)
+    running.wait_for_condition("ScaledToZero", "True", "ScaledToZero")
     running.set(queue=25)
-    running.becomes(5)
+    running.wait_for_replicas(5)
     assert set(running.events()) == {"SuccessfulRescale"}
 
 
-def test_a_custom_resource_does_so_too(running):
+def test_custom_resource_scales_up_to_zero_and_back(running):
     running.set(custom=40)
     allow_widgets(running.plane)
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 8}}
@@ -67,21 +67,21 @@ def test_a_custom_resource_does_so_too(running):
     until(lambda: size() == 3, "the widget has 3")
 
 
-def test_people_see_it_as_they_see_an_hpa(running):
+def test_kubectl_get_describe_and_explain_work(running):
     running.set(seen=40)
     running.apply(deployment("seen", 8), autoscaler("seen", external("seen")))
-    running.says("AbleToScale", "True", "ReadyForNewScale", "seen")
+    running.wait_for_condition("AbleToScale", "True", "ReadyForNewScale", "seen")
     table = running.plane.kubectl("get", "spa", "seen", "--namespace=market")
     assert "NAME" in table
     assert "seen" in table
-    told = running.plane.kubectl("describe", "spa", "seen", "--namespace=market")
-    assert "ReadyForNewScale" in told
+    output = running.plane.kubectl("describe", "spa", "seen", "--namespace=market")
+    assert "ReadyForNewScale" in output
     explained = running.plane.kubectl("explain", "podautoscaler.spec.metrics.external.fallback")
     assert "failureDurationSeconds" in explained
     assert "spa" in running.plane.kubectl("api-resources", "--api-group=steadyscale.dev")
 
 
-def test_bad_objects_are_refused_with_the_field_named(running):
+def test_api_server_rejects_invalid_objects_with_the_field_path(running):
     for spec, field in (
         ({"maxReplicas": 0}, "spec.maxReplicas"),
         ({"minReplicas": 9, "maxReplicas": 3}, "spec.maxReplicas"),
@@ -91,116 +91,116 @@ def test_bad_objects_are_refused_with_the_field_named(running):
         ({"metrics": [external("m", fallback={"replicas": 1, "strategy": "Best"})]}, "fallback.strategy"),
     ):
         body = json.dumps(autoscaler("bad", **spec))
-        said = running.plane.kubectl("create", "--namespace=market", "-f", "-", stdin=body, check=False)
-        assert field in said, said
+        output = running.plane.kubectl("create", "--namespace=market", "-f", "-", stdin=body, check=False)
+        assert field in output, output
 
 
-def test_a_second_owner_stops_it_and_is_named(running):
+def test_conflicting_hpa_stops_scaling_until_it_is_deleted(running):
     running.set(owned=60)
     running.apply(deployment("owned", 8), autoscaler("owned", external("owned")))
-    running.becomes(12, "owned")
+    running.wait_for_replicas(12, "owned")
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "owned"}
     native = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "owned"}}
     running.apply({**native, "spec": {"scaleTargetRef": reference, "minReplicas": 12, "maxReplicas": 13}})
-    running.says("AbleToScale", "False", "AmbiguousTarget", "owned")
+    running.wait_for_condition("AbleToScale", "False", "AmbiguousTarget", "owned")
     running.plane.kubectl("delete", "hpa", "owned", "--namespace=market")
-    running.says("AbleToScale", "True", "ReadyForNewScale", "owned")
+    running.wait_for_condition("AbleToScale", "True", "ReadyForNewScale", "owned")
 
 
-def test_a_metric_that_stays_away_is_replaced_by_its_fallback(running):
+def test_failed_metric_keeps_the_replicas_before_the_failure_duration(running):
     running.set(flaky=40)
     running.apply(deployment("flaky", 8))
     fallback = {"replicas": 10, "failureDurationSeconds": 180}
     running.apply(autoscaler("flaky", external("flaky", fallback=fallback)))
-    running.says("ExternalMetricFallbackActive", "False", "NoFailureKnown", "flaky")
+    running.wait_for_condition("ExternalMetricFallbackActive", "False", "NoFailureKnown", "flaky")
     running.set(flaky=None)
-    running.says("ExternalMetricFallbackActive", "False", "FailureClockRunning", "flaky")
+    running.wait_for_condition("ExternalMetricFallbackActive", "False", "FallbackPending", "flaky")
     assert running.replicas("flaky") == 8
     running.set(flaky=45)
-    running.says("ExternalMetricFallbackActive", "False", "NoFailureKnown", "flaky")
-    running.becomes(9, "flaky")
+    running.wait_for_condition("ExternalMetricFallbackActive", "False", "NoFailureKnown", "flaky")
+    running.wait_for_replicas(9, "flaky")
 
 
 @pytest.fixture
-def impatient(running: Rig) -> Iterator[Rig]:
+def short_fallback_rig(running: Rig) -> Iterator[Rig]:
     with short_fallbacks(running):
         yield running
 
 
-def test_and_when_its_time_is_over_the_fallback_scales_until_the_metric_is_back(impatient):
-    impatient.set_for_sure(away=40)
-    impatient.apply(deployment("away", 8))
+def test_fallback_applies_after_the_failure_duration_until_the_metric_is_back(short_fallback_rig):
+    short_fallback_rig.set_and_wait(away=40)
+    short_fallback_rig.apply(deployment("away", 8))
     fallback = {"replicas": 14, "failureDurationSeconds": 3}
-    create_soon(impatient, autoscaler("away", external("away", fallback=fallback)))
-    impatient.says("ExternalMetricFallbackActive", "False", "NoFailureKnown", "away")
-    impatient.set(away=None)
-    impatient.says("ExternalMetricFallbackActive", "True", "FallbackActive", "away")
-    impatient.becomes(14, "away")
-    impatient.set(away=45)
-    impatient.says("ExternalMetricFallbackActive", "False", "NoFailureKnown", "away")
-    impatient.becomes(9, "away")
-    told = impatient.events("away")
-    assert told.count("ExternalMetricFallbackActivated") == told.count("ExternalMetricFallbackDeactivated") == 1
+    create_with_retry(short_fallback_rig, autoscaler("away", external("away", fallback=fallback)))
+    short_fallback_rig.wait_for_condition("ExternalMetricFallbackActive", "False", "NoFailureKnown", "away")
+    short_fallback_rig.set(away=None)
+    short_fallback_rig.wait_for_condition("ExternalMetricFallbackActive", "True", "FallbackActive", "away")
+    short_fallback_rig.wait_for_replicas(14, "away")
+    short_fallback_rig.set(away=45)
+    short_fallback_rig.wait_for_condition("ExternalMetricFallbackActive", "False", "NoFailureKnown", "away")
+    short_fallback_rig.wait_for_replicas(9, "away")
+    output = short_fallback_rig.events("away")
+    assert output.count("ExternalMetricFallbackActivated") == output.count("ExternalMetricFallbackDeactivated") == 1
 
 
 def conflicts(running: Rig) -> int:
-    """Count the scales of Deployments that the API server has refused because somebody else wrote first."""
-    refused = ('code="409"', 'resource="deployments"', 'subresource="scale"')
+    """Count the conflicts of writes to the scale of Deployments, from the metrics of the API server."""
+    labels = ('code="409"', 'resource="deployments"', 'subresource="scale"')
     lines = running.plane.kubectl("get", "--raw", "/metrics").splitlines()
-    counted = [
-        line for line in lines if line.startswith("apiserver_request_total{") and all(x in line for x in refused)
+    matching = [
+        line for line in lines if line.startswith("apiserver_request_total{") and all(label in line for label in labels)
     ]
-    return sum(int(float(line.rsplit(" ", 1)[1])) for line in counted)
+    return sum(int(float(line.rsplit(" ", 1)[1])) for line in matching)
 
 
 @contextmanager
-def someone_else_writing(running: Rig, name: str) -> Iterator[None]:
-    """Let somebody write to a Deployment all the time, as fast as that goes."""
-    path, over = f"/apis/apps/v1/namespaces/{running.namespace}/deployments/{name}", threading.Event()
+def concurrent_writes(running: Rig, name: str) -> Iterator[None]:
+    """Patch a Deployment continuously while the context is open."""
+    path, stop = f"/apis/apps/v1/namespaces/{running.namespace}/deployments/{name}", threading.Event()
 
     async def write() -> None:
         async with KubeClient.open(await connect(running.plane.kubeconfig("admin"))) as kube:
             for turn in count():
-                if over.is_set():
+                if stop.is_set():
                     return
                 await kube.patch(path, {"metadata": {"annotations": {"turn": str(turn)}}})
 
-    writing = threading.Thread(target=lambda: asyncio.run(write()), name="someone else")
-    writing.start()
+    writer = threading.Thread(target=lambda: asyncio.run(write()), name="concurrent writer")
+    writer.start()
     try:
         yield
     finally:
-        over.set()
-        writing.join()
+        stop.set()
+        writer.join()
 
 
-def test_a_competing_writer_does_not_stop_it(running):
+def test_write_conflicts_do_not_stop_scaling(running):
     running.set(fought=60)
     running.apply(deployment("fought", 8), autoscaler("fought", external("fought")))
-    running.becomes(12, "fought")
+    running.wait_for_replicas(12, "fought")
     sizes, before = cycle((40, 60)), conflicts(running)
 
-    def has_met_a_conflict() -> bool:
+    def has_conflict() -> bool:
         running.set(fought=next(sizes))
         return conflicts(running) > before
 
-    with someone_else_writing(running, "fought"):
-        until(has_met_a_conflict, "a write of the scale is refused for another's sake", within=90)
+    with concurrent_writes(running, "fought"):
+        until(has_conflict, "a write of the scale conflicts", within=90)
         running.set(fought=25)
-        running.becomes(5, "fought", within=60)
+        running.wait_for_replicas(5, "fought", within=60)
 
 
-def test_a_target_that_goes_and_comes_back_is_scaled_again(running):
+def test_recreated_target_is_scaled_again(running):
     running.set(gone=60)
     running.apply(deployment("gone", 8), autoscaler("gone", external("gone")))
-    running.becomes(12, "gone")
+    running.wait_for_replicas(12, "gone")
     running.plane.kubectl("delete", "deployment", "gone", "--namespace=market")
-    running.says("AbleToScale", "False", "FailedGetScale", "gone")
+    running.wait_for_condition("AbleToScale", "False", "FailedGetScale", "gone")
     running.apply(deployment("gone", 8))
-    running.becomes(12, "gone")
+    running.wait_for_replicas(12, "gone")
 
 
-def test_it_wrote_nothing_that_it_may_not(running):
+def test_log_has_no_tracebacks_and_no_forbidden_requests(running):
     for program in running.programs:
         log = program.log.read_text()
         assert "Traceback" not in log

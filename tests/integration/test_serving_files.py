@@ -1,4 +1,4 @@
-"""A certificate that somebody else keeps in files, replaced while connections are open."""
+"""A serving certificate from files, replaced while connections are open."""
 
 import ssl
 from http.client import HTTPSConnection
@@ -20,40 +20,40 @@ def connected(port: int, authority: Authority) -> HTTPSConnection:
     return connection
 
 
-def answers(connection: HTTPSConnection) -> bool:
+def is_ready(connection: HTTPSConnection) -> bool:
     connection.request("GET", "/readyz")
     return connection.getresponse().read() == b"ok"
 
 
-def renewed(folder: Path, credentials: Credentials) -> dict[str, str]:
+def save(folder: Path, credentials: Credentials) -> dict[str, str]:
     certificate, key = credentials.save(folder, "serving")
     return {"certFile": str(certificate), "keyFile": str(key)}
 
 
-def test_new_files_are_served_to_new_connections_and_old_connections_live_on(
+def test_new_certificate_is_used_for_new_connections_and_old_connections_stay_open(
     plane: ControlPlane,
     port: int,  # noqa: ARG001 - the manifests are applied
     tmp_path: Path,
 ) -> None:
-    old, new, ours = Authority.new("old"), Authority.new("new"), free_port()
-    program = process(plane, ours, files=renewed(tmp_path, old.server("localhost")))
+    old, new, serving_port = Authority.new("old"), Authority.new("new"), free_port()
+    program = process(plane, serving_port, files=save(tmp_path, old.server("localhost")))
     program.start()
     try:
-        early = connected(ours, old)
-        assert answers(early)
-        renewed(tmp_path, new.server("localhost"))
+        first = connected(serving_port, old)
+        assert is_ready(first)
+        save(tmp_path, new.server("localhost"))
 
         def is_new() -> bool:
             try:
-                late = connected(ours, new)
+                second = connected(serving_port, new)
             except ssl.SSLCertVerificationError:
                 return False
-            served = answers(late)
-            late.close()
-            return served
+            ready = is_ready(second)
+            second.close()
+            return ready
 
         until(is_new, "the new certificate is served", within=30)
-        assert answers(early)
-        early.close()
+        assert is_ready(first)
+        first.close()
     finally:
         program.stop()
