@@ -1,26 +1,26 @@
-"""The autoscaler without its controller: ``python -m autoscaler conform DIR``."""
+"""Command line of the autoscaler package: ``python -m autoscaler conform DIR``."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from autoscaler.conformance.report import Tally, print_report, run_folder
+from autoscaler.conformance.report import Tally, print_report, run_directory
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parse the command line, do what it says, give the exit code."""
+    """Run the command, and return its exit code."""
     options = _parser().parse_args(arguments)
-    folder: Path = options.folder
-    if not folder.is_dir():
-        sys.stderr.write(f"{folder} is not a folder: name one that holds vector files (*.json)\n")
+    directory: Path = options.directory
+    if not directory.is_dir():
+        sys.stderr.write(f"{directory} is not a directory with vector files (*.json)\n")
         return 2
     tally = Tally()
-    for report in run_folder(folder):
+    for report in run_directory(directory):
         tally.add(report)
         sys.stdout.writelines(f"{line}\n" for line in print_report(report))
     if not (tally.passed or tally.failed):
-        sys.stdout.write(f"no case was found in {folder}\n")
+        sys.stdout.write(f"no cases found in {directory}\n")
     sys.stdout.write(f"{tally.closing_line}\n")
     return tally.exit_code
 
@@ -30,10 +30,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser(
         "conform",
-        help="run cases computed by Kubernetes' own code through this one, and show where the two differ",
-        description="Runs every vector file found in a folder. Exit code 0: all cases ran and passed; 1: some did not.",
+        help="run conformance vectors computed by Kubernetes, and show differences",
+        description="Runs every vector file in a directory. Exit code 0: all cases ran and passed; otherwise 1.",
     )
-    command.add_argument("folder", metavar="DIR", type=Path, help="a folder with vector files (*.json)")
+    command.add_argument("directory", metavar="DIR", type=Path, help="directory with vector files (*.json)")
     return parser
 
 

@@ -1,7 +1,7 @@
-"""Decisions per second with the working on, as multiples of the time json.loads takes for the same autoscaler's JSON.
+"""Benchmark of ``decide``: its duration relative to ``json.loads`` of the same autoscaler's JSON.
 
-Both are timed in turns in the same run and the best of many rounds counts for each, because these machines are shared:
-a ratio of two best rounds moves little where seconds move a lot.
+Both are timed alternately in the same run, and the best of many rounds counts for each: on shared machines the ratio of
+two best rounds varies much less than absolute durations.
 """
 
 import gc
@@ -44,20 +44,20 @@ SETTINGS, GATES = Settings(), FeatureGates()
 
 
 class Workload(NamedTuple):
-    """One autoscaler and what it sees."""
+    """One autoscaler with its observation and history."""
 
     letter: str
     title: str
     autoscaler: Autoscaler
-    seen: Observation
-    past: History
+    observation: Observation
+    history: History
 
     def decide(self) -> Decision:
         """Decide once."""
         return decide(
             autoscaler=self.autoscaler,
-            seen=self.seen,
-            past=self.past,
+            observation=self.observation,
+            history=self.history,
             settings=SETTINGS,
             gates=GATES,
             now=NOW,
@@ -65,7 +65,7 @@ class Workload(NamedTuple):
 
 
 def autoscaler_of(spec: dict[str, object]) -> Autoscaler:
-    """Make an autoscaler as the API server returns it: defaulted, with the metadata every object has."""
+    """Make an autoscaler with defaults and the usual metadata."""
     document = {
         "apiVersion": "steadyscale.dev/v1beta1",
         "kind": "PodAutoscaler",
@@ -87,7 +87,7 @@ def autoscaler_of(spec: dict[str, object]) -> Autoscaler:
 
 
 def pods(count: int) -> tuple[Pod, ...]:
-    """Make running, ready pods of two containers each."""
+    """Make running, ready pods with two containers each."""
     containers = tuple(
         Container(name, {"cpu": Quantity.parse(cpu), "memory": Quantity.parse("256Mi")})
         for name, cpu in (("app", "500m"), ("proxy", "100m"))
@@ -106,14 +106,14 @@ def pods(count: int) -> tuple[Pod, ...]:
     )
 
 
-def usage(of: tuple[Pod, ...], milli: int) -> PodReading:
-    """Give every pod the same number."""
+def usage(pod_list: tuple[Pod, ...], milli: int) -> PodReading:
+    """Make a reading with the same value for every pod."""
     sample = PodSample(milli, NOW - timedelta(seconds=10), timedelta(seconds=30))
-    return PodReading({pod.name: sample for pod in of}, NOW)
+    return PodReading({pod.name: sample for pod in pod_list}, NOW)
 
 
-def remembered(replicas: int, count: int = 20) -> tuple[Recommendation, ...]:
-    """Give the recommendations of the last five minutes."""
+def recommendations(replicas: int, count: int = 20) -> tuple[Recommendation, ...]:
+    """Make the recommendations of the last five minutes."""
     return tuple(Recommendation(replicas, NOW - timedelta(seconds=15 * (count - index))) for index in range(count))
 
 
@@ -159,7 +159,7 @@ BEHAVIOR = {
 
 
 def workloads() -> list[Workload]:
-    """List what is measured."""
+    """Return the workloads to measure."""
     few, many = pods(6), pods(100)
     readings: tuple[Reading, ...] = (
         ExternalReading((180_000,), NOW),
@@ -178,40 +178,40 @@ def workloads() -> list[Workload]:
             "one external metric",
             one,
             Observation(ScaleTarget(6, 6, "app=checkout"), few, readings[:1], ("shop/checkout-consumer",)),
-            History(remembered(6)),
+            History(recommendations(6)),
         ),
         Workload(
             "b",
             "five metrics, behavior, history",
             five,
             Observation(ScaleTarget(6, 6, "app=checkout"), few, readings, ("shop/checkout-consumer",)),
-            History(remembered(8), events, events),
+            History(recommendations(8), events, events),
         ),
         Workload(
             "c",
             "cpu over 100 pods",
             cpu,
             Observation(ScaleTarget(100, 100, "app=checkout"), many, (usage(many, 450),), ("shop/checkout-consumer",)),
-            History(remembered(100)),
+            History(recommendations(100)),
         ),
     ]
 
 
 def settled(workload: Workload) -> Workload:
-    """Take the autoscaler after its first pass, as it is in steady state: with a full status."""
+    """Return the workload after its first reconcile, with a complete status."""
     decision = decide(
         autoscaler=workload.autoscaler,
-        seen=workload.seen,
-        past=workload.past,
+        observation=workload.observation,
+        history=workload.history,
         settings=SETTINGS,
         gates=GATES,
         now=NOW - timedelta(seconds=15),
     )
-    return workload._replace(autoscaler=replace(workload.autoscaler, status=decision.status), past=decision.history)
+    return workload._replace(autoscaler=replace(workload.autoscaler, status=decision.status), history=decision.history)
 
 
 def json_of(autoscaler: Autoscaler) -> str:
-    """Print the autoscaler as the API server sends it."""
+    """Return the autoscaler as JSON, as the API server sends it."""
     metadata = autoscaler.metadata
     return json.dumps(
         {
@@ -233,20 +233,20 @@ def json_of(autoscaler: Autoscaler) -> str:
     )
 
 
-def best(of: tuple[Callable[[], object], ...]) -> list[float]:
-    """Time several functions in turns; give each one's best seconds per call."""
-    bests = [float("inf")] * len(of)
-    calls = [1] * len(of)
-    for index, function in enumerate(of):
+def best(functions: tuple[Callable[[], object], ...]) -> list[float]:
+    """Time several functions alternately; return the best seconds per call of each."""
+    bests = [float("inf")] * len(functions)
+    calls = [1] * len(functions)
+    for index, function in enumerate(functions):
         calls[index] = max(1, int(SECONDS_PER_ROUND / timed(function, 20)))
     for _ in range(ROUNDS):
-        for index, function in enumerate(of):
+        for index, function in enumerate(functions):
             bests[index] = min(bests[index], timed(function, calls[index]))
     return bests
 
 
 def timed(function: Callable[[], object], calls: int) -> float:
-    """Give the seconds of one call, averaged over some."""
+    """Return the average seconds per call."""
     started = time.perf_counter()
     for _ in range(calls):
         function()
@@ -254,11 +254,9 @@ def timed(function: Callable[[], object], calls: int) -> float:
 
 
 def main() -> None:
-    """Measure and print the table; a missed goal is shown, not raised, because a busy machine is not a defect."""
+    """Measure and print the table. A missed goal is shown but does not fail, because the machine may be busy."""
     gc.disable()
-    print(
-        "Decisions with the working on, against json.loads of the same autoscaler (best of", ROUNDS, "rounds, in turns)"
-    )
+    print("decide() relative to json.loads of the same autoscaler (best of", ROUNDS, "alternating rounds)")
     print(
         f"{'':44}{'JSON':>8}{'json.loads':>12}{'decide':>10}{'per second':>12}{'ratio':>8}{'goal':>12}{'explain':>10}"
     )
@@ -267,12 +265,12 @@ def main() -> None:
         decision = workload.decide()
         loads, decides, explains = best((partial(json.loads, text), workload.decide, partial(explain, decision)))
         ratio, goal = decides / loads, GOALS.get(workload.letter)
-        verdict = "" if goal is None else f"≤ {goal:g} {'met' if ratio <= goal else 'MISSED'}"
+        result = "" if goal is None else f"≤ {goal:g} {'met' if ratio <= goal else 'MISSED'}"
         print(
             f"({workload.letter}) {workload.title:<40}{len(text):>6} B{loads * 1e6:>9.1f} µs{decides * 1e6:>7.1f} µs"
-            f"{1 / decides:>12,.0f}{ratio:>8.2f}{verdict:>12}{explains * 1e6:>7.1f} µs"
+            f"{1 / decides:>12,.0f}{ratio:>8.2f}{result:>12}{explains * 1e6:>7.1f} µs"
         )
-    print("explain: what the sentences cost, paid only when someone reads them")
+    print("explain: duration of rendering the steps as text, which happens only on request")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Builders of everything a decision is made from: complete, valid, and one override away from the case.
+"""Builders of the inputs of a decision, with valid defaults for everything that a test does not set.
 
-``run_passes`` folds ``decide`` over steps as the controller does: status, history and the size of the target are
-carried from one pass to the next, and nothing else is.
+``run_reconciles`` calls ``decide`` repeatedly as the controller does: status, history and the target's replicas are
+carried from one reconcile to the next.
 """
 
 import json
@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec.structs import replace
 
 from autoscaler.algorithm.decide import decide
-from autoscaler.algorithm.metric_context import Scene
+from autoscaler.algorithm.metric_context import MetricContext
 from autoscaler.algorithm.write_failures import after_failed_rescale
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
@@ -31,8 +31,8 @@ from autoscaler.types.observation import (
     PodSample,
     Reading,
     ScaleTarget,
-    TargetUnreadable,
     UnavailableReading,
+    UnavailableTarget,
 )
 from autoscaler.types.spec import (
     AVERAGE_VALUE,
@@ -64,25 +64,25 @@ from autoscaler.values.selector import LabelSelector
 from autoscaler.wire import decode_status, encode_status
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-ALL_ON = FeatureGates()
-NO_FALLBACK = FeatureGates(HPAExternalMetricFallback=False)
-NO_ZERO = FeatureGates(HPAScaleToZero=False)
+ALL_GATES = FeatureGates()
+FALLBACK_GATE_OFF = FeatureGates(HPAExternalMetricFallback=False)
+SCALE_TO_ZERO_GATE_OFF = FeatureGates(HPAScaleToZero=False)
 SETTINGS = Settings()
-TENTH = Tolerance(0.1, 0.1)
-REFUSED = "unable to fetch metrics from external metrics API: connection refused"
+TOLERANCE = Tolerance(0.1, 0.1)
+CONNECTION_REFUSED = "unable to fetch metrics from external metrics API: connection refused"
 
 
 def ago(seconds: float) -> datetime:
-    """Give the moment that many seconds before NOW."""
+    """Return NOW minus some seconds."""
     return NOW - timedelta(seconds=seconds)
 
 
 def later(seconds: float) -> datetime:
-    """Give the moment that many seconds after NOW."""
+    """Return NOW plus some seconds."""
     return NOW + timedelta(seconds=seconds)
 
 
-# --- what the user asked for -----------------------------------------------------------------------------------------
+# --- spec ------------------------------------------------------------------------------------------------------------
 
 
 def make_fallback(replicas: int | None = 10, seconds: int | None = 180, strategy: str | None = "Static") -> Fallback:
@@ -149,14 +149,13 @@ def make_rules(
 
 
 def make_behavior(up: ScalingRules | None = None, down: ScalingRules | None = None) -> Behavior:
-    """Make a behavior with Kubernetes' defaults in whatever is not said."""
+    """Make a behavior with Kubernetes' defaults."""
     filled = with_defaults(Spec(behavior=Behavior(up, down))).behavior
     assert filled is not None
     return filled
 
 
-AT_ONCE = make_behavior(down=make_rules(window=0))
-"""Nothing waits for a window."""
+NO_STABILIZATION = make_behavior(down=make_rules(window=0))
 
 
 def make_spec(*metrics: Metric, minimum: int | None = 1, maximum: int = 100, **parts: object) -> Spec:
@@ -173,7 +172,7 @@ def make_autoscaler(spec: Spec | None = None, status: Status = Status(), generat
     return Autoscaler(Metadata("web", "shop", generation=generation), spec or make_spec(), status)
 
 
-# --- what is true now ------------------------------------------------------------------------------------------------
+# --- observation -----------------------------------------------------------------------------------------------------
 
 
 def make_container(name: str = "app", *, restart: str | None = None, **requests: str) -> Container:
@@ -181,7 +180,7 @@ def make_container(name: str = "app", *, restart: str | None = None, **requests:
 
 
 def make_pod(name: str = "web-0", **parts: object) -> Pod:
-    """Make a pod that runs, has been ready for an hour, and requests a whole cpu."""
+    """Make a running pod that has been ready for an hour and requests 1 cpu."""
     pod = Pod(
         name=name,
         phase="Running",
@@ -203,23 +202,25 @@ def make_sample(milli: int, at: datetime = NOW, window: float = 30) -> PodSample
 
 
 def make_samples(*milli: int) -> dict[str, PodSample]:
-    """Give web-0, web-1, … these numbers."""
+    """Make samples of the pods web-0, web-1, …"""
     return {f"web-{index}": make_sample(number) for index, number in enumerate(milli)}
 
 
-def pods_say(*milli: int) -> PodReading:
+def pod_reading(*milli: int) -> PodReading:
     return PodReading(make_samples(*milli), NOW)
 
 
-def queue_of(*values: float) -> ExternalReading:
+def external_reading(*values: float) -> ExternalReading:
     return ExternalReading(tuple(round(value * 1000) for value in values), NOW)
 
 
-def object_says(value: float) -> ObjectReading:
+def object_reading(value: float) -> ObjectReading:
     return ObjectReading(round(value * 1000), NOW)
 
 
-def unreadable(message: str = REFUSED, failure: FailureClass = FailureClass.REFUSED) -> UnavailableReading:
+def unavailable_reading(
+    message: str = CONNECTION_REFUSED, failure: FailureClass = FailureClass.REFUSED
+) -> UnavailableReading:
     return UnavailableReading(message, failure)
 
 
@@ -228,36 +229,37 @@ def make_target(replicas: int = 3, status_replicas: int | None = None, selector:
 
 
 def make_observation(
-    *readings: Reading, replicas: int = 3, target: ScaleTarget | TargetUnreadable | None = None, **parts: object
+    *readings: Reading, replicas: int = 3, target: ScaleTarget | UnavailableTarget | None = None, **parts: object
 ) -> Observation:
-    """Make an observation in which the target has as many ready pods as it asks for."""
-    seen = Observation(
-        target=target or make_target(replicas), pods=make_pods(replicas), readings=readings or (queue_of(15),)
+    """Make an observation with as many ready pods as the target's replicas."""
+    observation = Observation(
+        target=target or make_target(replicas), pods=make_pods(replicas), readings=readings or (external_reading(15),)
     )
-    return replace(seen, **parts)
+    return replace(observation, **parts)
 
 
-def make_scene(replicas: int = 3, status_replicas: int | None = None, **parts: object) -> Scene:
-    scene = Scene("shop", make_target(replicas, status_replicas), make_pods(replicas), TENTH, SETTINGS, ALL_ON, NOW)
-    return replace(scene, **parts)
+def make_metric_context(replicas: int = 3, status_replicas: int | None = None, **parts: object) -> MetricContext:
+    target, pods = make_target(replicas, status_replicas), make_pods(replicas)
+    context = MetricContext("shop", target, pods, TOLERANCE, SETTINGS, ALL_GATES, NOW)
+    return replace(context, **parts)
 
 
-# --- what was --------------------------------------------------------------------------------------------------------
+# --- history and status ----------------------------------------------------------------------------------------------
 
 
-def recommended(*entries: tuple[int, float]) -> tuple[Recommendation, ...]:
+def make_recommendations(*entries: tuple[int, float]) -> tuple[Recommendation, ...]:
     """Make recommendations from pairs of replicas and seconds ago."""
     return tuple(Recommendation(replicas, ago(seconds)) for replicas, seconds in entries)
 
 
-def rescaled(*entries: tuple[int, float]) -> tuple[ScaleEvent, ...]:
+def make_scale_events(*entries: tuple[int, float]) -> tuple[ScaleEvent, ...]:
     """Make rescales from pairs of change and seconds ago."""
     return tuple(ScaleEvent(change, ago(seconds)) for change, seconds in entries)
 
 
-def long_at(replicas: int) -> History:
-    """Make the history of an autoscaler whose windows have all passed."""
-    return History(recommended((replicas, 36000)))
+def settled_history(replicas: int) -> History:
+    """Make a history whose only recommendation is older than all windows."""
+    return History(make_recommendations((replicas, 36000)))
 
 
 def make_condition(
@@ -266,30 +268,30 @@ def make_condition(
     return Condition(kind, status, ago(since), reason or kind, message)
 
 
-WENT_TO_ZERO = make_condition("ScaledToZero", message="the HPA controller scaled the workload to zero")
+SCALED_TO_ZERO = make_condition("ScaledToZero", message="the HPA controller scaled the workload to zero")
 
 
-def at_zero_by_us(*slots: MetricStatus) -> Status:
-    return Status(current_metrics=slots or None, conditions=(WENT_TO_ZERO,))
+def scaled_to_zero_status(*metrics: MetricStatus) -> Status:
+    return Status(current_metrics=metrics or None, conditions=(SCALED_TO_ZERO,))
 
 
-# --- passes ----------------------------------------------------------------------------------------------------------
+# --- decisions -------------------------------------------------------------------------------------------------------
 
 
 def decide_once(
     spec: Spec | None = None,
-    seen: Observation | None = None,
+    observation: Observation | None = None,
     *,
     status: Status = Status(),  # noqa: B008 - frozen
-    past: History = History(),  # noqa: B008 - frozen
+    history: History = History(),  # noqa: B008 - frozen
     settings: Settings = SETTINGS,
-    gates: FeatureGates = ALL_ON,
+    gates: FeatureGates = ALL_GATES,
     now: datetime = NOW,
 ) -> Decision:
     return decide(
         autoscaler=make_autoscaler(spec, status),
-        seen=seen or make_observation(),
-        past=past,
+        observation=observation or make_observation(),
+        history=history,
         settings=settings,
         gates=gates,
         now=now,
@@ -297,121 +299,122 @@ def decide_once(
 
 
 @dataclass(frozen=True)
-class Step:
-    """One pass: when, what the metrics answer, and whatever else is new in the world since the pass before."""
+class ReconcileInput:
+    """The inputs of one reconcile: its time, the metric readings, and changes since the previous reconcile."""
 
     after: float
     """Seconds after NOW."""
 
     readings: tuple[Reading, ...]
     replicas: int | None = None
-    """Someone scaled by hand."""
+    """The target was scaled by hand."""
 
     status_replicas: int | None = None
     spec: Spec | None = None
-    """Someone edited the spec."""
+    """The spec was changed."""
 
-    target: TargetUnreadable | None = None
+    target: UnavailableTarget | None = None
     selector: str = "app=web"
     gates: FeatureGates | None = None
-    """The operator switched gates, which stay so."""
+    """The feature gates were changed, permanently."""
 
     write_fails: str | None = None
     restarted: bool = False
-    """A new leader: what was remembered is gone, and status has been through the wire."""
+    """A new leader starts without history, and with the status as decoded from JSON."""
 
 
-def passes_at(times: Iterable[float], *readings: Reading) -> list[Step]:
-    """Make steps at these times that all read the same."""
-    return [Step(time, readings) for time in times]
+def inputs_at(times: Iterable[float], *readings: Reading) -> list[ReconcileInput]:
+    """Make inputs at these times with the same readings."""
+    return [ReconcileInput(time, readings) for time in times]
 
 
-def run_passes(
+def run_reconciles(
     spec: Spec,
-    steps: Sequence[Step],
+    inputs: Sequence[ReconcileInput],
     *,
     replicas: int = 3,
-    gates: FeatureGates = ALL_ON,
+    gates: FeatureGates = ALL_GATES,
     settings: Settings = SETTINGS,
     status: Status = Status(),  # noqa: B008 - frozen
-    past: History | None = None,
+    history: History | None = None,
 ) -> list[Decision]:
-    """Fold ``decide`` over the steps."""
-    autoscaler, history = make_autoscaler(spec, status), long_at(replicas) if past is None else past
+    """Return the decisions of consecutive reconciles."""
+    autoscaler = make_autoscaler(spec, status)
+    history = settled_history(replicas) if history is None else history
     decisions: list[Decision] = []
-    for step in steps:
-        replicas = replicas if step.replicas is None else step.replicas
-        gates = step.gates or gates
-        autoscaler = replace(autoscaler, spec=step.spec or autoscaler.spec)
-        if step.restarted:
+    for reconcile in inputs:
+        replicas = replicas if reconcile.replicas is None else reconcile.replicas
+        gates = reconcile.gates or gates
+        autoscaler = replace(autoscaler, spec=reconcile.spec or autoscaler.spec)
+        if reconcile.restarted:
             history = History()
-            autoscaler = replace(autoscaler, status=through_the_wire(autoscaler.status))
-        target = step.target or make_target(replicas, step.status_replicas, step.selector)
+            autoscaler = replace(autoscaler, status=encode_and_decode(autoscaler.status))
+        target = reconcile.target or make_target(replicas, reconcile.status_replicas, reconcile.selector)
         decision = decide(
             autoscaler=autoscaler,
-            seen=Observation(target, make_pods(replicas), step.readings),
-            past=history,
+            observation=Observation(target, make_pods(replicas), reconcile.readings),
+            history=history,
             settings=settings,
             gates=gates,
-            now=later(step.after),
+            now=later(reconcile.after),
         )
-        if step.write_fails is not None:
-            decision = after_failed_rescale(decision, autoscaler, history, step.write_fails)
+        if reconcile.write_fails is not None:
+            decision = after_failed_rescale(decision, autoscaler, history, reconcile.write_fails)
         replicas = replicas if decision.scale_to is None else decision.scale_to
         autoscaler, history = replace(autoscaler, status=decision.status), decision.history
         decisions.append(decision)
     return decisions
 
 
-def through_the_wire(status: Status) -> Status:
+def encode_and_decode(status: Status) -> Status:
     return decode_status(json.loads(json.dumps(encode_status(status))))
 
 
-# --- what was concluded ----------------------------------------------------------------------------------------------
+# --- contents of decisions -------------------------------------------------------------------------------------------
 
 
-def condition_of(decision: Decision, kind: str) -> tuple[str, str, str] | None:
-    """Give a condition's status, reason and message."""
-    found = decision.status.condition(kind)
-    return None if found is None else (found.status, found.reason, found.message)
+def condition_content(decision: Decision, kind: str) -> tuple[str, str, str] | None:
+    """Return status, reason and message of a condition."""
+    condition = decision.status.condition(kind)
+    return None if condition is None else (condition.status, condition.reason, condition.message)
 
 
-def reasons_of(decision: Decision) -> dict[str, tuple[str, str]]:
-    """Give every condition's status and reason, in their order."""
+def condition_reasons(decision: Decision) -> dict[str, tuple[str, str]]:
+    """Return status and reason of all conditions, in order."""
     return {one.type: (one.status, one.reason) for one in decision.status.conditions}
 
 
-def told(decision: Decision) -> list[tuple[str, str]]:
-    """Give the reason and message of every event, the late ones last."""
+def event_messages(decision: Decision) -> list[tuple[str, str]]:
+    """Return reason and message of all events, the late ones last."""
     return [(event.reason, event.message) for event in (*decision.events, *decision.late_events)]
 
 
-def events_of(decisions: Iterable[Decision]) -> list[list[str]]:
-    """Give the reasons of each pass's events."""
+def event_reasons(decisions: Iterable[Decision]) -> list[list[str]]:
+    """Return the reasons of the events of each decision."""
     return [[event.reason for event in (*one.events, *one.late_events)] for one in decisions]
 
 
-def notice(reason: str, message: str) -> Event:
+def normal_event(reason: str, message: str) -> Event:
     return Event("Normal", reason, message)
 
 
-def external_slot(name: str = "queue_depth", *, average: str | None = None, **parts: object) -> MetricStatus:
-    """Make the entry of status.currentMetrics of an external metric."""
+def external_status(name: str = "queue_depth", *, average: str | None = None, **parts: object) -> MetricStatus:
+    """Make the status of an external metric."""
     current = MetricValue(average_value=None if average is None else Quantity.parse(average))
     entry = ExternalMetricStatus(MetricIdentifier(name), current)
     return MetricStatus(type=EXTERNAL, external=replace(entry, **parts))
 
 
-def running(name: str = "queue_depth", since: datetime = NOW, **parts: object) -> MetricStatus:
-    """Make the entry of a metric whose clock is running."""
-    return external_slot(name, fallback_status="Normal", first_failure_time=since, **parts)
+def failing_status(name: str = "queue_depth", since: datetime = NOW, **parts: object) -> MetricStatus:
+    """Make the status of a failing metric that is not yet in fallback."""
+    return external_status(name, fallback_status="Normal", first_failure_time=since, **parts)
 
 
-def fallen_back(
+def fallback_status(
     name: str = "queue_depth", since: datetime = NOW, replicas: int = 10, captured: int = 3, **parts: object
 ) -> MetricStatus:
-    """Make the entry of a metric whose fallback speaks."""
-    return external_slot(
+    """Make the status of a metric in fallback."""
+    return external_status(
         name,
         fallback_status="Fallback",
         first_failure_time=since,

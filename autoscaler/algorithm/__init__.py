@@ -1,1 +1,1 @@
-"""The arithmetic: values in, values out; never async, never a look at the clock."""
+"""The scaling algorithm: pure functions from an observation to a decision; not async, no clock, no I/O."""

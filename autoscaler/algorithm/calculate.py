@@ -1,72 +1,72 @@
-"""From a metric's numbers and the pods to a replica count.
+"""Calculate a replica count from metric values and pods.
 
-Order of operations is upstream's: ratios are floats of two integers, a ratio is multiplied before it is rounded,
-averages and percentages are truncated first. Exact arithmetic would give other answers (25 pods at 110 % of a target
-of 50 % want 56, not 55).
+The order of operations is that of upstream: ratios are floats of two integers, a ratio is multiplied before it is
+rounded, averages and percentages are truncated first. Exact arithmetic gives other results: 25 pods at 110 % of a
+target of 50 % yield 56, not 55.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from autoscaler.algorithm.pods import count_serving
-from autoscaler.types.metric_result import Calculation, Incalculable, PodGroups, Rule, Tolerance
+from autoscaler.algorithm.pods import count_ready
+from autoscaler.types.metric_result import Calculation, CalculationFailure, CalculationRule, PodGroups, Tolerance
 from autoscaler.types.observation import Pod, PodSample
 from autoscaler.types.record import Record
 from autoscaler.values.arithmetic import MAX_INT32, MAX_INT64, ceiling32, ceiling64, quotient, ratio, wrap32, wrap64
 
-NO_PODS = Incalculable("no pods returned by selector while calculating replica count")
-NO_METRICS = Incalculable("did not receive metrics for targeted pods (pods might be unready)")
-NO_KNOWN_PODS = Incalculable("no metrics returned matched known pods")
+NO_PODS = CalculationFailure("no pods returned by selector while calculating replica count")
+NO_METRICS = CalculationFailure("did not receive metrics for targeted pods (pods might be unready)")
+NO_KNOWN_PODS = CalculationFailure("no metrics returned matched known pods")
 
 
-class Measure(Record):
-    """How a set of pods stands to the target."""
+class UsageRatio(Record):
+    """The usage of a set of pods relative to the target."""
 
     ratio: float
     usage: int
     utilization: int | None = None
 
 
-class Yardstick(Protocol):
-    """What pods' numbers are held against."""
+class PodTarget(Protocol):
+    """A target that the values of pods are compared with."""
 
     @property
     def target(self) -> int:
-        """The target, in the yardstick's own unit."""
+        """The target, in milli or percent."""
         ...
 
-    def measure(self, values: Mapping[str, int]) -> Measure | None:
-        """Hold the numbers against the target; None if no pod is known to both."""
+    def compare(self, values: Mapping[str, int]) -> UsageRatio | None:
+        """Return the ratio of the pods' values to the target; None if no pod is known."""
         ...
 
-    def assumed_when_missing(self, pod: str) -> int:
-        """Give the number that a pod without one is assumed to have when scaling down would otherwise follow."""
+    def assumed_value(self, pod: str) -> int:
+        """Return the value assumed for a pod without a metric when the other pods suggest scaling down."""
         ...
 
 
-class AverageYardstick(Record):
-    """The plain average of the pods, against a value."""
+class AverageValueTarget(Record):
+    """A target for the average of the pods' values."""
 
     target: int
 
-    def measure(self, values: Mapping[str, int]) -> Measure:
-        """Average over all numbers, also of pods that nobody listed."""
+    def compare(self, values: Mapping[str, int]) -> UsageRatio:
+        """Average all values, including those of pods that were not listed."""
         average = quotient(wrap64(sum(values.values())), len(values))
-        return Measure(ratio(average, self.target), average)
+        return UsageRatio(ratio(average, self.target), average)
 
-    def assumed_when_missing(self, _pod: str) -> int:
-        """Assume exactly the target."""
+    def assumed_value(self, _pod: str) -> int:
+        """Return the target itself."""
         return self.target
 
 
-class UtilizationYardstick(Record):
-    """Usage as a percentage of requests, against a percentage."""
+class UtilizationTarget(Record):
+    """A target for the pods' usage in percent of their requests."""
 
     target: int
     requests: Mapping[str, int]
 
-    def measure(self, values: Mapping[str, int]) -> Measure | None:
-        """Compare total usage with total requests of the pods known to both, in whole percent."""
+    def compare(self, values: Mapping[str, int]) -> UsageRatio | None:
+        """Divide the total usage by the total requests of the pods that have both, in whole percent."""
         requests = self.requests
         known = [name for name in values if name in requests]
         requested = wrap64(sum(requests[name] for name in known))
@@ -74,77 +74,77 @@ class UtilizationYardstick(Record):
             return None
         used = wrap64(sum(values[name] for name in known))
         percent = wrap32(quotient(wrap64(used * 100), requested))
-        return Measure(ratio(percent, self.target), quotient(used, len(known)), percent)
+        return UsageRatio(ratio(percent, self.target), quotient(used, len(known)), percent)
 
-    def assumed_when_missing(self, pod: str) -> int:
-        """Assume all that the pod requested, or the target if that is more."""
+    def assumed_value(self, pod: str) -> int:
+        """Return 100 % of the pod's request, or the target percentage of it if that is more."""
         return quotient(wrap64(self.requests[pod] * max(100, self.target)), 100)
 
 
 def from_pods(
-    samples: Mapping[str, PodSample], groups: PodGroups, current: int, tolerance: Tolerance, yardstick: Yardstick
-) -> Calculation | Incalculable:
-    """Reckon from numbers of single pods: Resource, ContainerResource and Pods metrics."""
-    left_out = {*groups.ignored, *groups.unready}
-    values = {name: sample.milli for name, sample in samples.items() if name not in left_out}
+    samples: Mapping[str, PodSample], groups: PodGroups, current: int, tolerance: Tolerance, target: PodTarget
+) -> Calculation | CalculationFailure:
+    """Calculate from values per pod: Resource, ContainerResource and Pods metrics."""
+    excluded = {*groups.ignored, *groups.unready}
+    values = {name: sample.milli for name, sample in samples.items() if name not in excluded}
     if not values:
         return NO_METRICS
-    first = yardstick.measure(values)
-    if first is None:
+    initial = target.compare(values)
+    if initial is None:
         return NO_KNOWN_PODS
-    growing_with_unready = bool(groups.unready) and first.ratio > 1.0
-    if growing_with_unready or groups.missing:
-        assume(values, groups, first.ratio, yardstick)
-        return _with_assumptions(values, groups, current, tolerance, yardstick, first)
-    within = tolerance.covers(first.ratio)
+    scales_up_with_unready = bool(groups.unready) and initial.ratio > 1.0
+    if scales_up_with_unready or groups.missing:
+        add_assumed_values(values, groups, initial.ratio, target)
+        return _with_assumed_values(values, groups, current, tolerance, target, initial)
+    within = tolerance.covers(initial.ratio)
     return Calculation(
-        replicas=current if within else ceiling32(first.ratio * groups.ready),
-        rule=Rule.WITHIN_TOLERANCE if within else Rule.READY_PODS,
-        usage=first.usage,
-        target=yardstick.target,
-        ratio=first.ratio,
-        utilization=first.utilization,
+        replicas=current if within else ceiling32(initial.ratio * groups.ready),
+        rule=CalculationRule.WITHIN_TOLERANCE if within else CalculationRule.READY_PODS,
+        usage=initial.usage,
+        target=target.target,
+        ratio=initial.ratio,
+        utilization=initial.utilization,
         multiplier=groups.ready,
         pods=groups,
     )
 
 
-def assume(values: dict[str, int], groups: PodGroups, first_ratio: float, yardstick: Yardstick) -> None:
-    """Fill in the pods without a number so that they damp the move: busy when shrinking, idle when growing."""
-    if first_ratio < 1.0:
+def add_assumed_values(values: dict[str, int], groups: PodGroups, initial_ratio: float, target: PodTarget) -> None:
+    """Add values for pods without a metric that dampen the change: high when scaling down, 0 when scaling up."""
+    if initial_ratio < 1.0:
         for pod in groups.missing:
-            values[pod] = yardstick.assumed_when_missing(pod)
-    elif first_ratio > 1.0:
+            values[pod] = target.assumed_value(pod)
+    elif initial_ratio > 1.0:
         for pod in (*groups.missing, *groups.unready):
             values[pod] = 0
 
 
-def _with_assumptions(
+def _with_assumed_values(
     values: Mapping[str, int],
     groups: PodGroups,
     current: int,
     tolerance: Tolerance,
-    yardstick: Yardstick,
-    first: Measure,
-) -> Calculation | Incalculable:
-    again = yardstick.measure(values)
-    if again is None:
+    target: PodTarget,
+    initial: UsageRatio,
+) -> Calculation | CalculationFailure:
+    refined = target.compare(values)
+    if refined is None:
         return NO_KNOWN_PODS
-    replicas, rule = current, Rule.WOULD_REVERSE
-    if tolerance.covers(again.ratio):
-        rule = Rule.WITHIN_TOLERANCE
-    elif not (first.ratio < 1.0 < again.ratio or first.ratio > 1.0 > again.ratio):
-        wanted = ceiling32(again.ratio * len(values))
-        if not ((again.ratio < 1.0 and wanted > current) or (again.ratio > 1.0 and wanted < current)):
-            replicas, rule = wanted, Rule.ASSUMED_PODS
+    replicas, rule = current, CalculationRule.DIRECTION_REVERSED
+    if tolerance.covers(refined.ratio):
+        rule = CalculationRule.WITHIN_TOLERANCE
+    elif not (initial.ratio < 1.0 < refined.ratio or initial.ratio > 1.0 > refined.ratio):
+        proposed = ceiling32(refined.ratio * len(values))
+        if not ((refined.ratio < 1.0 and proposed > current) or (refined.ratio > 1.0 and proposed < current)):
+            replicas, rule = proposed, CalculationRule.ASSUMED_PODS
     return Calculation(
         replicas=replicas,
         rule=rule,
-        usage=first.usage,
-        target=yardstick.target,
-        ratio=first.ratio,
-        utilization=first.utilization,
-        refined_ratio=again.ratio,
+        usage=initial.usage,
+        target=target.target,
+        ratio=initial.ratio,
+        utilization=initial.utilization,
+        refined_ratio=refined.ratio,
         multiplier=len(values),
         pods=groups,
     )
@@ -152,41 +152,43 @@ def _with_assumptions(
 
 def from_total(
     usage: int, target: int, current: int, tolerance: Tolerance, pods: Sequence[Pod]
-) -> Calculation | Incalculable:
-    """Reckon from one number for the whole workload, held against a value: the ratio times the pods that serve."""
+) -> Calculation | CalculationFailure:
+    """Calculate from one value for the whole workload and a Value target: the ratio times the ready pods."""
     usage_ratio = ratio(usage, target)
     if current == 0:
-        return Calculation(ceiling32(usage_ratio), Rule.FROM_ZERO, usage, target, usage_ratio)
+        return Calculation(ceiling32(usage_ratio), CalculationRule.FROM_ZERO, usage, target, usage_ratio)
     if tolerance.covers(usage_ratio):
-        return Calculation(current, Rule.WITHIN_TOLERANCE, usage, target, usage_ratio)
+        return Calculation(current, CalculationRule.WITHIN_TOLERANCE, usage, target, usage_ratio)
     if not pods:
-        return Incalculable(f"unable to calculate ready pods: {NO_PODS.message}")
-    serving = count_serving(pods)
-    wanted = usage_ratio * serving
-    replicas = MAX_INT32 if wanted > MAX_INT32 else ceiling32(wanted)
-    return Calculation(replicas, Rule.READY_PODS, usage, target, usage_ratio, multiplier=serving)
+        return CalculationFailure(f"unable to calculate ready pods: {NO_PODS.message}")
+    ready = count_ready(pods)
+    proposed = usage_ratio * ready
+    replicas = MAX_INT32 if proposed > MAX_INT32 else ceiling32(proposed)
+    return Calculation(replicas, CalculationRule.READY_PODS, usage, target, usage_ratio, multiplier=ready)
 
 
 def from_object_average(usage: int, target: int, status_replicas: int, tolerance: Tolerance) -> Calculation:
-    """Reckon from one number of an object, held against a value for each pod."""
+    """Calculate from the value of an Object metric and an AverageValue target."""
     usage_ratio = _average_ratio(usage, target, status_replicas)
     average = ceiling64(ratio(usage, status_replicas))
     if tolerance.covers(usage_ratio):
-        return Calculation(status_replicas, Rule.WITHIN_TOLERANCE, average, target, usage_ratio)
-    wanted = ratio(usage, target)
-    return Calculation(ceiling32(wanted), Rule.TOTAL, average, target, usage_ratio if status_replicas else wanted)
+        return Calculation(status_replicas, CalculationRule.WITHIN_TOLERANCE, average, target, usage_ratio)
+    proposed = ratio(usage, target)
+    shown_ratio = usage_ratio if status_replicas else proposed
+    return Calculation(ceiling32(proposed), CalculationRule.TOTAL, average, target, shown_ratio)
 
 
 def from_external_average(usage: int, target: int, status_replicas: int, tolerance: Tolerance) -> Calculation:
-    """Reckon from an external metric's total, held against a value for each pod."""
+    """Calculate from the total of an External metric and an AverageValue target."""
     usage_ratio = _average_ratio(usage, target, status_replicas)
     overflowed = float(usage) >= float(MAX_INT64)
     average = MAX_INT64 if overflowed else ceiling64(ratio(usage, status_replicas))
     if tolerance.covers(usage_ratio):
-        return Calculation(status_replicas, Rule.WITHIN_TOLERANCE, average, target, usage_ratio)
-    wanted = ratio(usage, target)
-    replicas = MAX_INT32 if wanted > MAX_INT32 else ceiling32(wanted)
-    return Calculation(replicas, Rule.TOTAL, average, target, usage_ratio if status_replicas else wanted)
+        return Calculation(status_replicas, CalculationRule.WITHIN_TOLERANCE, average, target, usage_ratio)
+    proposed = ratio(usage, target)
+    replicas = MAX_INT32 if proposed > MAX_INT32 else ceiling32(proposed)
+    shown_ratio = usage_ratio if status_replicas else proposed
+    return Calculation(replicas, CalculationRule.TOTAL, average, target, shown_ratio)
 
 
 def _average_ratio(usage: int, target: int, status_replicas: int) -> float:
@@ -194,7 +196,7 @@ def _average_ratio(usage: int, target: int, status_replicas: int) -> float:
 
 
 def total_of_value_target(values: Sequence[int]) -> int:
-    """Sum series for a value target: an overflow upwards stays at the largest number."""
+    """Sum the series for a Value target; a positive overflow yields the largest int64."""
     total = 0
     for value in values:
         if value > 0 and total > MAX_INT64 - value:
@@ -204,7 +206,7 @@ def total_of_value_target(values: Sequence[int]) -> int:
 
 
 def total_of_average_target(values: Sequence[int]) -> int:
-    """Sum series for an average target: upstream takes a sum below zero for an overflow."""
+    """Sum the series for an AverageValue target; like upstream, treat a negative sum as an overflow."""
     total = 0
     for value in values:
         total = wrap64(total + value)

@@ -1,32 +1,33 @@
-"""Many verdicts become one recommendation: the highest, unless too little is known to go down."""
+"""Combine the results of all metrics into one recommendation."""
 
 from collections.abc import Sequence
 
-from autoscaler.types.metric_result import Unavailable, Verdict
-from autoscaler.types.steps import Combined
+from autoscaler.types.metric_result import EffectiveResult, Unavailable
+from autoscaler.types.steps import RecommendationStep
 
 
-def combine(verdicts: Sequence[Verdict], current: int) -> Combined:
-    """Take the highest proposal; with any metric silent never go below the current size, with all silent go nowhere.
+def combine(results: Sequence[EffectiveResult], current: int) -> RecommendationStep:
+    """Return the highest proposal. Any unavailable metric blocks scaling down; no proposal at all blocks any change.
 
-    A proposal of zero counts as none so far, as upstream folds them: that decides which metric is named.
+    Like upstream, a proposal of 0 is replaced by any later proposal, which determines the metric that is named.
     """
-    replicas, winner, failed = 0, None, 0
-    for position, verdict in enumerate(verdicts):
-        if isinstance(verdict, Unavailable):
-            failed += 1
-        elif replicas == 0 or verdict.replicas > replicas:
-            replicas, winner = verdict.replicas, position
-    if winner is None or (failed and replicas < current):
-        return Combined(current, current, len(verdicts), failed, blocked=True)
-    return Combined(current, max(replicas, 0), len(verdicts), failed, winner)
+    replicas, winner, unavailable = 0, None, 0
+    for index, result in enumerate(results):
+        if isinstance(result, Unavailable):
+            unavailable += 1
+        elif replicas == 0 or result.replicas > replicas:
+            replicas, winner = result.replicas, index
+    if winner is None or (unavailable and replicas < current):
+        return RecommendationStep(current, current, len(results), unavailable, blocked=True)
+    return RecommendationStep(current, max(replicas, 0), len(results), unavailable, winner)
 
 
-def first_failure(verdicts: Sequence[Verdict]) -> Unavailable | None:
-    """Find the failure that conditions and errors name."""
-    return next((verdict for verdict in verdicts if isinstance(verdict, Unavailable)), None)
+def first_unavailable(results: Sequence[EffectiveResult]) -> Unavailable | None:
+    """Return the unavailable metric that conditions and errors name."""
+    return next((result for result in results if isinstance(result, Unavailable)), None)
 
 
-def combined_error(failure: Unavailable, combined: Combined) -> str:
-    """Tell of the failed metrics in upstream's words; only the first one's own words survive."""
-    return f"invalid metrics ({combined.failed} invalid out of {combined.asked}), first error is: {failure.error}"
+def combined_error(first: Unavailable, recommendation: RecommendationStep) -> str:
+    """Return upstream's error for unavailable metrics, which contains only the first one's error."""
+    counts = f"{recommendation.unavailable} invalid out of {recommendation.metrics}"
+    return f"invalid metrics ({counts}), first error is: {first.error}"

@@ -1,13 +1,15 @@
-"""Every condition and event of an autoscaler, in Kubernetes' words; a metric's own reasons stand beside the metric."""
+"""All conditions and events of an autoscaler, except the reasons of single metrics. Texts of upstream are unchanged."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from autoscaler.algorithm.formatting import go_duration
 from autoscaler.types.decision import Event
 from autoscaler.types.record import Record
 from autoscaler.types.status import FALSE, TRUE, UNKNOWN
-from autoscaler.types.steps import Limit, Stabilized
+from autoscaler.types.steps import ScalingLimit, StabilizationStep
+from autoscaler.values.timestamps import format_rfc3339
 
 ABLE_TO_SCALE: Final = "AbleToScale"
 SCALING_ACTIVE: Final = "ScalingActive"
@@ -18,8 +20,8 @@ FALLBACK_ACTIVE: Final = "ExternalMetricFallbackActive"
 FEATURE_DISABLED: Final = "FeatureDisabled"
 
 
-class Finding(Record):
-    """What a condition should say now."""
+class ConditionUpdate(Record):
+    """The new content of a condition, without its transition time."""
 
     type: str
     status: str
@@ -27,82 +29,76 @@ class Finding(Record):
     message: str
 
 
-TARGET_READ: Final = Finding(
+TARGET_READ: Final = ConditionUpdate(
     ABLE_TO_SCALE, TRUE, "SucceededGetScale", "the HPA controller was able to get the target's current scale"
 )
-STEADY: Final = Finding(ABLE_TO_SCALE, TRUE, "ReadyForNewScale", "recommended size matches current size")
-HELD_UP: Final = Finding(
+READY_FOR_NEW_SCALE: Final = ConditionUpdate(
+    ABLE_TO_SCALE, TRUE, "ReadyForNewScale", "recommended size matches current size"
+)
+SCALE_DOWN_STABILIZED: Final = ConditionUpdate(
     ABLE_TO_SCALE,
     TRUE,
     "ScaleDownStabilized",
     "recent recommendations were higher than current one, applying the highest recent recommendation",
 )
-HELD_DOWN: Final = Finding(
+SCALE_UP_STABILIZED: Final = ConditionUpdate(
     ABLE_TO_SCALE,
     TRUE,
     "ScaleUpStabilized",
     "recent recommendations were lower than current one, applying the lowest recent recommendation",
 )
 
-SWITCHED_OFF: Final = Finding(
+SCALING_DISABLED: Final = ConditionUpdate(
     SCALING_ACTIVE, FALSE, "ScalingDisabled", "scaling is disabled since the replica count of the target is zero"
 )
-NO_SELECTOR: Final = Finding(SCALING_ACTIVE, FALSE, "InvalidSelector", "the HPA target's scale is missing a selector")
-NO_METRICS: Final = Finding(
+NO_SELECTOR: Final = ConditionUpdate(
+    SCALING_ACTIVE, FALSE, "InvalidSelector", "the HPA target's scale is missing a selector"
+)
+NO_METRICS: Final = ConditionUpdate(
     SCALING_ACTIVE,
     FALSE,
     "NoMetrics",
-    "spec.metrics is empty: name at least one metric, or leave it out for cpu at 80 %",
+    "spec.metrics is empty: add at least one metric, or remove the field for the default of cpu at 80 %",
 )
 
 LIMITED: Final = {
-    Limit.NONE: Finding(SCALING_LIMITED, FALSE, Limit.NONE.value, "the desired count is within the acceptable range"),
-    Limit.MINIMUM: Finding(
-        SCALING_LIMITED, TRUE, Limit.MINIMUM.value, "the desired replica count is less than the minimum replica count"
-    ),
-    Limit.MAXIMUM: Finding(
-        SCALING_LIMITED, TRUE, Limit.MAXIMUM.value, "the desired replica count is more than the maximum replica count"
-    ),
-    Limit.UP_RATE: Finding(
-        SCALING_LIMITED,
-        TRUE,
-        Limit.UP_RATE.value,
-        "the desired replica count is increasing faster than the maximum scale rate",
-    ),
-    Limit.DOWN_RATE: Finding(
-        SCALING_LIMITED,
-        TRUE,
-        Limit.DOWN_RATE.value,
-        "the desired replica count is decreasing faster than the maximum scale rate",
-    ),
+    limit: ConditionUpdate(SCALING_LIMITED, status, limit.value, message)
+    for limit, status, message in (
+        (ScalingLimit.NONE, FALSE, "the desired count is within the acceptable range"),
+        (ScalingLimit.MINIMUM, TRUE, "the desired replica count is less than the minimum replica count"),
+        (ScalingLimit.MAXIMUM, TRUE, "the desired replica count is more than the maximum replica count"),
+        (ScalingLimit.UP_RATE, TRUE, "the desired replica count is increasing faster than the maximum scale rate"),
+        (ScalingLimit.DOWN_RATE, TRUE, "the desired replica count is decreasing faster than the maximum scale rate"),
+    )
 }
 
-WENT_TO_ZERO: Final = Finding(SCALED_TO_ZERO, TRUE, "ScaledToZero", "the HPA controller scaled the workload to zero")
-NOT_AT_ZERO: Final = Finding(
+SCALED_TO_ZERO_TRUE: Final = ConditionUpdate(
+    SCALED_TO_ZERO, TRUE, "ScaledToZero", "the HPA controller scaled the workload to zero"
+)
+SCALED_TO_ZERO_FALSE: Final = ConditionUpdate(
     SCALED_TO_ZERO, FALSE, "NotScaledToZero", "the HPA controller did not scale the workload to zero"
 )
 
-FALLBACK_UNKNOWN_TARGET: Final = Finding(
+FALLBACK_UNKNOWN_TARGET: Final = ConditionUpdate(
     FALLBACK_ACTIVE, UNKNOWN, "FailedGetScale", "no metric was read, because the target's scale could not be read"
 )
-FALLBACK_UNKNOWN_DISABLED: Final = Finding(
+FALLBACK_UNKNOWN_DISABLED: Final = ConditionUpdate(
     FALLBACK_ACTIVE, UNKNOWN, "ScalingDisabled", "no metric was read, because scaling is disabled"
 )
-FALLBACK_FEATURE_OFF: Final = Finding(
+FALLBACK_FEATURE_OFF: Final = ConditionUpdate(
     FALLBACK_ACTIVE, UNKNOWN, FEATURE_DISABLED, "the feature gate HPAExternalMetricFallback is off"
 )
 
 
-def spec_invalid(problems: Sequence[str]) -> Finding:
-    """Say what is wrong with the spec, field by field."""
-    return Finding(
-        SCALING_ACTIVE, FALSE, "InvalidSpec", f"nothing is scaled until this is corrected: {'; '.join(problems)}"
-    )
+def spec_invalid(problems: Sequence[str]) -> ConditionUpdate:
+    """Return the condition of an invalid spec, with all problems."""
+    message = f"the spec is invalid and nothing is scaled until it is corrected: {'; '.join(problems)}"
+    return ConditionUpdate(SCALING_ACTIVE, FALSE, "InvalidSpec", message)
 
 
-def target_not_read(error: str) -> Finding:
-    """Say that the scale could not be read."""
-    return Finding(
+def target_unavailable(error: str) -> ConditionUpdate:
+    """Return the condition of a failed read of the scale."""
+    return ConditionUpdate(
         ABLE_TO_SCALE,
         FALSE,
         "FailedGetScale",
@@ -110,9 +106,9 @@ def target_not_read(error: str) -> Finding:
     )
 
 
-def rescaled(replicas: int) -> Finding:
-    """Say that the scale was written."""
-    return Finding(
+def rescaled(replicas: int) -> ConditionUpdate:
+    """Return the condition of a successful rescale."""
+    return ConditionUpdate(
         ABLE_TO_SCALE,
         TRUE,
         "SucceededRescale",
@@ -120,9 +116,9 @@ def rescaled(replicas: int) -> Finding:
     )
 
 
-def not_rescaled(error: str) -> Finding:
-    """Say that the scale could not be written."""
-    return Finding(
+def rescale_failed(error: str) -> ConditionUpdate:
+    """Return the condition of a failed write of the scale."""
+    return ConditionUpdate(
         ABLE_TO_SCALE,
         FALSE,
         "FailedUpdateScale",
@@ -130,9 +126,9 @@ def not_rescaled(error: str) -> Finding:
     )
 
 
-def metrics_valid(description: str) -> Finding:
-    """Say which metric decided."""
-    return Finding(
+def metrics_valid(description: str) -> ConditionUpdate:
+    """Return the condition that names the metric with the highest proposal."""
+    return ConditionUpdate(
         SCALING_ACTIVE,
         TRUE,
         "ValidMetricFound",
@@ -140,100 +136,89 @@ def metrics_valid(description: str) -> Finding:
     )
 
 
-def metric_failed(reason: str, error: str) -> Finding:
-    """Say which metric stands in the way."""
-    return Finding(SCALING_ACTIVE, FALSE, reason, f"the HPA was unable to compute the replica count: {error}")
+def metric_unavailable(reason: str, error: str) -> ConditionUpdate:
+    """Return the condition that names the first unavailable metric."""
+    return ConditionUpdate(SCALING_ACTIVE, FALSE, reason, f"the HPA was unable to compute the replica count: {error}")
 
 
-def stability(stabilized: Stabilized) -> Finding:
-    """Say whether the window made a difference, and which way."""
-    if stabilized.replicas == stabilized.wanted:
-        return STEADY
-    return HELD_DOWN if stabilized.held_down else HELD_UP
+def stabilization(step: StabilizationStep) -> ConditionUpdate:
+    """Return the condition that names the stabilization window that applied, if any."""
+    if step.replicas == step.recommended:
+        return READY_FOR_NEW_SCALE
+    return SCALE_UP_STABILIZED if step.scale_up else SCALE_DOWN_STABILIZED
 
 
-def selector_refused(reason: str, message: str) -> Finding:
-    """Say what is wrong with the target's selector."""
-    return Finding(SCALING_ACTIVE, FALSE, reason, message)
+def selector_invalid(reason: str, message: str) -> ConditionUpdate:
+    """Return the condition of an invalid or ambiguous selector of the target."""
+    return ConditionUpdate(SCALING_ACTIVE, FALSE, reason, message)
 
 
-def paused(until: datetime | None, wanted: int) -> Finding:
-    """Say that the decision is not carried out, and until when."""
-    when = f"until {stamp(until)}" if until else "until spec.mode is changed"
-    return Finding(ABLE_TO_SCALE, FALSE, "Paused", f"scaling is paused {when}; it would be {wanted} replicas")
+def paused(until: datetime | None, replicas: int) -> ConditionUpdate:
+    """Return the condition of ``mode: Paused``."""
+    when = f"until {format_rfc3339(until)}" if until else "until spec.mode is changed"
+    return ConditionUpdate(ABLE_TO_SCALE, FALSE, "Paused", f"scaling is paused {when}; desired replicas: {replicas}")
 
 
-def dry_run(wanted: int) -> Finding:
-    """Say that the decision is never carried out."""
-    return Finding(ABLE_TO_SCALE, FALSE, "DryRun", f"spec.mode is DryRun; it would be {wanted} replicas")
+def dry_run(replicas: int) -> ConditionUpdate:
+    """Return the condition of ``mode: DryRun``."""
+    return ConditionUpdate(ABLE_TO_SCALE, FALSE, "DryRun", f"spec.mode is DryRun; desired replicas: {replicas}")
 
 
-def has_rivals(rivals: Sequence[str]) -> Finding:
-    """Say who else owns the target."""
-    return Finding(
+def conflict(conflicts: Sequence[str]) -> ConditionUpdate:
+    """Return the condition that names the other autoscalers with the same target."""
+    return ConditionUpdate(
         ABLE_TO_SCALE,
         FALSE,
         "AmbiguousTarget",
-        f"the target is also scaled by {', '.join(rivals)}: remove one of them; nothing is scaled until then",
+        f"the target is also scaled by {', '.join(conflicts)}: remove one of them; nothing is scaled until then",
     )
 
 
-def fallback_active(metrics: Sequence[tuple[str, datetime, int]]) -> Finding:
-    """Name every metric in fallback, since when, and its replicas."""
-    told = "; ".join(
-        f"external metric '{name}' is unreadable since {stamp(since)}, using {replicas} replicas"
+def fallback_active(metrics: Sequence[tuple[str, datetime, int]]) -> ConditionUpdate:
+    """Return the condition that names every metric in fallback, since when, and its replicas."""
+    message = "; ".join(
+        f"external metric '{name}' is unreadable since {format_rfc3339(since)}, using {replicas} replicas"
         for name, since, replicas in metrics
     )
-    return Finding(FALLBACK_ACTIVE, TRUE, "FallbackActive", told)
+    return ConditionUpdate(FALLBACK_ACTIVE, TRUE, "FallbackActive", message)
 
 
-def fallback_inactive(failing: Sequence[tuple[str, datetime]]) -> Finding:
-    """Say that no fallback is in use, and name the metrics whose clocks are running."""
+def fallback_inactive(failing: Sequence[tuple[str, datetime]]) -> ConditionUpdate:
+    """Return the condition for no active fallback, with the metrics that are failing but not yet in fallback."""
     if not failing:
-        # Also said in a pass that read nothing, so it claims no more than that no failure is known.
-        return Finding(FALLBACK_ACTIVE, FALSE, "NoFailureKnown", "no external metric with a fallback is known to fail")
-    told = "; ".join(
-        f"external metric '{name}' is unreadable since {stamp(since)}, not yet in fallback" for name, since in failing
+        # Also set by a reconcile that read no metric, hence "known".
+        return ConditionUpdate(
+            FALLBACK_ACTIVE, FALSE, "NoFailureKnown", "no external metric with a fallback is known to fail"
+        )
+    message = "; ".join(
+        f"external metric '{name}' is unreadable since {format_rfc3339(since)}, not yet in fallback"
+        for name, since in failing
     )
-    return Finding(FALLBACK_ACTIVE, FALSE, "FailureClockRunning", told)
+    return ConditionUpdate(FALLBACK_ACTIVE, FALSE, "FallbackPending", message)
 
 
-def warning(reason: str, message: str) -> Event:
-    """Make an event that someone should look at."""
+def warning_event(reason: str, message: str) -> Event:
+    """Return an event of type Warning."""
     return Event("Warning", reason, message)
 
 
-def notice(reason: str, message: str) -> Event:
-    """Make an event that is good to know."""
+def normal_event(reason: str, message: str) -> Event:
+    """Return an event of type Normal."""
     return Event("Normal", reason, message)
 
 
 def fallback_activated(metric: str, after: timedelta, replicas: int) -> Event:
-    """Tell, once, that a fallback takes over."""
-    return notice(
+    """Return the event for the activation of a fallback."""
+    return normal_event(
         "ExternalMetricFallbackActivated",
-        f"Fallback activated for external metric '{metric}' after {spell(after)} of consecutive failures, "
+        f"Fallback activated for external metric '{metric}' after {go_duration(after)} of consecutive failures, "
         f"using fallback replica count: {replicas}",
     )
 
 
 def fallback_deactivated(metric: str, after: timedelta) -> Event:
-    """Tell, once, that a metric is back."""
-    return notice(
+    """Return the event for the end of a fallback."""
+    return normal_event(
         "ExternalMetricFallbackDeactivated",
-        f"External metric '{metric}' is readable again after {spell(after)}; fallback deactivated",
+        f"External metric '{metric}' is readable again after {go_duration(after)}; fallback deactivated",
     )
-
-
-def stamp(moment: datetime) -> str:
-    """Write a moment as Kubernetes does."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def spell(duration: timedelta) -> str:
-    """Write a duration as Go does: 45s, 3m0s, 1h0m5s."""
-    minutes, seconds = divmod(max(int(duration.total_seconds()), 0), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours}h{minutes}m{seconds}s"
-    return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"

@@ -1,82 +1,88 @@
-"""What one pass has found so far: conditions, events and steps, in the order in which they came up."""
+"""Collect conditions, events and steps while a decision is computed."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from autoscaler.algorithm import fallback
-from autoscaler.algorithm.conditions import SCALED_TO_ZERO, Finding
-from autoscaler.algorithm.fallback import Clocks
+from autoscaler.algorithm import conditions, fallback
+from autoscaler.algorithm.conditions import ConditionUpdate
+from autoscaler.algorithm.fallback import FailureRuns
 from autoscaler.settings import FeatureGates
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Event
 from autoscaler.types.history import History
 from autoscaler.types.observation import Observation
-from autoscaler.types.status import TRUE, Condition
+from autoscaler.types.status import Condition, MetricStatus
 from autoscaler.types.steps import Step
 
 
-class Draft:
-    """The one thing in a pass that grows; it lives inside ``decide`` and nobody else sees it."""
+class DecisionBuilder:
+    """The mutable state of one ``decide`` call."""
 
     __slots__ = (
         "_conditions",
         "autoscaler",
-        "clocks",
         "current",
         "events",
+        "failure_runs",
         "gates",
         "has_fallback",
+        "history",
         "late_events",
         "now",
-        "past",
+        "observation",
         "second",
-        "seen",
-        "working",
+        "steps",
     )
 
     def __init__(
-        self, autoscaler: Autoscaler, seen: Observation, past: History, gates: FeatureGates, now: datetime
+        self, autoscaler: Autoscaler, observation: Observation, history: History, gates: FeatureGates, now: datetime
     ) -> None:
         self.autoscaler = autoscaler
-        self.seen = seen
-        self.past = past
+        self.observation = observation
+        self.history = history
         self.gates = gates
         self.now = now
         self.second = now.replace(microsecond=0)
-        """Now, as precise as the wire is."""
+        """The time in whole seconds, the precision of timestamps in the status."""
         self.current = 0
-        """The target's size, once it is known."""
-        self.working: list[Step] = []
+        """The target's replicas, once they are read."""
+        self.steps: list[Step] = []
         self.events: list[Event] = []
         self.late_events: list[Event] = []
         self._conditions: dict[str, Condition] = {old.type: old for old in autoscaler.status.conditions}
-        self.has_fallback = bool(fallback.configured(autoscaler.spec))
-        self.clocks: Clocks = fallback.running_clocks(autoscaler.status, gates) if self.has_fallback else {}
+        self.has_fallback = bool(fallback.sources_with_fallback(autoscaler.spec))
+        self.failure_runs: FailureRuns = fallback.active_runs(autoscaler.status, gates) if self.has_fallback else {}
 
     @property
-    def reference(self) -> str:
-        """The target, as upstream's errors call it."""
+    def target_name(self) -> str:
+        """The target as ``kind/namespace/name``, as upstream's errors name it."""
         target = self.autoscaler.spec.scale_target_ref
         return f"{target.kind}/{self.autoscaler.metadata.namespace}/{target.name}"
 
-    @property
-    def zeroed_by_us(self) -> bool:
-        """Whether the last rescale was ours and went to zero."""
-        condition = self._conditions.get(SCALED_TO_ZERO)
-        return self.gates.HPAScaleToZero and condition is not None and condition.status == TRUE
-
-    def find(self, finding: Finding) -> None:
-        """Let a condition say this; its time moves only if its status does."""
-        kind, status, reason, message = finding.type, finding.status, finding.reason, finding.message
+    def set_condition(self, update: ConditionUpdate) -> None:
+        """Set a condition; its transition time changes only with its status."""
+        kind, status, reason, message = update.type, update.status, update.reason, update.message
         old = self._conditions.get(kind)
         if old is None or old.status != status:
             self._conditions[kind] = Condition(kind, status, self.second, reason, message)
         elif old.reason != reason or old.message != message:
             self._conditions[kind] = Condition(kind, status, old.last_transition_time, reason, message)
 
-    def drop(self, kind: str) -> None:
-        """Let a condition disappear."""
+    def remove_condition(self, kind: str) -> None:
+        """Remove a condition, if present."""
         self._conditions.pop(kind, None)
 
+    def set_fallback_condition(
+        self, metrics: Sequence[MetricStatus] | None, unknown: ConditionUpdate | None = None
+    ) -> None:
+        """Set the condition of fallbacks if the spec has any; ``unknown`` replaces it if no metric was read."""
+        if not self.has_fallback:
+            self.remove_condition(conditions.FALLBACK_ACTIVE)
+        elif not self.gates.HPAExternalMetricFallback:
+            self.set_condition(conditions.FALLBACK_FEATURE_OFF)
+        else:
+            self.set_condition(unknown or fallback.fallback_condition(metrics or ()))
+
     def conditions(self) -> tuple[Condition, ...]:
-        """Give all conditions, in the order of their first appearance."""
+        """Return all conditions, in the order in which they were first set."""
         return tuple(self._conditions.values())

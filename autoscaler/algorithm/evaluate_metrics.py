@@ -1,65 +1,68 @@
-"""Hears every metric of a pass in the order of the spec, its fallback included, and writes down what each said."""
+"""Evaluate all metrics of a spec in order, including their fallbacks, and record a step for each."""
 
 from collections.abc import Sequence
 
 from autoscaler.algorithm import conditions
-from autoscaler.algorithm.decision_builder import Draft
-from autoscaler.algorithm.fallback import Identity, identity_of, judge, untouched
-from autoscaler.algorithm.metric_context import Scene
+from autoscaler.algorithm.decision_builder import DecisionBuilder
+from autoscaler.algorithm.fallback import MetricKey, apply_fallback, keep_failure_run, metric_key
+from autoscaler.algorithm.metric_context import MetricContext
 from autoscaler.algorithm.propose import name_of, propose
-from autoscaler.types.metric_result import Answer, Proposal, Verdict
+from autoscaler.types.metric_result import EffectiveResult, MetricResult, Proposal
 from autoscaler.types.observation import Reading
 from autoscaler.types.spec import EXTERNAL, ExternalSource, Metric
-from autoscaler.types.steps import MetricAnswered, MetricFailed
+from autoscaler.types.steps import MetricProposalStep, MetricUnavailableStep
 
 
-def hear(metrics: Sequence[Metric], readings: Sequence[Reading], scene: Scene, draft: Draft) -> list[Verdict]:
-    """Ask each metric, also after another has failed."""
-    verdicts: list[Verdict] = []
-    told: set[Identity] = set()
+def evaluate_metrics(
+    metrics: Sequence[Metric], readings: Sequence[Reading], context: MetricContext, builder: DecisionBuilder
+) -> list[EffectiveResult]:
+    """Return the result of each metric; an unavailable metric does not stop the evaluation."""
+    results: list[EffectiveResult] = []
+    reported: set[MetricKey] = set()
     for metric, reading in zip(metrics, readings, strict=True):
-        answer = propose(metric, reading, scene)
+        result = propose(metric, reading, context)
         source = metric.external
         if source is None or source.fallback is None or metric.type != EXTERNAL:
-            _note(metric, answer, scene, draft)
-            verdicts.append(answer)
+            _record(metric, result, context, builder)
+            results.append(result)
         else:
-            verdicts.append(_consider_fallback(metric, source, answer, scene, told, draft))
-    return verdicts
+            results.append(_with_fallback(metric, source, result, context, reported, builder))
+    return results
 
 
-def _consider_fallback(
+def _with_fallback(
     metric: Metric,
     source: ExternalSource,
-    answer: Answer,
-    scene: Scene,
-    told: set[Identity],
-    draft: Draft,
-) -> Verdict:
-    """Let the metric's clock have a word. Two entries of one metric share a clock, and its events are told once."""
-    is_calm = isinstance(answer, Proposal) and not draft.clocks  # nearly always; then nobody asks for the identity
-    identity = ("", "") if is_calm else identity_of(source.metric)
-    clock = draft.clocks.get(identity)
-    if not scene.gates.HPAExternalMetricFallback:
-        _note(metric, answer, scene, draft)
-        return untouched(answer, clock)
-    judged = judge(source, answer, clock, scene)
-    if judged.events and identity not in told:
-        draft.events.extend(judged.events)
-        told.add(identity)
-    if judged.step is not None:
-        draft.working.append(judged.step)
+    result: MetricResult,
+    context: MetricContext,
+    reported: set[MetricKey],
+    builder: DecisionBuilder,
+) -> EffectiveResult:
+    """Apply the fallback. Two entries with the same metric share a failure run, and its events are sent once."""
+    is_healthy = isinstance(result, Proposal) and not builder.failure_runs  # the common case: skip computing the key
+    key = ("", "") if is_healthy else metric_key(source.metric)
+    run = builder.failure_runs.get(key)
+    if not context.gates.HPAExternalMetricFallback:
+        _record(metric, result, context, builder)
+        return keep_failure_run(result, run)
+    evaluation = apply_fallback(source, result, run, context)
+    if evaluation.events and key not in reported:
+        builder.events.extend(evaluation.events)
+        reported.add(key)
+    if evaluation.step is not None:
+        builder.steps.append(evaluation.step)
     else:
-        _note(metric, answer, scene, draft)
-    return judged.verdict
+        _record(metric, result, context, builder)
+    return evaluation.result
 
 
-def _note(metric: Metric, answer: Answer, scene: Scene, draft: Draft) -> None:
-    """Write down an ordinary answer; each failure is told at once, in every pass, as upstream does."""
+def _record(metric: Metric, result: MetricResult, context: MetricContext, builder: DecisionBuilder) -> None:
+    """Record the step. Like upstream, an unavailable metric sends its event in every reconcile."""
     name = name_of(metric)
-    if isinstance(answer, Proposal):
-        replicas, calculation = answer.replicas, answer.calculation
-        draft.working.append(MetricAnswered(name, replicas, scene.target.replicas, scene.tolerance, calculation))
+    if isinstance(result, Proposal):
+        replicas, calculation = result.replicas, result.calculation
+        step = MetricProposalStep(name, replicas, context.target.replicas, context.tolerance, calculation)
+        builder.steps.append(step)
     else:
-        draft.events.append(conditions.warning(answer.reason, answer.message))
-        draft.working.append(MetricFailed(name, answer.message, answer.trouble, answer.failure))
+        builder.events.append(conditions.warning_event(result.reason, result.message))
+        builder.steps.append(MetricUnavailableStep(name, result.message, result.cause, result.failure))

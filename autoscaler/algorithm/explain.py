@@ -1,4 +1,4 @@
-"""Puts the working of a decision into sentences that a tired person understands, when someone reads them."""
+"""Render the steps of a decision as text, on request: for the page, the command line and the log."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,195 +6,191 @@ from typing import Any
 
 import msgspec
 
-from autoscaler.algorithm.explain_metrics import tell_answer, tell_failure, tell_fallback
-from autoscaler.algorithm.formatting import clock, count, seconds
+from autoscaler.algorithm.explain_metrics import explain_fallback, explain_proposal, explain_unavailable
+from autoscaler.algorithm.formatting import count, seconds, time_of_day
 from autoscaler.types import steps
 from autoscaler.types.decision import Decision
-from autoscaler.types.limiting_factor import winning_step
+from autoscaler.types.limiting_factor import LimitingFactor, winning_step
 from autoscaler.types.record import Record
 from autoscaler.types.spec import PERCENT_POLICY, Policy
-from autoscaler.types.steps import Hold, Limit, Step
+from autoscaler.types.steps import NotAppliedReason, ScalingLimit, Step
 
 
 class ExplainedStep(Record):
-    """One step for a reader: its name, the rule, what went in, what came out, and the sentence."""
+    """One step with its name, rule, inputs, outputs and text."""
 
     step: str
     rule: str
-    went_in: dict[str, Any]
-    came_out: dict[str, Any]
-    sentence: str
+    inputs: dict[str, Any]
+    outputs: dict[str, Any]
+    text: str
 
 
 class Explanation(Record):
-    """A decision for a reader."""
+    """A decision as text."""
 
     summary: str
-    bound: str
+    limiting_factor: str
     may_change_at: datetime | None
-    working: tuple[ExplainedStep, ...]
+    steps: tuple[ExplainedStep, ...]
 
 
 def explain(decision: Decision) -> Explanation:
-    """Explain a decision: the log, the page, the command line and simulation all print this."""
+    """Return the explanation of a decision."""
     return Explanation(
         summary=summary(decision),
-        bound=decision.bound.value,
+        limiting_factor=decision.limiting_factor.value,
         may_change_at=decision.may_change_at,
-        working=tuple(_explain_step(step, decision.working) for step in decision.working),
+        steps=tuple(_explain_step(step, decision.steps) for step in decision.steps),
     )
 
 
 def summary(decision: Decision) -> str:
-    """Say in one line what was decided and what decided it."""
+    """Return the result, its limiting factor and the time of the next possible change in one line."""
     current = decision.status.current_replicas
-    moved = f"{current} → {decision.scale_to}" if decision.scale_to is not None else f"stays at {current}"
-    until = decision.may_change_at
-    return f"{moved}; decided by {decision.bound.value}" + (f"; may change at {clock(until)}" if until else "")
+    change = f"{current} → {decision.scale_to}" if decision.scale_to is not None else f"unchanged at {current}"
+    factor, until = decision.limiting_factor, decision.may_change_at
+    limited = "" if factor is LimitingFactor.NONE else f"; limiting factor: {factor.value}"
+    return f"{change}{limited}" + (f"; may change at {time_of_day(until)}" if until else "")
 
 
-_OUTCOMES = frozenset({"replicas", "blocked", "winner", "heldBy", "limit", "until", "fallbackAt", "calculation"})
+_OUTPUTS = frozenset({"replicas", "blocked", "winner", "heldBy", "limit", "until", "fallbackAt", "calculation"})
 
 
-def _explain_step(step: Step, working: Sequence[Step]) -> ExplainedStep:
-    numbers = msgspec.to_builtins(step)
-    name = numbers.pop("step")
+def _explain_step(step: Step, all_steps: Sequence[Step]) -> ExplainedStep:
+    fields = msgspec.to_builtins(step)
+    name = fields.pop("step")
     return ExplainedStep(
         step=name,
         rule=rule(step),
-        went_in={key: value for key, value in numbers.items() if key not in _OUTCOMES},
-        came_out={key: value for key, value in numbers.items() if key in _OUTCOMES},
-        sentence=sentence(step, working),
+        inputs={key: value for key, value in fields.items() if key not in _OUTPUTS},
+        outputs={key: value for key, value in fields.items() if key in _OUTPUTS},
+        text=step_text(step, all_steps),
     )
 
 
 _RULES: dict[type[Step], str] = {
-    steps.TargetSeen: "the scale subresource says what is and what was asked for",
-    steps.TargetNotSeen: "without the target's scale nothing is decided",
-    steps.SpecRefused: "a spec that makes no sense is not guessed at",
-    steps.SwitchedOff: "zero replicas set by someone else means: switched off",
-    steps.OutOfBounds: "outside minReplicas and maxReplicas no metric is asked",
-    steps.SelectorRefused: "without knowing whose pods they are nothing is decided",
-    steps.MetricFailed: "a metric that cannot be told has no say, and blocks going down",
-    steps.MetricFellBack: "a metric that stays unreadable is replaced by its fallback",
-    steps.Combined: "the highest proposal wins; with a metric silent it never goes down",
-    steps.Stabilized: "no further than the recommendations of the window",
-    steps.Limited: "no faster than the policies, no further than the bounds",
-    steps.Woken: "a target that was scaled to zero wakes to minReplicas",
-    steps.Held: "decided and told, but not carried out",
-    steps.Concluded: "the size that is written, if it is new",
-    steps.WriteFailed: "a scale that could not be written stays as it was",
+    steps.TargetStep: "the target's scale subresource and the bounds of the spec",
+    steps.TargetUnavailableStep: "without the target's scale no decision is possible",
+    steps.InvalidSpecStep: "an invalid spec is not evaluated",
+    steps.ScalingDisabledStep: "a target with 0 replicas that this autoscaler did not set is not scaled",
+    steps.OutOfBoundsStep: "a target outside minReplicas and maxReplicas is scaled to the bound",
+    steps.InvalidSelectorStep: "without a valid and unambiguous selector no metric is evaluated",
+    steps.MetricUnavailableStep: "an unavailable metric makes no proposal and blocks scaling down",
+    steps.MetricFallbackStep: "the fallback replaces a metric that failed for failureDurationSeconds",
+    steps.RecommendationStep: "highest proposal; unavailable metrics block scaling down",
+    steps.StabilizationStep: "no lower or higher than the recommendations of the stabilization window",
+    steps.LimitStep: "scaling policies, minReplicas and maxReplicas",
+    steps.ScaleFromZeroStep: "a target scaled to zero is scaled to a raised minReplicas",
+    steps.NotAppliedStep: "the decision is reported but not applied",
+    steps.ResultStep: "the replica count is written if it changed",
+    steps.WriteFailedStep: "after a failed write the target is unchanged",
 }
 
 
 def rule(step: Step) -> str:
-    """Name the rule that a step applied."""
-    if isinstance(step, steps.MetricAnswered):
+    """Return the rule that a step applied."""
+    if isinstance(step, steps.MetricProposalStep):
         return step.calculation.rule.value
     return _RULES[type(step)]
 
 
-def sentence(step: Step, working: Sequence[Step] = ()) -> str:  # noqa: C901, PLR0911, PLR0912 - a line for each step
-    """Say one step in a sentence; ``working`` lets it name the metric that won."""
+def step_text(step: Step, all_steps: Sequence[Step] = ()) -> str:  # noqa: C901, PLR0911, PLR0912 - one case per step
+    """Return one step as a line of text; ``all_steps`` are needed to name the metric of the recommendation."""
     match step:
-        case steps.TargetSeen():
-            asked = count(step.replicas, "replica")
-            return (
-                f"the target asks for {asked} and has {step.status_replicas}; allowed: {step.minimum} to {step.maximum}"
-            )
-        case steps.TargetNotSeen():
-            return f"the target's scale cannot be read, so nothing else was looked at: {step.message}"
-        case steps.SpecRefused():
-            return f"the spec is wrong, so nothing was looked at: {'; '.join(step.problems)}"
-        case steps.SwitchedOff():
-            return _switched_off(step)
-        case steps.OutOfBounds():
+        case steps.TargetStep():
+            replicas = f"spec {count(step.replicas, 'replica')}, status {step.status_replicas}"
+            return f"target: {replicas}; bounds {step.minimum} to {step.maximum}"
+        case steps.TargetUnavailableStep():
+            return f"target: the scale cannot be read: {step.message}"
+        case steps.InvalidSpecStep():
+            return f"spec: invalid: {'; '.join(step.problems)}"
+        case steps.ScalingDisabledStep():
+            gate = "" if step.scale_to_zero_enabled else " (feature gate HPAScaleToZero is off)"
+            return f"scaling disabled: 0 replicas, not set by this autoscaler; set replicas to enable scaling{gate}"
+        case steps.OutOfBoundsStep():
             bound = "above maxReplicas" if step.current > step.replicas else "below minReplicas"
-            return f"{step.current} is {bound}, so it goes to {step.replicas} at once, without asking any metric"
-        case steps.SelectorRefused():
-            return f"it cannot be told which pods belong to the target: {step.message}"
-        case steps.MetricAnswered():
-            return tell_answer(step)
-        case steps.MetricFailed():
-            return tell_failure(step)
-        case steps.MetricFellBack():
-            return tell_fallback(step)
-        case steps.Combined():
-            return _combined(step, working)
-        case steps.Stabilized():
-            return _stabilized(step)
-        case steps.Limited():
-            return _limited(step)
-        case steps.Woken():
-            return f"minReplicas was raised to {step.replicas} while at zero, so it wakes to {step.replicas}"
-        case steps.Held():
-            return _held(step)
-        case steps.Concluded():
-            if step.replicas == step.current:
-                return f"stays at {step.current}"
-            return f"goes from {step.current} to {step.replicas}"
+            return f"bounds: {step.current} is {bound}: scale to {step.replicas} without evaluating metrics"
+        case steps.InvalidSelectorStep():
+            return f"selector: the target's pods cannot be determined: {step.message}"
+        case steps.MetricProposalStep():
+            return explain_proposal(step)
+        case steps.MetricUnavailableStep():
+            return explain_unavailable(step)
+        case steps.MetricFallbackStep():
+            return explain_fallback(step)
+        case steps.RecommendationStep():
+            return f"recommendation: {_recommendation(step, all_steps)}"
+        case steps.StabilizationStep():
+            return f"stabilization: {_stabilization(step)}"
+        case steps.LimitStep():
+            return f"limits: {_limits(step)}"
+        case steps.ScaleFromZeroStep():
+            return f"bounds: minReplicas was raised to {step.replicas} while at zero: scale to {step.replicas}"
+        case steps.NotAppliedStep():
+            return f"not applied: {_not_applied(step)}; desired: {count(step.replicas, 'replica')}"
+        case steps.ResultStep():
+            change = "unchanged" if step.replicas == step.current else f"was {step.current}"
+            return f"result: {count(step.replicas, 'replica')}, {change}"
         case _:
-            return f"{count(step.replicas, 'replica')} could not be written to the target: {step.message}"
+            return f"result: write of {count(step.replicas, 'replica')} to the target failed: {step.message}"
 
 
-def _switched_off(step: steps.SwitchedOff) -> str:
-    told = "the target is at zero and this autoscaler did not put it there, so it stays: set replicas to switch it on"
-    return told if step.scaling_to_zero else f"{told} (feature gate HPAScaleToZero is off)"
-
-
-def _combined(step: steps.Combined, working: Sequence[Step]) -> str:
-    if step.failed == step.asked:
-        return f"no metric has a say, so it stays at {step.current}"
+def _recommendation(step: steps.RecommendationStep, all_steps: Sequence[Step]) -> str:
+    unavailable = f"{step.unavailable} of {step.metrics} metrics unavailable"
+    if step.unavailable == step.metrics:
+        return f"none, all metrics are unavailable: stay at {step.current}"
     if step.blocked:
-        return f"{step.failed} of {step.asked} metrics have no say, so it does not go down from {step.current}"
-    winner = winning_step(step, working) if working else None
-    name = f" ({winner.metric})" if isinstance(winner, steps.MetricAnswered | steps.MetricFellBack) else ""
-    silent = f"; {step.failed} of {step.asked} have no say, which is enough to stay or grow" if step.failed else ""
-    return f"together they ask for {step.replicas}{name}{silent}"
+        return f"none, {unavailable}: do not scale down from {step.current}"
+    winner = winning_step(step, all_steps) if all_steps else None
+    is_metric = isinstance(winner, steps.MetricProposalStep | steps.MetricFallbackStep)
+    notes = [f"from {winner.metric}"] if is_metric else []
+    notes += [unavailable] if step.unavailable else []
+    return f"{step.replicas} ({'; '.join(notes)})" if notes else f"{step.replicas}"
 
 
-def _stabilized(step: steps.Stabilized) -> str:
+def _stabilization(step: steps.StabilizationStep) -> str:
     window = seconds(step.window)
     if step.held_by is None:
-        return f"wants {step.wanted}; the {window} window changes nothing"
-    held, until = step.held_by, step.held_by.at + step.window
-    contains = f"the {window} window still contains {held.replicas} from {clock(held.at)}"
-    return f"wants {step.wanted}, holds {step.replicas} until {clock(until)}: {contains}"
+        return f"{step.replicas}, unchanged by the {window} window"
+    until = time_of_day(step.held_by.at + step.window)
+    return (
+        f"{step.replicas} until {until} "
+        f"({window} window contains {step.held_by.replicas} from {time_of_day(step.held_by.at)})"
+    )
 
 
-def _limited(step: steps.Limited) -> str:
-    wanted = f"wants {step.wanted}"
+def _limits(step: steps.LimitStep) -> str:
     match step.limit:
-        case Limit.NONE:
-            return f"{wanted}, which is within all limits"
-        case Limit.MINIMUM:
-            return f"{wanted}, but minReplicas is {step.replicas}"
-        case Limit.MAXIMUM:
-            return f"{wanted}, but maxReplicas is {step.replicas}"
+        case ScalingLimit.NONE:
+            return f"{step.replicas}, within policies and bounds"
+        case ScalingLimit.MINIMUM:
+            return f"{step.replicas} (minReplicas)"
+        case ScalingLimit.MAXIMUM:
+            return f"{step.replicas} (maxReplicas)"
         case _:
-            return f"{wanted}, may go to {step.replicas}: {_rate(step)}"
+            return f"{step.replicas} ({_rate(step)})"
 
 
-def _rate(step: steps.Limited) -> str:
+def _rate(step: steps.LimitStep) -> str:
     if step.fixed_rate:
-        return "without behavior it at most doubles, or goes to 4"
+        return "default scale-up rate: double, or 4 replicas"
     if step.policy is None:
         return "selectPolicy is Disabled for this direction"
-    later = f"; more at {clock(step.until)}" if step.until is not None else ""
-    return f"the policies allow {_amount(step.policy)} in {step.policy.period_seconds} s{later}"
+    later = f", more at {time_of_day(step.until)}" if step.until is not None else ""
+    return f"policy allows {_amount(step.policy)} in {step.policy.period_seconds} s{later}"
 
 
 def _amount(policy: Policy) -> str:
     return f"{policy.value} %" if policy.type == PERCENT_POLICY else count(policy.value, "pod")
 
 
-def _held(step: steps.Held) -> str:
-    would = f"it would be {count(step.replicas, 'replica')}"
-    match step.hold:
-        case Hold.RIVAL:
-            return f"not carried out, because the target is also scaled by {', '.join(step.rivals)}; {would}"
-        case Hold.PAUSED:
-            until = f"until {clock(step.until)}" if step.until is not None else "until spec.mode is changed"
-            return f"not carried out, because it is paused {until}; {would}"
+def _not_applied(step: steps.NotAppliedStep) -> str:
+    match step.reason:
+        case NotAppliedReason.CONFLICT:
+            return f"the target is also scaled by {', '.join(step.conflicts)}"
+        case NotAppliedReason.PAUSED:
+            until = time_of_day(step.until) if step.until is not None else "spec.mode is changed"
+            return f"paused until {until}"
         case _:
-            return f"not carried out, because spec.mode is DryRun; {would}"
+            return "spec.mode is DryRun"

@@ -1,75 +1,75 @@
-"""Puts what single metrics said into sentences."""
+"""Render the steps of single metrics as text."""
 
-from autoscaler.algorithm.formatting import clock, count, number
-from autoscaler.types.metric_result import Calculation, Rule
+from autoscaler.algorithm.formatting import count, decimal, time_of_day
+from autoscaler.types.metric_result import Calculation, CalculationRule
 from autoscaler.types.spec import USE_MAX, USE_MIN
-from autoscaler.types.steps import MetricAnswered, MetricFailed, MetricFellBack
+from autoscaler.types.steps import MetricFallbackStep, MetricProposalStep, MetricUnavailableStep
 from autoscaler.values.arithmetic import MIN_INT64
 
 
-def tell_answer(step: MetricAnswered) -> str:
-    """Say what a metric asks for, with the numbers that lead there."""
-    calculation = step.calculation
-    told = f"{step.metric} asks for {step.replicas}"
-    if calculation.rule in (Rule.WITHIN_TOLERANCE, Rule.WOULD_REVERSE):
-        told = f"{step.metric} asks for no change from {step.replicas}"
-    return f"{told}: {_measured(calculation)}, {_reckoned(step)}"
+def explain_proposal(step: MetricProposalStep) -> str:
+    """Return the metric's proposal, its value and target, and how the proposal was calculated."""
+    proposal = f"{step.metric}: proposes {count(step.replicas, 'replica')}"
+    if step.calculation.rule in (CalculationRule.WITHIN_TOLERANCE, CalculationRule.DIRECTION_REVERSED):
+        proposal = f"{step.metric}: proposes no change from {step.replicas}"
+    return f"{proposal}: {_value(step.calculation)}; {_calculation(step)}"
 
 
-def _measured(calculation: Calculation) -> str:
+def _value(calculation: Calculation) -> str:
     if calculation.utilization is not None:
-        return f"{calculation.utilization} % of requests used where {calculation.target} % is wanted"
-    if calculation.usage == MIN_INT64:  # an average over no pods: status shows that number, as upstream does
-        total = round(calculation.ratio * calculation.target)
-        return f"{number(total)} in all where {number(calculation.target)} for each pod is wanted"
-    return f"{number(calculation.usage)} where {number(calculation.target)} is wanted"
+        return f"utilization {calculation.utilization} %, target {calculation.target} %"
+    target = decimal(calculation.target)
+    if calculation.usage == MIN_INT64:  # upstream's average over 0 pods: show the total instead
+        return f"total {decimal(round(calculation.ratio * calculation.target))}, target {target} per replica"
+    if calculation.rule is CalculationRule.TOTAL:
+        return f"average {decimal(calculation.usage)} per replica, target {target}"
+    return f"value {decimal(calculation.usage)}, target {target}"
 
 
-def _reckoned(step: MetricAnswered) -> str:
+def _calculation(step: MetricProposalStep) -> str:
     calculation = step.calculation
     ratio = calculation.ratio if calculation.refined_ratio is None else calculation.refined_ratio
     match calculation.rule:
-        case Rule.WITHIN_TOLERANCE:
-            least, most = 1 - step.tolerance.down, 1 + step.tolerance.up
-            told = f"and a ratio of {ratio:.4g} is tolerated from {least:.4g} to {most:.4g}"
-        case Rule.READY_PODS | Rule.ASSUMED_PODS:
-            told = f"so {ratio:.4g} times {count(calculation.multiplier or 0, 'pod')}"
-        case Rule.WOULD_REVERSE:
-            told = f"but {ratio:.4g} with assumptions, which would turn the direction round"
-        case Rule.FROM_ZERO:
-            told = f"so {ratio:.4g} rounded up, as there are no pods yet"
+        case CalculationRule.WITHIN_TOLERANCE:
+            low, high = 1 - step.tolerance.down, 1 + step.tolerance.up
+            text = f"ratio {ratio:.4g} is within the tolerance of {low:.4g} to {high:.4g}"
+        case CalculationRule.READY_PODS | CalculationRule.ASSUMED_PODS:
+            text = f"ratio {ratio:.4g} times {count(calculation.multiplier or 0, 'pod')}"
+        case CalculationRule.DIRECTION_REVERSED:
+            text = f"ratio {ratio:.4g} with assumed values reverses the direction"
+        case CalculationRule.FROM_ZERO:
+            text = f"ratio {ratio:.4g} rounded up, no pods"
         case _:
-            told = f"so the total divided by {number(calculation.target)}"
-    return told + _assumptions(calculation)
+            text = f"total / {decimal(calculation.target)}"
+    return text + _assumptions(calculation)
 
 
 def _assumptions(calculation: Calculation) -> str:
-    """Say what was assumed of pods without a number, where that changed the ratio."""
+    """Return the values that were assumed for pods without a metric, if any."""
     if calculation.refined_ratio is None or calculation.pods is None:
         return ""
     missing, unready = len(calculation.pods.missing), len(calculation.pods.unready)
     if calculation.ratio < 1:
-        return f" ({count(missing, 'pod')} without a number assumed busy)"
-    return f" ({count(missing + unready, 'pod')} without a number assumed idle)"
+        return f" ({count(missing, 'pod')} without a metric assumed at full usage)"
+    return f" ({count(missing + unready, 'pod')} without a metric assumed at 0)"
 
 
-def tell_failure(step: MetricFailed) -> str:
-    """Say why a metric has no say, since when, and when its fallback will speak."""
-    why = f" ({step.failure.value})" if step.failure is not None else ""
-    told = f"{step.metric} has no say{why}: {step.message}"
+def explain_unavailable(step: MetricUnavailableStep) -> str:
+    """Return why a metric is unavailable, since when, and when its fallback becomes active."""
+    failure = f" ({step.failure.value})" if step.failure is not None else ""
+    text = f"{step.metric}: unavailable{failure}: {step.message}"
     if step.failing_since is None or step.fallback_at is None:
-        return told
-    return (
-        f"{told}; failing since {clock(step.failing_since)}, "
-        f"its fallback of {count(step.fallback_replicas or 0, 'replica')} is due at {clock(step.fallback_at)}"
-    )
+        return text
+    fallback = count(step.fallback_replicas or 0, "replica")
+    since, due = time_of_day(step.failing_since), time_of_day(step.fallback_at)
+    return f"{text}; failing since {since}, fallback of {fallback} at {due}"
 
 
-def tell_fallback(step: MetricFellBack) -> str:
-    """Say what a fallback proposes, and why that many."""
-    told = f"{step.metric} is unreadable since {clock(step.failing_since)}, so its fallback asks for {step.replicas}"
-    if step.strategy == USE_MAX:
-        return f"{told}: the larger of {step.configured} and the {step.captured} there were then"
-    if step.strategy == USE_MIN:
-        return f"{told}: the smaller of {step.configured} and the {step.captured} there were then"
-    return told
+def explain_fallback(step: MetricFallbackStep) -> str:
+    """Return the proposal of a fallback and how it was determined."""
+    replicas = count(step.replicas, "replica")
+    text = f"{step.metric}: fallback proposes {replicas}: failing since {time_of_day(step.failing_since)}"
+    if step.strategy in (USE_MAX, USE_MIN):
+        which = "larger" if step.strategy == USE_MAX else "smaller"
+        return f"{text}; {step.strategy}: the {which} of {step.configured} and the {step.captured} at activation"
+    return text

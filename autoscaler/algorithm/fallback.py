@@ -1,7 +1,8 @@
-"""The replicas to hold when an external metric stays unreadable (KEP-5679): one clock for each metric, kept in status.
+"""Fallback of external metrics (KEP-5679): a fixed replica count replaces a metric that has failed for too long.
 
-A clock starts with the first failed read, is removed by the first good one, and is carried through every pass that
-reads nothing. It belongs to a metric's name and selector, not to its place in the list.
+The run of failures of each metric is stored in the status. It starts with the first failed read, ends with the first
+successful one, and is preserved by reconciles that read no metric. It is identified by the metric's name and selector,
+not by its index in the spec.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,25 +12,32 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from autoscaler.algorithm import conditions
-from autoscaler.algorithm.conditions import Finding
-from autoscaler.algorithm.metric_context import Scene
+from autoscaler.algorithm.conditions import ConditionUpdate
+from autoscaler.algorithm.metric_context import MetricContext
 from autoscaler.defaults import FAILURE_DURATION_SECONDS
 from autoscaler.settings import FeatureGates
 from autoscaler.types.decision import Event
-from autoscaler.types.metric_result import Substitute, Trouble, Unavailable, Verdict
+from autoscaler.types.metric_result import (
+    EffectiveResult,
+    FallbackProposal,
+    MetricResult,
+    Unavailable,
+    UnavailableCause,
+)
 from autoscaler.types.record import Record
 from autoscaler.types.spec import EXTERNAL, STATIC, USE_MAX, USE_MIN, ExternalSource, Fallback, MetricIdentifier, Spec
 from autoscaler.types.status import FALLBACK, NORMAL, ExternalMetricStatus, MetricStatus, MetricValue, Status
-from autoscaler.types.steps import MetricFailed, MetricFellBack, Step
+from autoscaler.types.steps import MetricFallbackStep, MetricUnavailableStep, Step
 from autoscaler.values.selector import SelectorError, from_label_selector, go_syntax
 
-NOTHING_READ = MetricValue()
+NO_VALUE = MetricValue()
 
-Identity: TypeAlias = tuple[str, str]
+MetricKey: TypeAlias = tuple[str, str]
+"""Name and selector of a metric."""
 
 
-class Clock(Record):
-    """A run of failed reads: since when and, once the fallback speaks, what it says and the target's size just then."""
+class FailureRun(Record):
+    """Consecutive failed reads of a metric: their start and, in fallback, the proposed and the captured replicas."""
 
     metric: MetricIdentifier
     since: datetime
@@ -37,31 +45,30 @@ class Clock(Record):
     captured: int | None = None
 
     @property
-    def has_run_out(self) -> bool:
-        """Tell whether the fallback speaks."""
+    def is_in_fallback(self) -> bool:
+        """Whether the fallback is active."""
         return self.replicas is not None
 
-    def shown(self, current: MetricValue = NOTHING_READ) -> MetricStatus:
-        """Write it as status has it."""
-        state = FALLBACK if self.has_run_out else NORMAL
+    def to_status(self, current: MetricValue = NO_VALUE) -> MetricStatus:
+        """Return the entry of ``status.currentMetrics``."""
+        state = FALLBACK if self.is_in_fallback else NORMAL
         entry = ExternalMetricStatus(self.metric, current, state, self.since, self.replicas, self.captured)
         return MetricStatus(type=EXTERNAL, external=entry)
 
 
-Clocks: TypeAlias = Mapping[Identity, Clock]
-"""The clocks that were running after the last pass."""
+FailureRuns: TypeAlias = Mapping[MetricKey, FailureRun]
 
 
-class Judged(Record):
-    """A verdict after its clock was looked at; ``step`` and ``events`` are what that added."""
+class FallbackEvaluation(Record):
+    """The result of a metric after its fallback was considered, with the step and events that this added."""
 
-    verdict: Verdict
+    result: EffectiveResult
     step: Step | None = None
     events: tuple[Event, ...] = ()
 
 
-def identity_of(metric: MetricIdentifier) -> Identity:
-    """Tell metrics apart by name and by what their selectors mean, not by how they are written."""
+def metric_key(metric: MetricIdentifier) -> MetricKey:
+    """Return the identity of a metric; selectors with the same meaning are equal."""
     if metric.selector is None:
         return metric.name, ""
     try:
@@ -70,8 +77,8 @@ def identity_of(metric: MetricIdentifier) -> Identity:
         return metric.name, go_syntax(metric.selector)
 
 
-def configured(spec: Spec) -> tuple[ExternalSource, ...]:
-    """List the metrics that have a fallback."""
+def sources_with_fallback(spec: Spec) -> tuple[ExternalSource, ...]:
+    """Return the external metrics that have a fallback."""
     return tuple(
         metric.external
         for metric in spec.metrics or ()
@@ -79,101 +86,108 @@ def configured(spec: Spec) -> tuple[ExternalSource, ...]:
     )
 
 
-def clocks_of(status: Status) -> Clocks:
-    """Read the clocks that the last pass left; where two entries are one metric, the earlier start counts."""
-    clocks: dict[Identity, Clock] = {}
-    for slot in status.current_metrics or ():
-        entry = slot.external
+def failure_runs_of(status: Status) -> FailureRuns:
+    """Read the failure runs from a status; of two entries for one metric the earlier start counts."""
+    runs: dict[MetricKey, FailureRun] = {}
+    for metric_status in status.current_metrics or ():
+        entry = metric_status.external
         if entry is not None and entry.first_failure_time is not None:
             replicas = entry.fallback_replicas if entry.fallback_status == FALLBACK else None
-            clock = Clock(entry.metric, entry.first_failure_time, replicas, entry.captured_replicas)
-            identity = identity_of(entry.metric)
-            clocks[identity] = _merged(clocks.get(identity, clock), clock)
-    return clocks
+            run = FailureRun(entry.metric, entry.first_failure_time, replicas, entry.captured_replicas)
+            key = metric_key(entry.metric)
+            runs[key] = _merged(runs.get(key, run), run)
+    return runs
 
 
-def _merged(one: Clock, other: Clock) -> Clock:
-    leading = one if one.has_run_out else other
-    return replace(leading, since=min(one.since, other.since))
+def _merged(first: FailureRun, second: FailureRun) -> FailureRun:
+    base = first if first.is_in_fallback else second
+    return replace(base, since=min(first.since, second.since))
 
 
-def running_clocks(status: Status, gates: FeatureGates) -> Clocks:
-    """Read the clocks to go by; those from before the feature was off are too old for that."""
+def active_runs(status: Status, gates: FeatureGates) -> FailureRuns:
+    """Read the failure runs, except those from before the feature gate was off, which are outdated."""
     condition = status.condition(conditions.FALLBACK_ACTIVE)
     was_off = condition is not None and condition.reason == conditions.FEATURE_DISABLED
-    return {} if was_off and gates.HPAExternalMetricFallback else clocks_of(status)
+    return {} if was_off and gates.HPAExternalMetricFallback else failure_runs_of(status)
 
 
-def carried(spec: Spec, clocks: Clocks) -> tuple[MetricStatus, ...] | None:
-    """Keep the running clocks through a pass that reads no metric."""
-    wanted = {identity_of(source.metric) for source in configured(spec)}
-    return tuple(clock.shown() for identity, clock in clocks.items() if identity in wanted) or None
+def preserved_runs(spec: Spec, runs: FailureRuns) -> tuple[MetricStatus, ...] | None:
+    """Return the status entries that preserve the failure runs in a reconcile that reads no metric."""
+    keys = {metric_key(source.metric) for source in sources_with_fallback(spec)}
+    return tuple(run.to_status() for key, run in runs.items() if key in keys) or None
 
 
-def kept(status: Status, clocks: Clocks) -> tuple[MetricStatus, ...] | None:
-    """Leave what status shows of the metrics as it is, unless it holds clocks that are no longer gone by."""
-    return status.current_metrics if clocks or not clocks_of(status) else None
+def preserved_metrics(status: Status, runs: FailureRuns) -> tuple[MetricStatus, ...] | None:
+    """Return the metrics of the status unchanged, unless they contain outdated failure runs."""
+    return status.current_metrics if runs or not failure_runs_of(status) else None
 
 
-def untouched(verdict: Verdict, clock: Clock | None) -> Verdict:
-    """With the feature off: leave what stands in status as it is, and evaluate nothing."""
-    if clock is None:
-        return verdict
-    entry = verdict.status.external
-    return replace(verdict, status=clock.shown() if entry is None else clock.shown(entry.current))
+def keep_failure_run(result: MetricResult, run: FailureRun | None) -> MetricResult:
+    """Keep the failure run in the status without evaluating it, while the feature gate is off."""
+    if run is None:
+        return result
+    entry = result.status.external
+    return replace(result, status=run.to_status() if entry is None else run.to_status(entry.current))
 
 
-def judge(source: ExternalSource, verdict: Verdict, clock: Clock | None, scene: Scene) -> Judged:
-    """Look at a metric's clock: stop it, start it, let it run, or let the fallback speak."""
-    if isinstance(verdict, Unavailable) and verdict.trouble is Trouble.RETRIEVAL:
-        return _unreadable(source, verdict, clock, scene)
-    if isinstance(verdict, Unavailable) and verdict.trouble is Trouble.SPEC:
-        return Judged(verdict if clock is None else replace(verdict, status=clock.shown()))
-    return _readable(source, verdict, clock, scene.now)
+def apply_fallback(
+    source: ExternalSource, result: MetricResult, run: FailureRun | None, context: MetricContext
+) -> FallbackEvaluation:
+    """Start, continue or end the failure run of a metric, and replace its result if the fallback is active."""
+    if isinstance(result, Unavailable) and result.cause is UnavailableCause.RETRIEVAL:
+        return _failed_read(source, result, run, context)
+    if isinstance(result, Unavailable) and result.cause is UnavailableCause.SPEC:
+        return FallbackEvaluation(result if run is None else replace(result, status=run.to_status()))
+    return _successful_read(source, result, run, context.now)
 
 
-def _readable(source: ExternalSource, verdict: Verdict, clock: Clock | None, now: datetime) -> Judged:
-    """Stop the clock; if the fallback was speaking, tell that it is over."""
-    entry = verdict.status.external or ExternalMetricStatus(source.metric, NOTHING_READ)
-    verdict = replace(verdict, status=MetricStatus(type=EXTERNAL, external=replace(entry, fallback_status=NORMAL)))
-    if clock is None or not clock.has_run_out:
-        return Judged(verdict)
-    return Judged(verdict, events=(conditions.fallback_deactivated(clock.metric.name, now - clock.since),))
+def _successful_read(
+    source: ExternalSource, result: MetricResult, run: FailureRun | None, now: datetime
+) -> FallbackEvaluation:
+    """End the failure run, with an event if the fallback was active."""
+    entry = result.status.external or ExternalMetricStatus(source.metric, NO_VALUE)
+    result = replace(result, status=MetricStatus(type=EXTERNAL, external=replace(entry, fallback_status=NORMAL)))
+    if run is None or not run.is_in_fallback:
+        return FallbackEvaluation(result)
+    return FallbackEvaluation(result, events=(conditions.fallback_deactivated(run.metric.name, now - run.since),))
 
 
-def _unreadable(source: ExternalSource, verdict: Unavailable, before: Clock | None, scene: Scene) -> Judged:
-    """Start the clock or let it run; when it has run out, the fallback speaks. Events are told at the edges only."""
+def _failed_read(
+    source: ExternalSource, result: Unavailable, before: FailureRun | None, context: MetricContext
+) -> FallbackEvaluation:
+    """Start or continue the failure run. Events are sent only at its start and at the activation of the fallback."""
     fallback = source.fallback or Fallback()
-    second = scene.now.replace(microsecond=0)
+    second = context.now.replace(microsecond=0)
     since = second if before is None else min(before.since, second)
-    patience = fallback.failure_duration_seconds
-    due = since + timedelta(seconds=FAILURE_DURATION_SECONDS if patience is None else patience)
-    events = [] if before is not None else [conditions.warning(verdict.reason, verdict.message)]
-    if scene.now < due:
-        waiting = MetricFailed(
-            source.metric.name, verdict.message, verdict.trouble, verdict.failure, since, due, fallback.replicas
+    duration = fallback.failure_duration_seconds
+    due = since + timedelta(seconds=FAILURE_DURATION_SECONDS if duration is None else duration)
+    events = [] if before is not None else [conditions.warning_event(result.reason, result.message)]
+    name = source.metric.name
+    if context.now < due:
+        pending = MetricUnavailableStep(
+            name, result.message, result.cause, result.failure, since, due, fallback.replicas
         )
-        return Judged(replace(verdict, status=Clock(source.metric, since).shown()), waiting, tuple(events))
-    captured = captured_size(before, scene)
-    replicas = proposal_of(fallback, captured)
-    if before is None or not before.has_run_out:
-        events.append(conditions.fallback_activated(source.metric.name, second - since, replicas))
-    step = MetricFellBack(
-        source.metric.name, replicas, verdict.message, since, fallback.strategy or STATIC, fallback.replicas, captured
-    )
-    clock = Clock(source.metric, since, replicas, captured)
-    return Judged(Substitute(replicas, clock.shown()), step, tuple(events))
+        status = FailureRun(source.metric, since).to_status()
+        return FallbackEvaluation(replace(result, status=status), pending, tuple(events))
+    captured = captured_replicas(before, context)
+    replicas = fallback_replicas(fallback, captured)
+    if before is None or not before.is_in_fallback:
+        events.append(conditions.fallback_activated(name, second - since, replicas))
+    strategy = fallback.strategy or STATIC
+    step = MetricFallbackStep(name, replicas, result.message, since, strategy, fallback.replicas, captured)
+    status = FailureRun(source.metric, since, replicas, captured).to_status()
+    return FallbackEvaluation(FallbackProposal(replicas, status), step, tuple(events))
 
 
-def captured_size(before: Clock | None, scene: Scene) -> int:
-    """Keep the size that the target had when the fallback began to speak, until the metric is back."""
-    if before is not None and before.has_run_out and before.captured is not None:
+def captured_replicas(before: FailureRun | None, context: MetricContext) -> int:
+    """Return the target's replicas at the activation of the fallback, which stay the same until the metric recovers."""
+    if before is not None and before.is_in_fallback and before.captured is not None:
         return before.captured
-    return scene.target.replicas
+    return context.target.replicas
 
 
-def proposal_of(fallback: Fallback, captured: int) -> int:
-    """Say what a fallback proposes; a size of zero at activation is nothing to hold on to."""
+def fallback_replicas(fallback: Fallback, captured: int) -> int:
+    """Return the proposal of a fallback; captured replicas of 0 are ignored."""
     replicas = fallback.replicas or 1
     if captured and fallback.strategy == USE_MAX:
         return max(captured, replicas)
@@ -182,10 +196,10 @@ def proposal_of(fallback: Fallback, captured: int) -> int:
     return replicas
 
 
-def finding(slots: Sequence[MetricStatus]) -> Finding:
-    """Say whether any fallback is in use, from what this pass writes of the metrics."""
-    clocks = clocks_of(Status(current_metrics=tuple(slots))).values()
-    speaking = [(clock.metric.name, clock.since, clock.replicas) for clock in clocks if clock.replicas is not None]
-    if speaking:
-        return conditions.fallback_active(speaking)
-    return conditions.fallback_inactive([(clock.metric.name, clock.since) for clock in clocks])
+def fallback_condition(metrics: Sequence[MetricStatus]) -> ConditionUpdate:
+    """Return the ExternalMetricFallbackActive condition for the metrics of a new status."""
+    runs = failure_runs_of(Status(current_metrics=tuple(metrics))).values()
+    active = [(run.metric.name, run.since, run.replicas) for run in runs if run.replicas is not None]
+    if active:
+        return conditions.fallback_active(active)
+    return conditions.fallback_inactive([(run.metric.name, run.since) for run in runs])

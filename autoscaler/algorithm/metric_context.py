@@ -1,11 +1,10 @@
-"""What every metric of a pass is judged against, and how a metric that has no say is put into upstream's words."""
+"""The inputs that all metrics of a decision share, and the conversion of failures to upstream's error texts."""
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
 
 from autoscaler.settings import FeatureGates, Settings
-from autoscaler.types.metric_result import Incalculable, Tolerance, Trouble, Unavailable
+from autoscaler.types.metric_result import CalculationFailure, Tolerance, Unavailable, UnavailableCause
 from autoscaler.types.observation import BadSelector, FailureClass, Pod, Reading, ScaleTarget, UnavailableReading
 from autoscaler.types.record import Record
 from autoscaler.types.spec import Behavior
@@ -13,8 +12,8 @@ from autoscaler.types.spec import Behavior
 R = TypeVar("R", bound=Reading)
 
 
-class Scene(Record):
-    """What every metric of a pass is judged against."""
+class MetricContext(Record):
+    """The inputs that all metrics of a decision share."""
 
     namespace: str
     target: ScaleTarget
@@ -25,36 +24,36 @@ class Scene(Record):
     now: datetime
 
 
-class Failure(Record):
-    """Why a metric has no say, before its source wraps it in upstream's words."""
+class MetricFailure(Record):
+    """Why a metric is unavailable, without the prefixes that upstream adds per source type."""
 
     message: str
-    trouble: Trouble
+    cause: UnavailableCause
     failure: FailureClass | None = None
 
-    def of(self, reason: str, wrap: Callable[[str], str]) -> Unavailable:
-        """Make the verdict: the event tells the message, the log the wrapped one."""
-        return Unavailable(reason, self.message, wrap(self.message), self.trouble, self.failure)
+    def to_unavailable(self, reason: str, prefix: str) -> Unavailable:
+        """Return the metric result; only its error gets the prefix."""
+        return Unavailable(reason, self.message, f"{prefix}{self.message}", self.cause, self.failure)
 
 
-def taken(reading: Reading, kind: type[R], asking: str) -> R | Failure:
-    """Take the reading if there is one of the kind, or say why not; ``asking`` is how upstream begins that sentence."""
+def expect_reading(reading: Reading, kind: type[R], prefix: str) -> R | MetricFailure:
+    """Return the reading if it is of this kind, or the failure with upstream's ``prefix``."""
     if isinstance(reading, kind):
         return reading
     if isinstance(reading, UnavailableReading):
-        return Failure(f"{asking}: {reading.message}", Trouble.RETRIEVAL, reading.failure)
+        return MetricFailure(f"{prefix}: {reading.message}", UnavailableCause.RETRIEVAL, reading.failure)
     if isinstance(reading, BadSelector):
-        return Failure(reading.message, Trouble.SPEC)
-    raise TypeError(f"a {type(reading).__name__} was observed where a {kind.__name__} belongs")
+        return MetricFailure(reading.message, UnavailableCause.SPEC)
+    raise TypeError(f"expected a {kind.__name__}, observed a {type(reading).__name__}")
 
 
-def due_to_pods(problem: Incalculable, context: str = "") -> Failure:
-    """Say that the numbers were there and the pods were not."""
-    return Failure(f"{context}{problem.message}", Trouble.PODS)
+def pods_failure(failure: CalculationFailure, prefix: str = "") -> MetricFailure:
+    """Return the failure of a metric that was read, but not calculable with these pods."""
+    return MetricFailure(f"{prefix}{failure.message}", UnavailableCause.PODS)
 
 
 def tolerance_of(behavior: Behavior | None, settings: Settings, gates: FeatureGates) -> Tolerance:
-    """Give the tolerance for each direction: the autoscaler's own where it has one, else the cluster's."""
+    """Return the tolerance per direction: from the behavior if set there, else from the settings."""
     down = up = settings.tolerance
     if behavior is not None and gates.HPAConfigurableTolerance:
         if behavior.scale_down is not None and behavior.scale_down.tolerance is not None:

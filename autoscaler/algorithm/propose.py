@@ -1,9 +1,9 @@
-"""One metric and its reading become a verdict: the replicas it asks for, or why it has no say."""
+"""Turn one metric and its reading into a metric result, and name metrics in messages."""
 
-from autoscaler.algorithm.metric_context import Scene
+from autoscaler.algorithm.metric_context import MetricContext
 from autoscaler.algorithm.pod_metrics import propose_container_resource, propose_pods, propose_resource
 from autoscaler.algorithm.workload_metrics import propose_external, propose_object
-from autoscaler.types.metric_result import Answer, Trouble, Unavailable
+from autoscaler.types.metric_result import MetricResult, Unavailable, UnavailableCause
 from autoscaler.types.observation import Reading
 from autoscaler.types.spec import CONTAINER_RESOURCE, EXTERNAL, OBJECT, PODS, RESOURCE, VALUE, Metric, MetricTarget
 from autoscaler.values.selector import go_syntax
@@ -11,25 +11,25 @@ from autoscaler.values.selector import go_syntax
 UNKNOWN_SOURCE = "InvalidMetricSourceType"
 
 
-def propose(metric: Metric, reading: Reading, scene: Scene) -> Answer:
-    """Ask one metric how many replicas it wants."""
+def propose(metric: Metric, reading: Reading, context: MetricContext) -> MetricResult:
+    """Return the metric's proposal, or why it is unavailable."""
     kind = metric.type
     if kind == EXTERNAL and metric.external is not None:
-        return propose_external(metric.external, reading, scene)
+        return propose_external(metric.external, reading, context)
     if kind == RESOURCE and metric.resource is not None:
-        return propose_resource(metric.resource, reading, scene)
+        return propose_resource(metric.resource, reading, context)
     if kind == CONTAINER_RESOURCE and metric.container_resource is not None:
-        return propose_container_resource(metric.container_resource, reading, scene)
+        return propose_container_resource(metric.container_resource, reading, context)
     if kind == PODS and metric.pods is not None:
-        return propose_pods(metric.pods, reading, scene)
+        return propose_pods(metric.pods, reading, context)
     if kind == OBJECT and metric.object is not None:
-        return propose_object(metric.object, reading, scene)
+        return propose_object(metric.object, reading, context)
     message = f'unknown metric source type "{kind}"'
-    return Unavailable(UNKNOWN_SOURCE, message, message, Trouble.SPEC)
+    return Unavailable(UNKNOWN_SOURCE, message, message, UnavailableCause.SPEC)
 
 
 def describe(metric: Metric) -> str:
-    """Name a metric as Kubernetes' conditions and events do. An Object's average really is called external there."""
+    """Name a metric as upstream's conditions and events do, which call an Object metric with AverageValue external."""
     kind = metric.type
     if kind == EXTERNAL and metric.external is not None:
         return f"external metric {metric.external.metric.name}({go_syntax(metric.external.metric.selector)})"
@@ -53,7 +53,7 @@ def _describe_resource(name: str, target: MetricTarget, container: str) -> str:
 
 
 def name_of(metric: Metric) -> str:
-    """Give the short name that people call a metric by."""
+    """Return the short name of a metric: the metric's or the resource's name."""
     named = metric.external or metric.pods or metric.object
     if named is not None:
         return named.metric.name

@@ -1,8 +1,8 @@
-"""What each pod requests of a resource: the denominator of utilization."""
+"""The resource requests of pods: the denominator of utilization."""
 
 from collections.abc import Mapping, Sequence
 
-from autoscaler.types.metric_result import Incalculable
+from autoscaler.types.metric_result import CalculationFailure
 from autoscaler.types.observation import Pod
 from autoscaler.values.arithmetic import wrap64
 from autoscaler.values.quantity import Quantity
@@ -12,15 +12,15 @@ _SIDECAR = "Always"
 
 def requests_of(
     pods: Sequence[Pod], resource: str, container: str, *, pod_level: bool
-) -> dict[str, int] | Incalculable:
-    """Give every pod's request in milli, whatever state the pod is in; one without a request fails them all."""
+) -> dict[str, int] | CalculationFailure:
+    """Return the request of each pod in milli, whatever its phase; a pod without a request fails the calculation."""
     requests: dict[str, int] = {}
     for pod in pods:
         if pod.requests and pod_level and not container and any(map(_is_pod_level_resource, pod.requests)):
             request = _pod_level_request(pod, resource)
         else:
             request = _container_requests(pod, resource, container)
-        if isinstance(request, Incalculable):
+        if isinstance(request, CalculationFailure):
             return request
         requests[pod.name] = request
     return requests
@@ -30,8 +30,8 @@ def _is_pod_level_resource(resource: str) -> bool:
     return resource in ("cpu", "memory") or resource.startswith("hugepages-")
 
 
-def _container_requests(pod: Pod, resource: str, container: str) -> int | Incalculable:
-    """Sum the containers and sidecars, or take the one that is named."""
+def _container_requests(pod: Pod, resource: str, container: str) -> int | CalculationFailure:
+    """Sum containers and sidecars, or return the request of the named container."""
     total, containers = 0, pod.containers
     if pod.init_containers:
         containers = (*containers, *(init for init in pod.init_containers if init.restart_policy == _SIDECAR))
@@ -40,28 +40,28 @@ def _container_requests(pod: Pod, resource: str, container: str) -> int | Incalc
             continue
         request = candidate.requests.get(resource)
         if request is None:
-            return Incalculable(f"missing request for {resource} in container {candidate.name} of Pod {pod.name}")
+            return CalculationFailure(f"missing request for {resource} in container {candidate.name} of Pod {pod.name}")
         total += request.milli()
         if candidate.name == container:
             return wrap64(total)
     if container:
-        return Incalculable(f"container {container} not found in Pod {pod.name}")
+        return CalculationFailure(f"container {container} not found in Pod {pod.name}")
     return wrap64(total)
 
 
-def _pod_level_request(pod: Pod, resource: str) -> int | Incalculable:
-    """Take what the pod as a whole requests, with its overhead, which the sum of containers leaves out."""
+def _pod_level_request(pod: Pod, resource: str) -> int | CalculationFailure:
+    """Return the pod-level request plus overhead; the sum of containers does not include overhead."""
     request = _aggregate(pod, resource)
     if pod.requests is not None and resource in pod.requests and _is_pod_level_resource(resource):
         request = pod.requests[resource]
     request = _plus(request, pod.overhead or {}, resource)
     if request is None:
-        return Incalculable(f"missing pod-level request for {resource} in Pod {pod.name}")
+        return CalculationFailure(f"missing pod-level request for {resource} in Pod {pod.name}")
     return request.milli()
 
 
 def _aggregate(pod: Pod, resource: str) -> Quantity | None:
-    """Sum what runs together; an ordinary init container counts only if it alone needs more than all of that."""
+    """Return the effective request: the larger of the containers with sidecars, and the peak during initialization."""
     running: Quantity | None = None
     for container in pod.containers:
         running = _plus(running, container.requests, resource)

@@ -1,242 +1,243 @@
-"""The ends a pass can come to, each with its status, events and history."""
+"""The possible outcomes of a decision, each with its conditions, status, events and history."""
 
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from autoscaler.algorithm import conditions, fallback
-from autoscaler.algorithm.combine import combined_error, first_failure
-from autoscaler.algorithm.conditions import Finding
-from autoscaler.algorithm.decision_builder import Draft
-from autoscaler.algorithm.limit import remember_rescale
+from autoscaler.algorithm.combine import combined_error, first_unavailable
+from autoscaler.algorithm.decision_builder import DecisionBuilder
+from autoscaler.algorithm.limit import record_rescale
 from autoscaler.algorithm.propose import UNKNOWN_SOURCE, describe
-from autoscaler.algorithm.selection import Refusal
-from autoscaler.algorithm.stabilize import Steadied
-from autoscaler.algorithm.zero import BELOW, ToBound, arrives_at_zero
+from autoscaler.algorithm.selection import SelectorProblem
+from autoscaler.algorithm.stabilize import StabilizationResult
+from autoscaler.algorithm.zero import BELOW_MINIMUM, MoveToBound, is_scale_to_zero
 from autoscaler.types.decision import Decision
-from autoscaler.types.metric_result import Substitute, Verdict
-from autoscaler.types.observation import Hop, TargetUnreadable
+from autoscaler.types.metric_result import EffectiveResult, FallbackProposal
+from autoscaler.types.observation import TargetReadStage, UnavailableTarget
 from autoscaler.types.record import Record
 from autoscaler.types.spec import DRY_RUN, PAUSED
 from autoscaler.types.status import MetricStatus, Status
 from autoscaler.types.steps import (
-    Combined,
-    Concluded,
-    Held,
-    Hold,
-    Limited,
-    OutOfBounds,
-    SelectorRefused,
-    SwitchedOff,
-    TargetNotSeen,
-    Woken,
+    InvalidSelectorStep,
+    LimitStep,
+    NotAppliedReason,
+    NotAppliedStep,
+    OutOfBoundsStep,
+    RecommendationStep,
+    ResultStep,
+    ScaleFromZeroStep,
+    ScalingDisabledStep,
+    TargetUnavailableStep,
 )
 
-_LOST = {
-    Hop.REFERENCE: "invalid API version in scale target reference: {}",
-    Hop.MAPPING: "unable to determine resource for scale target reference: {}",
-    Hop.SCALE: "failed to query scale subresource for {reference}: {}",
+_TARGET_ERRORS = {
+    TargetReadStage.REFERENCE: "invalid API version in scale target reference: {}",
+    TargetReadStage.MAPPING: "unable to determine resource for scale target reference: {}",
+    TargetReadStage.SCALE: "failed to query scale subresource for {target}: {}",
 }
 
 
-class Ending(Record):
-    """What a pass ends with besides its status."""
+class Outcome(Record):
+    """The fields of a decision besides its status."""
 
     scale_to: int | None = None
     rescale_reason: str = ""
     error: str | None = None
     failed: bool = False
-    blames_spec: bool = False
+    caused_by_spec: bool = False
 
 
-_UNEVENTFUL = Ending()
+_NO_CHANGE = Outcome()
 
 
-def without_target(draft: Draft, lost: TargetUnreadable) -> Decision:
-    """End where the scale could not be read: only conditions change."""
-    draft.find(conditions.target_not_read(lost.message))
-    draft.events.append(conditions.warning("FailedGetScale", lost.message))
-    draft.working.append(TargetNotSeen(lost.message))
-    _settle_fallback(draft, (), conditions.FALLBACK_UNKNOWN_TARGET)
-    previous = draft.autoscaler.status
-    shown = fallback.kept(previous, draft.clocks)
-    status = replace(previous, current_metrics=shown, conditions=draft.conditions())
-    error = _LOST[lost.hop].format(lost.message, reference=draft.reference)
-    ending = Ending(error=error, failed=True, blames_spec=lost.hop is Hop.REFERENCE)
-    return _decision(draft, status, previous.desired_replicas, ending)
+def target_unavailable(builder: DecisionBuilder, target: UnavailableTarget) -> Decision:
+    """Return the decision for a scale that could not be read: only conditions change."""
+    builder.set_condition(conditions.target_unavailable(target.message))
+    builder.events.append(conditions.warning_event("FailedGetScale", target.message))
+    builder.steps.append(TargetUnavailableStep(target.message))
+    builder.set_fallback_condition((), conditions.FALLBACK_UNKNOWN_TARGET)
+    previous = builder.autoscaler.status
+    metrics = fallback.preserved_metrics(previous, builder.failure_runs)
+    status = replace(previous, current_metrics=metrics, conditions=builder.conditions())
+    error = _TARGET_ERRORS[target.stage].format(target.message, target=builder.target_name)
+    caused_by_spec = target.stage is TargetReadStage.REFERENCE
+    outcome = Outcome(error=error, failed=True, caused_by_spec=caused_by_spec)
+    return _decision(builder, status, previous.desired_replicas, outcome)
 
 
-def switched_off(draft: Draft) -> Decision:
-    """End at a zero that someone else set: leave it."""
-    draft.find(conditions.SWITCHED_OFF)
-    if not draft.gates.HPAScaleToZero:
-        draft.drop(conditions.SCALED_TO_ZERO)
-    draft.working.append(SwitchedOff(scaling_to_zero=draft.gates.HPAScaleToZero))
-    slots = fallback.carried(draft.autoscaler.spec, draft.clocks)
-    _settle_fallback(draft, slots, conditions.FALLBACK_UNKNOWN_DISABLED)
-    return _decision(draft, _status(draft, 0, slots), 0)
+def scaling_disabled(builder: DecisionBuilder) -> Decision:
+    """Return the decision for a target with 0 replicas that this autoscaler did not set."""
+    builder.set_condition(conditions.SCALING_DISABLED)
+    if not builder.gates.HPAScaleToZero:
+        builder.remove_condition(conditions.SCALED_TO_ZERO)
+    builder.steps.append(ScalingDisabledStep(scale_to_zero_enabled=builder.gates.HPAScaleToZero))
+    metrics = fallback.preserved_runs(builder.autoscaler.spec, builder.failure_runs)
+    builder.set_fallback_condition(metrics, conditions.FALLBACK_UNKNOWN_DISABLED)
+    return _decision(builder, _status(builder, 0, metrics), 0)
 
 
-def at_bound(draft: Draft, route: ToBound) -> Decision:
-    """End at the bound that the target was outside of."""
-    draft.working.append(OutOfBounds(draft.current, route.replicas))
-    slots = fallback.carried(draft.autoscaler.spec, draft.clocks)
-    return _carried_out(draft, route.replicas, slots, Ending(rescale_reason=route.reason))
+def moved_to_bound(builder: DecisionBuilder, route: MoveToBound) -> Decision:
+    """Return the decision for a target outside its bounds."""
+    builder.steps.append(OutOfBoundsStep(builder.current, route.replicas))
+    metrics = fallback.preserved_runs(builder.autoscaler.spec, builder.failure_runs)
+    return _applied(builder, route.replicas, metrics, Outcome(rescale_reason=route.reason))
 
 
-def without_pods(draft: Draft, refusal: Refusal) -> Decision:
-    """End where the target's pods cannot be told."""
-    draft.find(refusal.finding)
-    draft.events.append(refusal.event)
-    draft.working.append(SelectorRefused(refusal.event.reason, refusal.message))
-    return _stuck(draft, fallback.carried(draft.autoscaler.spec, draft.clocks), refusal.message)
+def invalid_selector(builder: DecisionBuilder, problem: SelectorProblem) -> Decision:
+    """Return the decision for a target whose pods cannot be determined."""
+    builder.set_condition(problem.condition)
+    builder.events.append(problem.event)
+    builder.steps.append(InvalidSelectorStep(problem.event.reason, problem.message))
+    metrics = fallback.preserved_runs(builder.autoscaler.spec, builder.failure_runs)
+    return _not_computed(builder, metrics, problem.message)
 
 
-def blocked(draft: Draft, verdicts: Sequence[Verdict], combined: Combined) -> Decision:
-    """End where too little is known to move."""
-    draft.working.append(combined)
-    failure = first_failure(verdicts)
-    if failure is None:
-        draft.find(conditions.NO_METRICS)
-        return _stuck(draft, None, conditions.NO_METRICS.message, blames_spec=True)
-    draft.find(conditions.metric_failed(failure.reason, failure.message))
-    slots = tuple(verdict.status for verdict in verdicts)
-    return _stuck(draft, slots, combined_error(failure, combined), blames_spec=failure.reason == UNKNOWN_SOURCE)
+def blocked(
+    builder: DecisionBuilder, results: Sequence[EffectiveResult], recommendation: RecommendationStep
+) -> Decision:
+    """Return the decision for metrics that allow no change, because too many are unavailable."""
+    builder.steps.append(recommendation)
+    first = first_unavailable(results)
+    if first is None:
+        builder.set_condition(conditions.NO_METRICS)
+        return _not_computed(builder, None, conditions.NO_METRICS.message, caused_by_spec=True)
+    builder.set_condition(conditions.metric_unavailable(first.reason, first.message))
+    metrics = tuple(result.status for result in results)
+    error = combined_error(first, recommendation)
+    return _not_computed(builder, metrics, error, caused_by_spec=first.reason == UNKNOWN_SOURCE)
 
 
 def computed(
-    draft: Draft, verdicts: Sequence[Verdict], combined: Combined, steadied: Steadied, limited: Limited, *, floor: int
+    builder: DecisionBuilder,
+    results: Sequence[EffectiveResult],
+    recommendation: RecommendationStep,
+    stabilized: StabilizationResult,
+    limited: LimitStep,
+    *,
+    minimum: int,
 ) -> Decision:
-    """End with what the metrics ask for, as far as windows, rates and bounds allow."""
-    steady = steadied.step
-    description, reason = _describe(draft, verdicts, combined)
-    draft.find(conditions.metrics_valid(description))
-    draft.find(conditions.stability(steady))
-    draft.find(conditions.LIMITED[limited.limit])
-    draft.working += (combined, steady, limited)
-    draft.past = replace(draft.past, recommendations=steadied.remembered)
+    """Return the decision for a computed replica count; ``minimum`` is that of ``EvaluateMetrics``."""
+    description, reason = _describe(builder, results, recommendation)
+    builder.set_condition(conditions.metrics_valid(description))
+    builder.set_condition(conditions.stabilization(stabilized.step))
+    builder.set_condition(conditions.LIMITED[limited.limit])
+    builder.steps += (recommendation, stabilized.step, limited)
+    builder.history = replace(builder.history, recommendations=stabilized.recommendations)
     replicas = limited.replicas
-    if replicas < floor:
-        draft.working.append(Woken(replicas, floor))
-        replicas, reason = floor, reason or BELOW
-    slots = tuple(verdict.status for verdict in verdicts)
-    failure = first_failure(verdicts) if combined.failed else None
-    if failure is None:
-        return _carried_out(draft, replicas, slots, Ending(rescale_reason=reason))
-    ending = Ending(
-        rescale_reason=reason,
-        error=combined_error(failure, combined),
-        blames_spec=failure.reason == UNKNOWN_SOURCE,
-    )
-    return _carried_out(draft, replicas, slots, ending)
+    if replicas < minimum:
+        builder.steps.append(ScaleFromZeroStep(replicas, minimum))
+        replicas, reason = minimum, reason or BELOW_MINIMUM
+    metrics = tuple(result.status for result in results)
+    first = first_unavailable(results) if recommendation.unavailable else None
+    if first is None:
+        return _applied(builder, replicas, metrics, Outcome(rescale_reason=reason))
+    error, caused_by_spec = combined_error(first, recommendation), first.reason == UNKNOWN_SOURCE
+    outcome = Outcome(rescale_reason=reason, error=error, caused_by_spec=caused_by_spec)
+    return _applied(builder, replicas, metrics, outcome)
 
 
-def _describe(draft: Draft, verdicts: Sequence[Verdict], combined: Combined) -> tuple[str, str]:
-    """Name the metric that decided, and give the reason for a rescale; upstream does so before any limit applies."""
-    winner = combined.winner or 0
-    description = describe((draft.autoscaler.spec.metrics or ())[winner])
-    if isinstance(verdicts[winner], Substitute):
+def _describe(
+    builder: DecisionBuilder, results: Sequence[EffectiveResult], recommendation: RecommendationStep
+) -> tuple[str, str]:
+    """Return the name of the winning metric and the reason of a rescale; like upstream, before limits apply."""
+    winner, replicas, current = recommendation.winner or 0, recommendation.replicas, recommendation.current
+    description = describe((builder.autoscaler.spec.metrics or ())[winner])
+    if isinstance(results[winner], FallbackProposal):
         description = f"the fallback of {description}"
-        return (
-            description,
-            f"{description} asks for {combined.replicas}" if combined.replicas != combined.current else "",
-        )
-    if combined.replicas > combined.current:
+        return description, f"{description} proposes {replicas}" if replicas != current else ""
+    if replicas > current:
         return description, f"{description} above target"
-    return description, "All metrics below target" if combined.replicas < combined.current else ""
+    return description, "All metrics below target" if replicas < current else ""
 
 
-def _carried_out(draft: Draft, replicas: int, slots: tuple[MetricStatus, ...] | None, ending: Ending) -> Decision:
-    """Conclude with a size: write it if it is new, unless something holds the decision back."""
-    _settle_fallback(draft, slots)
-    held = _hold(draft, replicas)
-    rescales = replicas != draft.current and not held
-    if rescales:
-        _rescale(draft, replicas, ending.rescale_reason)
-        ending = replace(ending, scale_to=replicas)
-    if not held:
-        draft.working.append(Concluded(draft.current, replicas))
-    return _decision(draft, _status(draft, replicas, slots, rescaled=rescales), replicas, ending)
-
-
-def _rescale(draft: Draft, replicas: int, reason: str) -> None:
-    """Say and remember that the scale is written."""
-    spec, current = draft.autoscaler.spec, draft.current
-    draft.find(conditions.rescaled(replicas))
-    draft.events.append(conditions.notice("SuccessfulRescale", f"New size: {replicas}; reason: {reason}"))
-    draft.past = remember_rescale(draft.past, spec.behavior, current, replicas, draft.now)
-    if not draft.gates.HPAScaleToZero:
-        draft.drop(conditions.SCALED_TO_ZERO)
-    elif arrives_at_zero(spec, current, replicas):
-        draft.find(conditions.WENT_TO_ZERO)
-    else:
-        draft.find(conditions.NOT_AT_ZERO)
-
-
-def _stuck(
-    draft: Draft, slots: tuple[MetricStatus, ...] | None, problem: str, *, blames_spec: bool = False
+def _applied(
+    builder: DecisionBuilder, replicas: int, metrics: tuple[MetricStatus, ...] | None, outcome: Outcome
 ) -> Decision:
-    """Conclude without a size: the target stays as it is, and so does what status says was desired."""
-    _settle_fallback(draft, slots)
-    _hold(draft, draft.current)
-    draft.late_events.append(conditions.warning("FailedComputeMetricsReplicas", problem))
-    status = _status(draft, draft.autoscaler.status.desired_replicas, slots)
-    error = f"failed to compute desired number of replicas based on listed metrics for {draft.reference}: {problem}"
-    return _decision(draft, status, draft.current, Ending(error=error, failed=True, blames_spec=blames_spec))
+    """Return a decision that scales the target, unless the replicas are unchanged or must not be applied."""
+    builder.set_fallback_condition(metrics)
+    is_applied = not _check_not_applied(builder, replicas)
+    rescales = is_applied and replicas != builder.current
+    if rescales:
+        _rescale(builder, replicas, outcome.rescale_reason)
+        outcome = replace(outcome, scale_to=replicas)
+    if is_applied:
+        builder.steps.append(ResultStep(builder.current, replicas))
+    return _decision(builder, _status(builder, replicas, metrics, rescaled=rescales), replicas, outcome)
 
 
-def _hold(draft: Draft, replicas: int) -> bool:
-    """Hold the decision back if the target has another owner, or the user asked for that."""
-    spec, rivals = draft.autoscaler.spec, draft.seen.rivals
-    if rivals:
-        draft.find(conditions.has_rivals(rivals))
-        draft.working.append(Held(Hold.RIVAL, replicas, draft.current, rivals=rivals))
-    elif spec.mode == PAUSED and (spec.paused_until is None or spec.paused_until > draft.now):
-        draft.find(conditions.paused(spec.paused_until, replicas))
-        draft.working.append(Held(Hold.PAUSED, replicas, draft.current, spec.paused_until))
+def _rescale(builder: DecisionBuilder, replicas: int, reason: str) -> None:
+    """Set the conditions, event and history of a rescale."""
+    spec, current = builder.autoscaler.spec, builder.current
+    builder.set_condition(conditions.rescaled(replicas))
+    message = f"New size: {replicas}; reason: {reason}"
+    builder.events.append(conditions.normal_event("SuccessfulRescale", message))
+    builder.history = record_rescale(builder.history, spec.behavior, current, replicas, builder.now)
+    if not builder.gates.HPAScaleToZero:
+        builder.remove_condition(conditions.SCALED_TO_ZERO)
+    elif is_scale_to_zero(spec, current, replicas):
+        builder.set_condition(conditions.SCALED_TO_ZERO_TRUE)
+    else:
+        builder.set_condition(conditions.SCALED_TO_ZERO_FALSE)
+
+
+def _not_computed(
+    builder: DecisionBuilder, metrics: tuple[MetricStatus, ...] | None, problem: str, *, caused_by_spec: bool = False
+) -> Decision:
+    """Return a decision without a replica count: the target and the desired replicas in the status stay unchanged."""
+    builder.set_fallback_condition(metrics)
+    _check_not_applied(builder, builder.current)
+    builder.late_events.append(conditions.warning_event("FailedComputeMetricsReplicas", problem))
+    status = _status(builder, builder.autoscaler.status.desired_replicas, metrics)
+    error = f"failed to compute desired number of replicas based on listed metrics for {builder.target_name}: {problem}"
+    outcome = Outcome(error=error, failed=True, caused_by_spec=caused_by_spec)
+    return _decision(builder, status, builder.current, outcome)
+
+
+def _check_not_applied(builder: DecisionBuilder, replicas: int) -> bool:
+    """Return whether a conflict or the mode prevents the decision from being applied, and record that."""
+    spec, conflicts, current = builder.autoscaler.spec, builder.observation.conflicts, builder.current
+    if conflicts:
+        builder.set_condition(conditions.conflict(conflicts))
+        builder.steps.append(NotAppliedStep(NotAppliedReason.CONFLICT, replicas, current, conflicts=conflicts))
+    elif spec.mode == PAUSED and (spec.paused_until is None or spec.paused_until > builder.now):
+        builder.set_condition(conditions.paused(spec.paused_until, replicas))
+        builder.steps.append(NotAppliedStep(NotAppliedReason.PAUSED, replicas, current, spec.paused_until))
     elif spec.mode == DRY_RUN:
-        draft.find(conditions.dry_run(replicas))
-        draft.working.append(Held(Hold.DRY_RUN, replicas, draft.current))
+        builder.set_condition(conditions.dry_run(replicas))
+        builder.steps.append(NotAppliedStep(NotAppliedReason.DRY_RUN, replicas, current))
     else:
         return False
     return True
 
 
-def _settle_fallback(draft: Draft, slots: Sequence[MetricStatus] | None, unknown: Finding | None = None) -> None:
-    """Say whether a fallback is in use, on an autoscaler that has one."""
-    if not draft.has_fallback:
-        draft.drop(conditions.FALLBACK_ACTIVE)
-    elif not draft.gates.HPAExternalMetricFallback:
-        draft.find(conditions.FALLBACK_FEATURE_OFF)
-    else:
-        draft.find(unknown or fallback.finding(slots or ()))
-
-
-def _status(draft: Draft, desired: int, slots: tuple[MetricStatus, ...] | None, *, rescaled: bool = False) -> Status:
-    autoscaler = draft.autoscaler
+def _status(
+    builder: DecisionBuilder, desired: int, metrics: tuple[MetricStatus, ...] | None, *, rescaled: bool = False
+) -> Status:
+    autoscaler = builder.autoscaler
     return Status(
         desired_replicas=desired,
-        current_metrics=slots,
-        observed_generation=autoscaler.metadata.generation if draft.gates.HPAGeneration else None,
-        last_scale_time=draft.second if rescaled else autoscaler.status.last_scale_time,
-        current_replicas=draft.current,
-        conditions=draft.conditions(),
+        current_metrics=metrics,
+        observed_generation=autoscaler.metadata.generation if builder.gates.HPAGeneration else None,
+        last_scale_time=builder.second if rescaled else autoscaler.status.last_scale_time,
+        current_replicas=builder.current,
+        conditions=builder.conditions(),
     )
 
 
-def _decision(draft: Draft, status: Status, replicas: int, ending: Ending = _UNEVENTFUL) -> Decision:
+def _decision(builder: DecisionBuilder, status: Status, replicas: int, outcome: Outcome = _NO_CHANGE) -> Decision:
     return Decision(
-        at=draft.now,
+        at=builder.now,
         replicas=replicas,
-        scale_to=ending.scale_to,
+        scale_to=outcome.scale_to,
         status=status,
-        status_changed=not status.says_the_same_as(draft.autoscaler.status),
-        history=draft.past,
-        working=tuple(draft.working),
-        events=tuple(draft.events),
-        late_events=tuple(draft.late_events),
-        rescale_reason=ending.rescale_reason,
-        error=ending.error,
-        failed=ending.failed,
-        blames_spec=ending.blames_spec,
+        status_changed=not status.is_equivalent_to(builder.autoscaler.status),
+        history=builder.history,
+        steps=tuple(builder.steps),
+        events=tuple(builder.events),
+        late_events=tuple(builder.late_events),
+        rescale_reason=outcome.rescale_reason,
+        error=outcome.error,
+        failed=outcome.failed,
+        caused_by_spec=outcome.caused_by_spec,
     )

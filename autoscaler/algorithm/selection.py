@@ -1,45 +1,45 @@
-"""Which pods belong to a target, and whether anyone else says the same."""
+"""Check the target's selector, and find autoscalers that select the same pods."""
 
 from collections.abc import Mapping, Sequence
 
-from autoscaler.algorithm.conditions import NO_SELECTOR, Finding, selector_refused, warning
+from autoscaler.algorithm.conditions import NO_SELECTOR, ConditionUpdate, selector_invalid, warning_event
 from autoscaler.types.decision import Event
 from autoscaler.types.observation import Observation, Pod, ScaleTarget
 from autoscaler.types.record import Record
 from autoscaler.values.selector import Selector
 
 
-class Refusal(Record):
-    """Why the target's pods cannot be told."""
+class SelectorProblem(Record):
+    """Why the target's pods cannot be determined."""
 
     event: Event
-    finding: Finding
+    condition: ConditionUpdate
 
     @property
     def message(self) -> str:
-        """What is wrong, as the error tells it."""
+        """The error message."""
         return self.event.message
 
 
-def refuse_selector(target: ScaleTarget, seen: Observation) -> Refusal | None:
-    """Say what is wrong with the target's selector, if anything."""
+def check_selector(target: ScaleTarget, observation: Observation) -> SelectorProblem | None:
+    """Return the problem of the target's selector: missing, invalid or shared with another autoscaler."""
     if not target.selector:
-        return Refusal(warning("SelectorRequired", "selector is required"), NO_SELECTOR)
+        return SelectorProblem(warning_event("SelectorRequired", "selector is required"), NO_SELECTOR)
     if target.selector_error is not None:
         message = f"couldn't convert selector into a corresponding internal selector object: {target.selector_error}"
-        return _refusal("InvalidSelector", message)
-    if len(seen.selecting) > 1:
-        names = " ".join(seen.selecting)
+        return _problem("InvalidSelector", message)
+    if len(observation.selecting) > 1:
+        names = " ".join(observation.selecting)
         message = f"pods by selector {target.selector} are controlled by more than one HPA (e.g. [{names}])"
-        return _refusal("AmbiguousSelector", message)
+        return _problem("AmbiguousSelector", message)
     return None
 
 
-def _refusal(reason: str, message: str) -> Refusal:
-    return Refusal(warning(reason, message), selector_refused(reason, message))
+def _problem(reason: str, message: str) -> SelectorProblem:
+    return SelectorProblem(warning_event(reason, message), selector_invalid(reason, message))
 
 
-def who_selects(pods: Sequence[Pod], selectors: Mapping[str, Selector], most: int = 2) -> tuple[str, ...]:
-    """Name, in order, the autoscalers whose selector matches at least one of the pods; two are enough to complain."""
-    found = (name for name in sorted(selectors) if any(selectors[name].matches(pod.labels) for pod in pods))
-    return tuple(name for name, _ in zip(found, range(most), strict=False))
+def selecting_autoscalers(pods: Sequence[Pod], selectors: Mapping[str, Selector], limit: int = 2) -> tuple[str, ...]:
+    """Return, sorted, the autoscalers whose selector matches at least one pod; two suffice to report an ambiguity."""
+    matching = (name for name in sorted(selectors) if any(selectors[name].matches(pod.labels) for pod in pods))
+    return tuple(name for name, _ in zip(matching, range(limit), strict=False))

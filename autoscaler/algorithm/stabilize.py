@@ -1,8 +1,8 @@
-"""Chooses within the recent recommendations, so that a short dip or spike moves nothing.
+"""Stabilization: choose among the recommendations of the window, so that short dips and spikes cause no rescale.
 
-There are two paths because upstream has two. Without ``behavior`` the highest recommendation of the window wins, even
-if that is more than the current size; with it the current size moves no further than the window's extremes. They also
-differ at the edge: without, a recommendation exactly as old as the window still counts; with, it does not.
+Like upstream there are two algorithms. Without ``behavior`` the highest recommendation of the window is used, even if
+it exceeds the current replicas. With ``behavior`` the current replicas are clamped to the lowest and the highest
+recommendation of the windows. A recommendation exactly as old as the window counts only without ``behavior``.
 """
 
 from collections.abc import Iterable
@@ -13,32 +13,32 @@ from autoscaler.settings import Settings
 from autoscaler.types.history import Recommendation
 from autoscaler.types.record import Record
 from autoscaler.types.spec import Behavior
-from autoscaler.types.steps import Stabilized
+from autoscaler.types.steps import StabilizationStep
 
 
-class Steadied(Record):
-    """The step, and the memory with this pass's recommendation in it."""
+class StabilizationResult(Record):
+    """The step, and the recent recommendations including the new one."""
 
-    step: Stabilized
-    remembered: tuple[Recommendation, ...]
+    step: StabilizationStep
+    recommendations: tuple[Recommendation, ...]
 
 
 def stabilize(
-    wanted: int,
+    recommended: int,
     current: int,
     recommendations: tuple[Recommendation, ...],
     behavior: Behavior | None,
     settings: Settings,
     now: datetime,
-) -> Steadied:
-    """Choose within the recent recommendations, and remember this one."""
+) -> StabilizationResult:
+    """Return the stabilized recommendation, and the recommendations to keep."""
     if behavior is None:
-        return _without_behavior(wanted, current, recommendations, settings.downscale_stabilization, now)
-    return _with_behavior(wanted, current, recommendations, windows(behavior, settings), now)
+        return _without_behavior(recommended, current, recommendations, settings.downscale_stabilization, now)
+    return _with_behavior(recommended, current, recommendations, windows(behavior, settings), now)
 
 
 def windows(behavior: Behavior, settings: Settings) -> tuple[timedelta, timedelta]:
-    """Give the windows for up and down; the one for down may be left to the cluster, in whole seconds."""
+    """Return the scale-up and the scale-down window; the latter defaults to the flag, in whole seconds."""
     up = behavior.scale_up.stabilization_window_seconds if behavior.scale_up else None
     down = behavior.scale_down.stabilization_window_seconds if behavior.scale_down else None
     if down is None:
@@ -47,32 +47,32 @@ def windows(behavior: Behavior, settings: Settings) -> tuple[timedelta, timedelt
 
 
 def _without_behavior(
-    wanted: int, current: int, recommendations: tuple[Recommendation, ...], window: timedelta, now: datetime
-) -> Steadied:
+    recommended: int, current: int, recommendations: tuple[Recommendation, ...], window: timedelta, now: datetime
+) -> StabilizationResult:
     cutoff = now - window
-    highest, slot = wanted, -1
+    highest, slot = recommended, -1
     for index, recommendation in enumerate(recommendations):
         if recommendation.at < cutoff:
             slot = index
         elif recommendation.replicas > highest:
             highest = recommendation.replicas
-    remembered = _remember(recommendations, slot, Recommendation(wanted, now))
-    if highest == wanted:
-        return Steadied(Stabilized(wanted, wanted, current, window), remembered)
-    held_by = _last(r for r in recommendations if r.at >= cutoff and r.replicas >= highest)
-    return Steadied(Stabilized(wanted, highest, current, window, held_by), remembered)
+    updated = _add(recommendations, slot, Recommendation(recommended, now))
+    if highest == recommended:
+        return StabilizationResult(StabilizationStep(recommended, recommended, current, window), updated)
+    held_by = _latest(r for r in recommendations if r.at >= cutoff and r.replicas >= highest)
+    return StabilizationResult(StabilizationStep(recommended, highest, current, window, held_by), updated)
 
 
 def _with_behavior(
-    wanted: int,
+    recommended: int,
     current: int,
     recommendations: tuple[Recommendation, ...],
-    up_and_down: tuple[timedelta, timedelta],
+    window_pair: tuple[timedelta, timedelta],
     now: datetime,
-) -> Steadied:
-    up, down = up_and_down
+) -> StabilizationResult:
+    up, down = window_pair
     up_cutoff, down_cutoff = now - up, now - down
-    lowest = highest = wanted
+    lowest = highest = recommended
     slot = -1
     for index, recommendation in enumerate(recommendations):
         at = recommendation.at
@@ -82,25 +82,27 @@ def _with_behavior(
             highest = recommendation.replicas
         if at < up_cutoff and at < down_cutoff:
             slot = index
-    steady = min(max(current, lowest), highest)
-    remembered = _remember(recommendations, slot, Recommendation(wanted, now))
-    if steady < wanted:
-        held_by = _last(r for r in recommendations if r.at > up_cutoff and r.replicas <= steady)
-        return Steadied(Stabilized(wanted, steady, current, up, held_by, held_down=True), remembered)
-    if steady > wanted:
-        held_by = _last(r for r in recommendations if r.at > down_cutoff and r.replicas >= steady)
-        return Steadied(Stabilized(wanted, steady, current, down, held_by), remembered)
-    return Steadied(Stabilized(wanted, steady, current, down), remembered)
+    stabilized = min(max(current, lowest), highest)
+    updated = _add(recommendations, slot, Recommendation(recommended, now))
+    if stabilized < recommended:
+        held_by = _latest(r for r in recommendations if r.at > up_cutoff and r.replicas <= stabilized)
+        return StabilizationResult(
+            StabilizationStep(recommended, stabilized, current, up, held_by, scale_up=True), updated
+        )
+    if stabilized > recommended:
+        held_by = _latest(r for r in recommendations if r.at > down_cutoff and r.replicas >= stabilized)
+        return StabilizationResult(StabilizationStep(recommended, stabilized, current, down, held_by), updated)
+    return StabilizationResult(StabilizationStep(recommended, stabilized, current, down), updated)
 
 
-def _remember(
+def _add(
     recommendations: tuple[Recommendation, ...], slot: int, recommendation: Recommendation
 ) -> tuple[Recommendation, ...]:
-    """Overwrite the last outdated slot, or add one."""
+    """Overwrite the last outdated entry, or append."""
     if slot < 0:
         return (*recommendations, recommendation)
     return (*recommendations[:slot], recommendation, *recommendations[slot + 1 :])
 
 
-def _last(candidates: Iterable[Recommendation]) -> Recommendation:
+def _latest(candidates: Iterable[Recommendation]) -> Recommendation:
     return max(candidates, key=attrgetter("at"))

@@ -1,8 +1,8 @@
-"""Verdicts of the metrics that have one number for the whole workload: Object and External."""
+"""Results of metrics with one value for the whole workload: Object and External."""
 
 from autoscaler.algorithm import calculate
-from autoscaler.algorithm.metric_context import Failure, Scene, due_to_pods, taken
-from autoscaler.types.metric_result import Answer, Calculation, Incalculable, Proposal, Trouble
+from autoscaler.algorithm.metric_context import MetricContext, MetricFailure, expect_reading, pods_failure
+from autoscaler.types.metric_result import Calculation, CalculationFailure, MetricResult, Proposal, UnavailableCause
 from autoscaler.types.observation import BadSelector, ExternalReading, ObjectReading, Reading
 from autoscaler.types.spec import AVERAGE_VALUE, EXTERNAL, OBJECT, VALUE, ExternalSource, MetricTarget, ObjectSource
 from autoscaler.types.status import ExternalMetricStatus, MetricStatus, MetricValue, ObjectMetricStatus
@@ -13,87 +13,90 @@ FAILED_OBJECT = "FailedGetObjectMetric"
 FAILED_EXTERNAL = "FailedGetExternalMetric"
 
 _NEITHER = "neither a value target nor an average value target was set"
-_NO_OBJECT_TARGET = Failure(f"invalid object metric source: {_NEITHER}", Trouble.SPEC)
-_NO_EXTERNAL_TARGET = Failure(f"invalid external metric source: {_NEITHER}", Trouble.SPEC)
+_NO_OBJECT_TARGET = MetricFailure(f"invalid object metric source: {_NEITHER}", UnavailableCause.SPEC)
+_NO_EXTERNAL_TARGET = MetricFailure(f"invalid external metric source: {_NEITHER}", UnavailableCause.SPEC)
 
 
-def propose_object(source: ObjectSource, reading: Reading, scene: Scene) -> Answer:
-    """Ask a metric of one object."""
-    result = _object(source, reading, scene)
-    averages = source.target.type == AVERAGE_VALUE
-    if isinstance(result, Failure):
-        step = f"failed to get {source.metric.name} object metric: "
-        wrapped = averages and result.trouble is Trouble.RETRIEVAL
-        return result.of(FAILED_OBJECT, lambda inner: f"failed to get object metric value: {step * wrapped}{inner}")
-    slot = ObjectMetricStatus(source.metric, _shown(result, averages=averages), source.described_object)
-    return Proposal(result.replicas, MetricStatus(type=OBJECT, object=slot), result)
+def propose_object(source: ObjectSource, reading: Reading, context: MetricContext) -> MetricResult:
+    """Return the result of an Object metric."""
+    result = _object(source, reading, context)
+    is_average = source.target.type == AVERAGE_VALUE
+    if isinstance(result, MetricFailure):
+        prefix = "failed to get object metric value: "
+        if is_average and result.cause is UnavailableCause.RETRIEVAL:
+            prefix += f"failed to get {source.metric.name} object metric: "
+        return result.to_unavailable(FAILED_OBJECT, prefix)
+    status = ObjectMetricStatus(source.metric, _metric_value(result, is_average=is_average), source.described_object)
+    return Proposal(result.replicas, MetricStatus(type=OBJECT, object=status), result)
 
 
-def propose_external(source: ExternalSource, reading: Reading, scene: Scene) -> Answer:
-    """Ask a metric of the outside world."""
-    result = _external(source, reading, scene)
-    averages = source.target.average_value is not None
-    if isinstance(result, Failure):
+def propose_external(source: ExternalSource, reading: Reading, context: MetricContext) -> MetricResult:
+    """Return the result of an External metric."""
+    result = _external(source, reading, context)
+    is_average = source.target.average_value is not None
+    if isinstance(result, MetricFailure):
         name = source.metric.name
-        step = f"failed to get {name} external metric: " if averages else f"failed to get external metric {name}: "
-        wrapped = result is not _NO_EXTERNAL_TARGET
-        return result.of(
-            FAILED_EXTERNAL, lambda inner: f"failed to get {name} external metric value: {step * wrapped}{inner}"
-        )
-    slot = ExternalMetricStatus(source.metric, _shown(result, averages=averages))
-    return Proposal(result.replicas, MetricStatus(type=EXTERNAL, external=slot), result)
+        prefix = f"failed to get {name} external metric value: "
+        if result is not _NO_EXTERNAL_TARGET:
+            prefix += (
+                f"failed to get {name} external metric: " if is_average else f"failed to get external metric {name}: "
+            )
+        return result.to_unavailable(FAILED_EXTERNAL, prefix)
+    status = ExternalMetricStatus(source.metric, _metric_value(result, is_average=is_average))
+    return Proposal(result.replicas, MetricStatus(type=EXTERNAL, external=status), result)
 
 
-def _object(source: ObjectSource, reading: Reading, scene: Scene) -> Calculation | Failure:
-    """Reckon; here, and only here, the target's type decides which of its fields counts."""
-    goal = _object_goal(source.target)
-    if goal is None:
-        return Failure(reading.message, Trouble.SPEC) if isinstance(reading, BadSelector) else _NO_OBJECT_TARGET
+def _object(source: ObjectSource, reading: Reading, context: MetricContext) -> Calculation | MetricFailure:
+    """Calculate. Only for Object metrics the target's type determines which of its fields applies."""
+    target = _object_target(source.target)
+    if target is None:
+        is_bad_selector = isinstance(reading, BadSelector)
+        return MetricFailure(reading.message, UnavailableCause.SPEC) if is_bad_selector else _NO_OBJECT_TARGET
     described = source.described_object
-    asking = f"unable to get metric {source.metric.name} on {described.kind} {scene.namespace}/{described.name}"
-    seen = taken(reading, ObjectReading, asking)
-    if isinstance(seen, Failure):
-        return seen
+    prefix = f"unable to get metric {source.metric.name} on {described.kind} {context.namespace}/{described.name}"
+    value = expect_reading(reading, ObjectReading, prefix)
+    if isinstance(value, MetricFailure):
+        return value
     if source.target.type == VALUE:
-        return _from_total(seen.milli, goal, scene)
-    return calculate.from_object_average(seen.milli, goal.milli(), scene.target.status_replicas, scene.tolerance)
+        return _from_total(value.milli, target, context)
+    return calculate.from_object_average(value.milli, target.milli(), context.target.status_replicas, context.tolerance)
 
 
-def _object_goal(target: MetricTarget) -> Quantity | None:
+def _object_target(target: MetricTarget) -> Quantity | None:
     if target.type == VALUE:
         return target.value
     return target.average_value if target.type == AVERAGE_VALUE else None
 
 
-def _external(source: ExternalSource, reading: Reading, scene: Scene) -> Calculation | Failure:
-    """Reckon; an average target wins over a value, whatever the target's type says."""
-    averages = source.target.average_value is not None
-    goal = source.target.average_value if averages else source.target.value
-    if goal is None:
+def _external(source: ExternalSource, reading: Reading, context: MetricContext) -> Calculation | MetricFailure:
+    """Calculate. Like upstream, averageValue takes precedence over value, whatever the target's type."""
+    is_average = source.target.average_value is not None
+    target = source.target.average_value if is_average else source.target.value
+    if target is None:
         return _NO_EXTERNAL_TARGET
-    seen = reading if isinstance(reading, ExternalReading) else _unread(source, reading, scene)
-    if isinstance(seen, Failure):
-        return seen
-    if averages:
-        total = calculate.total_of_average_target(seen.milli)
-        return calculate.from_external_average(total, goal.milli(), scene.target.status_replicas, scene.tolerance)
-    return _from_total(calculate.total_of_value_target(seen.milli), goal, scene)
+    series = reading if isinstance(reading, ExternalReading) else _failure_of(source, reading, context)
+    if isinstance(series, MetricFailure):
+        return series
+    if is_average:
+        total = calculate.total_of_average_target(series.milli)
+        return calculate.from_external_average(total, target.milli(), context.target.status_replicas, context.tolerance)
+    return _from_total(calculate.total_of_value_target(series.milli), target, context)
 
 
-def _unread(source: ExternalSource, reading: Reading, scene: Scene) -> ExternalReading | Failure:
-    """Say why there is no reading; apart from the good path, which need not pay for these words."""
+def _failure_of(source: ExternalSource, reading: Reading, context: MetricContext) -> ExternalReading | MetricFailure:
+    """Return the failure. A function of its own, so that a successful read does not format the message."""
     selector = go_syntax(source.metric.selector)
-    return taken(
-        reading, ExternalReading, f"unable to get external metric {scene.namespace}/{source.metric.name}/{selector}"
+    return expect_reading(
+        reading, ExternalReading, f"unable to get external metric {context.namespace}/{source.metric.name}/{selector}"
     )
 
 
-def _from_total(usage: int, goal: Quantity, scene: Scene) -> Calculation | Failure:
-    result = calculate.from_total(usage, goal.milli(), scene.target.replicas, scene.tolerance, scene.pods)
-    return due_to_pods(result) if isinstance(result, Incalculable) else result
+def _from_total(usage: int, target: Quantity, context: MetricContext) -> Calculation | MetricFailure:
+    result = calculate.from_total(usage, target.milli(), context.target.replicas, context.tolerance, context.pods)
+    return pods_failure(result) if isinstance(result, CalculationFailure) else result
 
 
-def _shown(result: Calculation, *, averages: bool) -> MetricValue:
-    """Put the number where status has it: in the field that the target uses."""
+def _metric_value(result: Calculation, *, is_average: bool) -> MetricValue:
+    """Return the value for the status, in the field that corresponds to the target."""
     quantity = Quantity.from_milli(result.usage)
-    return MetricValue(average_value=quantity) if averages else MetricValue(value=quantity)
+    return MetricValue(average_value=quantity) if is_average else MetricValue(value=quantity)

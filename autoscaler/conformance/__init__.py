@@ -1,1 +1,1 @@
-"""Runs cases computed by Kubernetes' own code through ours, and says where the two differ."""
+"""Conformance tests: run cases computed by Kubernetes' own code, and report the differences."""

@@ -1,4 +1,4 @@
-"""Runs the vectors of when upstream's controller looks at which autoscaler, in virtual time."""
+"""Run the vectors of upstream's work queue: which autoscaler is reconciled when, in virtual time."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -10,50 +10,50 @@ from autoscaler.controller.queue import WorkQueue
 
 
 def sections(document: Document) -> tuple[str, ...]:
-    """Recognise a file of queue traces."""
+    """Return the section of a file of queue traces, or nothing for other files."""
     traces = document.get("traces")
     return ("traces",) if isinstance(traces, list) and all("actions" in trace for trace in traces) else ()
 
 
 def cases(document: Document) -> Iterator[Case]:
-    """Give every trace."""
+    """Yield every trace."""
     for trace in document["traces"]:
         yield Case(trace["id"], partial(_differences, trace, document.get("resyncPhaseMillis", 0)))
 
 
 def _differences(trace: Json, resync_phase: int) -> Iterator[Difference]:
-    seen = sorted(VirtualController(trace, resync_phase).visits())
-    yield from compare("reconciles", trace["reconciles"], [{"atMillis": at, "hpa": key} for at, key in seen])
+    reconciles = sorted(VirtualController(trace, resync_phase).reconciles())
+    yield from compare("reconciles", trace["reconciles"], [{"atMillis": at, "hpa": key} for at, key in reconciles])
 
 
 class VirtualController:
-    """Workers that visit keys for a fixed time each, users who create, edit and delete, and a periodic resync."""
+    """Simulate workers with a fixed reconcile duration, changes of autoscalers by users, and a periodic resync."""
 
     def __init__(self, trace: Json, resync_phase: int) -> None:
         self._actions = sorted(trace["actions"], key=lambda action: action["atMillis"])
-        self._until = _at(trace["untilMillis"])
+        self._until = _time(trace["untilMillis"])
         self._period = timedelta(seconds=trace["syncPeriod"])
-        self._visit_takes = timedelta(milliseconds=trace["reconcileMillis"])
-        self._generations: bool = trace["HPAGeneration"]
+        self._reconcile_duration = timedelta(milliseconds=trace["reconcileMillis"])
+        self._reconciles_on_spec_change: bool = trace["HPAGeneration"]
         self._idle: int = trace["workers"]
-        self._next_resync = _at(resync_phase)
+        self._next_resync = _time(resync_phase)
         self._busy: list[tuple[datetime, str]] = []
         self._existing: set[str] = set()
         self._queue = WorkQueue()
 
-    def visits(self) -> Iterator[tuple[int, str]]:
-        """Let time pass, and tell each visit of an autoscaler that exists."""
-        now = _at(0)
+    def reconciles(self) -> Iterator[tuple[int, str]]:
+        """Run the trace, and yield time and key of each reconcile of an existing autoscaler."""
+        now = _time(0)
         while now <= self._until:
-            self._end_visits(now)
+            self._end_reconciles(now)
             self._act(now)
             self._resync(now)
-            yield from self._start_visits(now)
+            yield from self._start_reconciles(now)
             now = self._next_moment(now)
 
     def _next_moment(self, now: datetime) -> datetime:
         moments = [self._until + timedelta(milliseconds=1), self._next_resync]
-        moments += [_at(action["atMillis"]) for action in self._actions[:1]]
+        moments += [_time(action["atMillis"]) for action in self._actions[:1]]
         moments += [end for end, _ in self._busy]
         due = self._queue.next_due()
         if due is not None and self._idle:
@@ -61,12 +61,12 @@ class VirtualController:
         return min(moment for moment in moments if moment > now)
 
     def _act(self, now: datetime) -> None:
-        while self._actions and _at(self._actions[0]["atMillis"]) <= now:
+        while self._actions and _time(self._actions[0]["atMillis"]) <= now:
             action = self._actions.pop(0)
-            key, what = action["hpa"], action["do"]
-            if what == "delete":
+            key, verb = action["hpa"], action["do"]
+            if verb == "delete":
                 self._existing.discard(key)
-            elif what == "create" or (what == "spec" and self._generations):
+            elif verb == "create" or (verb == "spec" and self._reconciles_on_spec_change):
                 self._existing.add(key)
                 self._queue.add(key)
             else:
@@ -79,24 +79,24 @@ class VirtualController:
                     self._queue.add_at(key, now + self._period)
             self._next_resync += self._period
 
-    def _start_visits(self, now: datetime) -> Iterator[tuple[int, str]]:
+    def _start_reconciles(self, now: datetime) -> Iterator[tuple[int, str]]:
         while self._idle and (key := self._queue.take(now)) is not None:
             if key not in self._existing:
                 self._queue.done(key)
                 continue
             yield round((now - EPOCH) / timedelta(milliseconds=1)), key
-            self._busy.append((now + self._visit_takes, key))
+            self._busy.append((now + self._reconcile_duration, key))
             self._idle -= 1
-            if not self._visit_takes:
-                self._end_visits(now)
+            if not self._reconcile_duration:
+                self._end_reconciles(now)
 
-    def _end_visits(self, now: datetime) -> None:
-        for end, key in [visit for visit in self._busy if visit[0] <= now]:
+    def _end_reconciles(self, now: datetime) -> None:
+        for end, key in [entry for entry in self._busy if entry[0] <= now]:
             self._busy.remove((end, key))
             self._idle += 1
             self._queue.add_at(key, now + self._period)
             self._queue.done(key)
 
 
-def _at(millis: int) -> datetime:
+def _time(millis: int) -> datetime:
     return EPOCH + timedelta(milliseconds=millis)

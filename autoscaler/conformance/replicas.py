@@ -1,4 +1,4 @@
-"""Runs the vectors of upstream's replica calculator: one metric, its answer and the pods, to a replica count."""
+"""Run the vectors of upstream's replica calculator: one metric, its API response and the pods."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -6,31 +6,31 @@ from functools import partial
 
 from msgspec import convert
 
-from autoscaler.algorithm.metric_context import Scene
-from autoscaler.algorithm.pods import sort_pods
+from autoscaler.algorithm.metric_context import MetricContext
+from autoscaler.algorithm.pods import group_pods
 from autoscaler.algorithm.propose import propose
 from autoscaler.conformance import inputs
 from autoscaler.conformance.inputs import EPOCH, Json
 from autoscaler.conformance.result import Case, Difference, Document, compare
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types import spec
-from autoscaler.types.metric_result import Proposal, Tolerance, Unavailable, Verdict
+from autoscaler.types.metric_result import MetricResult, Proposal, Tolerance, Unavailable
 from autoscaler.types.observation import Pod, PodReading, Reading, ScaleTarget
 from autoscaler.values.quantity import Quantity
 from autoscaler.values.selector import LabelSelector, from_label_selector, parse
 
-_TIMELESS = ("objectValue", "externalValue")
-"""Upstream drops the timestamp of these."""
+_WITHOUT_TIMESTAMP = ("objectValue", "externalValue")
+"""Methods for which upstream returns no timestamp."""
 
 
 def sections(document: Document) -> tuple[str, ...]:
-    """Recognise a file of replica calculations."""
+    """Return the section of a file of replica calculations, or nothing for other files."""
     cases = document.get("cases")
     return ("cases",) if isinstance(cases, list) and all("method" in case for case in cases) else ()
 
 
 def cases(document: Document) -> Iterator[Case]:
-    """Give every calculation."""
+    """Yield every case."""
     namespace = document.get("namespace", "test-namespace")
     for case in document["cases"]:
         yield Case(case["id"], partial(_differences, case, namespace))
@@ -39,27 +39,28 @@ def cases(document: Document) -> Iterator[Case]:
 def _differences(case: Json, namespace: str) -> Iterator[Difference]:
     metric = _metric(case)
     reading = inputs.reading_of(metric, case["metrics"])
-    scene = _scene(case, namespace)
-    verdict = propose(metric, reading, scene)
+    context = _context(case, namespace)
+    result = propose(metric, reading, context)
     expected = {key: value for key, value in case["expect"].items() if key != "platformDependent"}
     if expected["error"] is not None:
-        # Numbers beside an error are whatever Go returned: only the error means something.
+        # Go returns arbitrary numbers with an error, so only the error is compared.
         expected = {key: expected[key] for key in ("error", "groups", "podMetrics", "queries") if key in expected}
-    everything = _outputs(case, verdict, reading, scene)
-    yield from compare("", expected, {key: everything.get(key) for key in expected})
+    outputs = _outputs(case, result, reading, context)
+    yield from compare("", expected, {key: outputs.get(key) for key in expected})
 
 
-def _outputs(case: Json, verdict: Verdict, reading: Reading, scene: Scene) -> dict[str, object]:
-    outputs: dict[str, object] = {"error": _error(case, verdict), "queries": [_query(case)]}
-    if isinstance(verdict, Proposal):
+def _outputs(case: Json, result: MetricResult, reading: Reading, context: MetricContext) -> dict[str, object]:
+    outputs: dict[str, object] = {"error": _error(case, result), "queries": [_query(case)]}
+    if isinstance(result, Proposal):
+        timestamp = inputs.seconds_of(getattr(reading, "at", None))
         outputs |= {
-            "replicas": verdict.replicas,
-            "usage": verdict.calculation.usage,
-            "utilization": verdict.calculation.utilization,
-            "timestamp": None if case["method"] in _TIMELESS else inputs.seconds_of(getattr(reading, "at", None)),
+            "replicas": result.replicas,
+            "usage": result.calculation.usage,
+            "utilization": result.calculation.utilization,
+            "timestamp": None if case["method"] in _WITHOUT_TIMESTAMP else timestamp,
         }
     if isinstance(reading, PodReading):
-        groups = sort_pods(scene.pods, reading.samples, case.get("resource", ""), scene.settings, scene.now)
+        groups = group_pods(context.pods, reading.samples, case.get("resource", ""), context.settings, context.now)
         outputs["podMetrics"] = {name: sample.milli for name, sample in reading.samples.items()}
         outputs["groups"] = {
             "ready": groups.ready,
@@ -70,12 +71,12 @@ def _outputs(case: Json, verdict: Verdict, reading: Reading, scene: Scene) -> di
     return outputs
 
 
-def _error(case: Json, verdict: Verdict) -> str | None:
-    """Give the calculator's own error, without what the controller puts before it."""
-    if not isinstance(verdict, Unavailable):
+def _error(case: Json, result: MetricResult) -> str | None:
+    """Return the error without the prefix that the controller adds to the calculator's."""
+    if not isinstance(result, Unavailable):
         return None
     measured = "utilization" if "targetUtilization" in case else "usage"
-    return verdict.message.removeprefix(f"failed to get {case.get('resource', '')} {measured}: ")
+    return result.message.removeprefix(f"failed to get {case.get('resource', '')} {measured}: ")
 
 
 def _metric(case: Json) -> spec.Metric:
@@ -98,10 +99,10 @@ def _metric(case: Json) -> spec.Metric:
 def _target(case: Json) -> spec.MetricTarget:
     if "targetUtilization" in case:
         return spec.MetricTarget(type=spec.UTILIZATION, average_utilization=case["targetUtilization"])
-    goal = Quantity.from_milli(case.get("targetMilli", 0))
-    if case["method"] in _TIMELESS:
-        return spec.MetricTarget(type=spec.VALUE, value=goal)
-    return spec.MetricTarget(type=spec.AVERAGE_VALUE, average_value=goal)
+    value = Quantity.from_milli(case.get("targetMilli", 0))
+    if case["method"] in _WITHOUT_TIMESTAMP:
+        return spec.MetricTarget(type=spec.VALUE, value=value)
+    return spec.MetricTarget(type=spec.AVERAGE_VALUE, average_value=value)
 
 
 def _metric_selector(case: Json) -> LabelSelector | None:
@@ -109,7 +110,7 @@ def _metric_selector(case: Json) -> LabelSelector | None:
     return None if selector is None else convert(selector, LabelSelector)
 
 
-def _scene(case: Json, namespace: str) -> Scene:
+def _context(case: Json, namespace: str) -> MetricContext:
     tolerances = case["tolerances"]
     settings = Settings(
         cpu_initialization_period=timedelta(seconds=case["cpuInitializationPeriod"]),
@@ -117,7 +118,7 @@ def _scene(case: Json, namespace: str) -> Scene:
     )
     target = ScaleTarget(case["currentReplicas"], case["statusReplicas"], case["selector"])
     tolerance = Tolerance(tolerances["scaleDown"], tolerances["scaleUp"])
-    return Scene(namespace, target, _selected(case), tolerance, settings, FeatureGates(), EPOCH)
+    return MetricContext(namespace, target, _selected(case), tolerance, settings, FeatureGates(), EPOCH)
 
 
 def _selected(case: Json) -> tuple[Pod, ...]:
@@ -127,7 +128,7 @@ def _selected(case: Json) -> tuple[Pod, ...]:
 
 
 def _query(case: Json) -> dict[str, object]:
-    """Say what upstream would have asked of which API: selectors are part of what must match."""
+    """Return the API request that upstream sends; its selectors are compared."""
     method = case["method"]
     pods = str(parse(case["selector"]))
     if "esource" in method:
@@ -135,14 +136,14 @@ def _query(case: Json) -> dict[str, object]:
     series = str(from_label_selector(_metric_selector(case)))
     if method.startswith("external"):
         return {"api": "external", "metric": case["metricName"], "labelSelector": series}
-    asked: dict[str, object] = {"api": "custom", "metric": case["metricName"], "metricLabelSelector": series}
+    query: dict[str, object] = {"api": "custom", "metric": case["metricName"], "metricLabelSelector": series}
     if method.startswith("pods"):
-        return {**asked, "groupKind": "Pod", "name": "*", "labelSelector": pods}
+        return {**query, "groupKind": "Pod", "name": "*", "labelSelector": pods}
     described = case["object"]
     version = described.get("apiVersion", "")
-    # Upstream takes a version that it cannot parse for one of the core group.
+    # Upstream treats an unparsable version as one of the core group.
     group = version.rpartition("/")[0] if version.count("/") < 2 else ""
-    asked["groupKind"] = f"{described['kind']}.{group}" if group else described["kind"]
-    if asked["groupKind"] == "Namespace":
-        return {**asked, "name": "test-namespace", "rootScoped": True}
-    return {**asked, "name": described["name"]}
+    query["groupKind"] = f"{described['kind']}.{group}" if group else described["kind"]
+    if query["groupKind"] == "Namespace":
+        return {**query, "name": "test-namespace", "rootScoped": True}
+    return {**query, "name": described["name"]}

@@ -1,4 +1,4 @@
-"""Runs selector.json: selectors as text and as objects, what they print and which labels they match."""
+"""Run selector.json: parsing and formatting of selectors as text and as objects, and the labels that they match."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -19,47 +19,47 @@ from autoscaler.values.selector import (
 
 
 def sections(document: Document) -> tuple[str, ...]:
-    """Name the sections of a selector document that are present; none in any other document."""
+    """Return the sections of a selector file, or nothing for other files."""
     return tuple(name for name in ("strings", "objects") if name in document and "labelSets" in document)
 
 
 def cases(document: Document) -> Iterator[Case]:
-    """Give every case: all that upstream answered must be what we answer, and nothing more."""
-    answers = {"strings": ("s", _text_answer), "objects": ("selector", _object_answer)}
+    """Yield every case; all fields of upstream's result are compared, and no others are allowed."""
+    functions = {"strings": ("s", _from_text), "objects": ("selector", _from_object)}
     for section in sections(document):
-        key, answer = answers[section]
+        key, compute = functions[section]
         for case in document[section]:
-            yield Case(f"{section} {case[key]!r}", partial(_differences, case, key, answer, document["labelSets"]))
+            yield Case(f"{section} {case[key]!r}", partial(_differences, case, key, compute, document["labelSets"]))
 
 
 def _differences(
-    case: Mapping[str, Any], key: str, answer: Callable[..., dict[str, Any]], label_sets: list[dict[str, str]]
+    case: Mapping[str, Any], key: str, compute: Callable[..., dict[str, Any]], label_sets: list[dict[str, str]]
 ) -> Iterator[Difference]:
-    got = answer(case[key], label_sets)
+    got = compute(case[key], label_sets)
     yield from compare("", _expected(case, key, got), got)
 
 
-def _expected(case: Mapping[str, Any], given: str, got: Mapping[str, Any]) -> dict[str, Any]:
-    """Take upstream's answer; where it picks one of several errors at random, any of them will do."""
-    expected = {key: value for key, value in case.items() if key not in {given, "errorAlternatives"}}
+def _expected(case: Mapping[str, Any], input_key: str, got: Mapping[str, Any]) -> dict[str, Any]:
+    """Return upstream's result. Where it reports one of several errors at random, accept any of them."""
+    expected = {key: value for key, value in case.items() if key not in {input_key, "errorAlternatives"}}
     if got.get("error") in case.get("errorAlternatives", ()):
         expected["error"] = got["error"]
     return expected
 
 
-def _text_answer(text: str, label_sets: list[dict[str, str]]) -> dict[str, Any]:
-    return _answer(lambda: parse(text), label_sets)
+def _from_text(text: str, label_sets: list[dict[str, str]]) -> dict[str, Any]:
+    return _result(lambda: parse(text), label_sets)
 
 
-def _object_answer(written: object, label_sets: list[dict[str, str]]) -> dict[str, Any]:
-    selector = convert(written, LabelSelector | None)
-    answer = _answer(lambda: from_label_selector(selector), label_sets)
-    if answer["ok"]:
-        answer["selectable"] = from_label_selector(selector).selectable
-    return answer | {"formatLabelSelector": format_label_selector(selector), "plusV": go_syntax(selector)}
+def _from_object(content: object, label_sets: list[dict[str, str]]) -> dict[str, Any]:
+    selector = convert(content, LabelSelector | None)
+    result = _result(lambda: from_label_selector(selector), label_sets)
+    if result["ok"]:
+        result["selectable"] = from_label_selector(selector).selectable
+    return result | {"formatLabelSelector": format_label_selector(selector), "plusV": go_syntax(selector)}
 
 
-def _answer(make: Callable[[], Selector], label_sets: list[dict[str, str]]) -> dict[str, Any]:
+def _result(make: Callable[[], Selector], label_sets: list[dict[str, str]]) -> dict[str, Any]:
     try:
         selector = make()
     except SelectorError as error:
@@ -67,8 +67,8 @@ def _answer(make: Callable[[], Selector], label_sets: list[dict[str, str]]) -> d
     return {
         "ok": True,
         "requirements": [
-            {"key": one.key, "operator": one.operator, "values": sorted(set(one.values))}
-            for one in selector.requirements
+            {"key": requirement.key, "operator": requirement.operator, "values": sorted(set(requirement.values))}
+            for requirement in selector.requirements
         ]
         or None,
         "string": str(selector),

@@ -1,1 +1,1 @@
-"""Plain immutable data: what the user asked for, what is true, what was, what we conclude."""
+"""Immutable data types of the autoscaler: spec, status, observation, history, decision and its steps."""

@@ -1,4 +1,4 @@
-"""One autoscaler as the API server holds it: who it is, what was asked, what it last said."""
+"""One autoscaler object: metadata, spec and status."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from autoscaler.types.status import Status
 
 
 class Metadata(Record):
-    """What Kubernetes keeps of every object, as far as validation looks at it."""
+    """The part of an object's metadata that validation and the controller need."""
 
     name: str = ""
     namespace: str = ""

@@ -1,9 +1,9 @@
-"""What we conclude: the replicas, whether to write them, what to say of it, and how it came about."""
+"""The result of one reconcile: replicas, status, events, updated history, and the steps that led to it."""
 
 from datetime import datetime
 
 from autoscaler.types.history import History
-from autoscaler.types.limiting_factor import Bound, bound_by, next_change
+from autoscaler.types.limiting_factor import LimitingFactor, limiting_factor, next_change
 from autoscaler.types.record import Record
 from autoscaler.types.status import Status
 from autoscaler.types.steps import Step
@@ -18,44 +18,44 @@ class Event(Record):
 
 
 class Decision(Record):
-    """What one pass concludes, as if the write it asks for will succeed.
+    """The result of one reconcile, assuming that the write of the scale succeeds.
 
-    ``algorithm.outcome`` tells what follows if it does not.
+    ``algorithm.write_failures`` derives the decision for a failed write.
     """
 
     at: datetime
     replicas: int
-    """How many replicas there should be after this pass."""
+    """Desired replica count."""
 
     scale_to: int | None
-    """What to write to the target's scale; None: nothing to write."""
+    """Replica count to write to the scale subresource; None: no write."""
 
     status: Status
     status_changed: bool
-    """Whether the status says anything new; if not, nothing need be written."""
+    """Whether the status differs from the stored one and must be written."""
 
     history: History
-    working: tuple[Step, ...]
+    steps: tuple[Step, ...]
     events: tuple[Event, ...] = ()
     late_events: tuple[Event, ...] = ()
-    """Events that upstream sends after it has written the status."""
+    """Events that are sent after the status write, as upstream does."""
 
     rescale_reason: str = ""
     error: str | None = None
-    """What went wrong in this pass, as upstream's log tells it; there may be one although something was scaled."""
+    """The error of this reconcile, worded as in upstream's log. It can be set although the target was scaled."""
 
     failed: bool = False
-    """Whether that kept the pass from coming to a size at all."""
+    """Whether the error prevented a replica count from being computed."""
 
-    blames_spec: bool = False
-    """Whether that error is the user's."""
+    caused_by_spec: bool = False
+    """Whether the error is a mistake in the spec."""
 
     @property
-    def bound(self) -> Bound:
-        """The one constraint that decided."""
-        return bound_by(self.working)
+    def limiting_factor(self) -> LimitingFactor:
+        """The constraint that determined the result."""
+        return limiting_factor(self.steps)
 
     @property
     def may_change_at(self) -> datetime | None:
-        """When the answer may change by itself, the metrics being as they are; None: when something else changes."""
-        return next_change(self.working, self.at)
+        """The earliest time at which the result can change with unchanged metrics; None: no such time."""
+        return next_change(self.steps, self.at)

@@ -1,7 +1,7 @@
-"""What was: past recommendations and past rescales, as far as windows and policies still need them.
+"""Past recommendations and rescales, as far back as stabilization windows and scaling policies need them.
 
-Slots are reused as upstream reuses them (the last outdated one is overwritten, others stay), because that is what
-decides which memory a pass leaves behind.
+Like upstream, a new entry overwrites the last outdated one and the other outdated entries stay in place, because the
+conformance vectors compare the stored entries.
 """
 
 from datetime import datetime
@@ -12,14 +12,14 @@ from autoscaler.types.record import Record
 
 
 class Recommendation(Record):
-    """What the metrics asked for at a moment, before any limit."""
+    """A recommended replica count before stabilization, and its time."""
 
     replicas: int
     at: datetime
 
 
 class ScaleEvent(Record):
-    """A rescale that happened: by how many replicas, and when."""
+    """A past rescale: the absolute change in replicas, and its time."""
 
     change: int
     at: datetime
@@ -27,14 +27,14 @@ class ScaleEvent(Record):
 
 
 class History(Record):
-    """One autoscaler's past."""
+    """Recommendations and rescales of one autoscaler."""
 
     recommendations: tuple[Recommendation, ...] = ()
     scale_ups: tuple[ScaleEvent, ...] = ()
     scale_downs: tuple[ScaleEvent, ...] = ()
 
     def seeded(self, replicas: int, now: datetime) -> "History":
-        """Begin with the current size, so that a fresh start does not scale before a window has passed."""
+        """Add the current replica count to an empty history, so that a restart does not skip the first window."""
         if self.recommendations:
             return self
         return msgspec.structs.replace(self, recommendations=(Recommendation(replicas, now),))

@@ -1,132 +1,140 @@
-"""Reads the working backwards: which constraint decided, and when the answer may change by itself."""
+"""Derive from a decision's steps which constraint determined the result, and when the result can change by itself."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from autoscaler.types.metric_result import Rule
+from autoscaler.types.metric_result import CalculationRule
 from autoscaler.types.steps import (
-    Combined,
-    Held,
-    Hold,
-    Limit,
-    Limited,
-    MetricAnswered,
-    MetricFailed,
-    MetricFellBack,
-    OutOfBounds,
-    SelectorRefused,
-    SpecRefused,
-    Stabilized,
+    InvalidSelectorStep,
+    InvalidSpecStep,
+    LimitStep,
+    MetricFallbackStep,
+    MetricProposalStep,
+    MetricUnavailableStep,
+    NotAppliedReason,
+    NotAppliedStep,
+    OutOfBoundsStep,
+    RecommendationStep,
+    ScaleFromZeroStep,
+    ScalingDisabledStep,
+    ScalingLimit,
+    StabilizationStep,
     Step,
-    SwitchedOff,
-    TargetNotSeen,
-    Woken,
-    WriteFailed,
+    TargetUnavailableStep,
+    WriteFailedStep,
 )
 
 
-class Bound(StrEnum):
-    """The one constraint that decided, when it was not simply what the metrics ask for."""
+class LimitingFactor(StrEnum):
+    """The constraint that determined the result of a decision."""
 
-    NOTHING = "nothing: this is what the metrics ask for"
-    TOLERANCE = "the tolerance"
-    FALLBACK = "the fallback of an unreadable metric"
-    WINDOW = "the stabilization window"
-    UP_POLICY = "the scale-up policies"
-    DOWN_POLICY = "the scale-down policies"
-    DOUBLING = "the fixed rate: at most double, or four"
-    MINIMUM = "minReplicas"
-    MAXIMUM = "maxReplicas"
-    UNREADABLE_METRICS = "metrics that have no say"
-    SELECTOR = "the target's selector"
-    TARGET = "the target, which cannot be read"
-    SPEC = "the spec, which is wrong"
-    SWITCHED_OFF = "the target's replica count of zero, set by someone else"
-    RIVAL = "another owner of the target"
+    NONE = "none"
+    TOLERANCE = "tolerance"
+    FALLBACK = "metric fallback"
+    STABILIZATION_WINDOW = "stabilization window"
+    SCALE_UP_POLICY = "scaleUp policies"
+    SCALE_DOWN_POLICY = "scaleDown policies"
+    DEFAULT_SCALE_UP_RATE = "default scale-up rate (double, or 4 replicas)"
+    MIN_REPLICAS = "minReplicas"
+    MAX_REPLICAS = "maxReplicas"
+    METRICS_UNAVAILABLE = "unavailable metrics"
+    INVALID_SELECTOR = "invalid selector of the target"
+    TARGET_UNAVAILABLE = "unavailable target"
+    INVALID_SPEC = "invalid spec"
+    SCALING_DISABLED = "scaling disabled: the target has 0 replicas"
+    CONFLICT = "conflict: another autoscaler scales the target"
     PAUSED = "mode: Paused"
     DRY_RUN = "mode: DryRun"
-    WRITE = "the write to the target, which failed"
+    WRITE_FAILED = "failed write of the scale"
 
 
-_HOLDS = {Hold.RIVAL: Bound.RIVAL, Hold.PAUSED: Bound.PAUSED, Hold.DRY_RUN: Bound.DRY_RUN}
-_ENDS: Final[Mapping[type[Step], Bound]] = {
-    SelectorRefused: Bound.SELECTOR,
-    SpecRefused: Bound.SPEC,
-    SwitchedOff: Bound.SWITCHED_OFF,
-    TargetNotSeen: Bound.TARGET,
+_NOT_APPLIED: Final = {
+    NotAppliedReason.CONFLICT: LimitingFactor.CONFLICT,
+    NotAppliedReason.PAUSED: LimitingFactor.PAUSED,
+    NotAppliedReason.DRY_RUN: LimitingFactor.DRY_RUN,
 }
-_LIMITS = {Limit.MINIMUM: Bound.MINIMUM, Limit.MAXIMUM: Bound.MAXIMUM, Limit.DOWN_RATE: Bound.DOWN_POLICY}
+_FINAL_STEPS: Final[Mapping[type[Step], LimitingFactor]] = {
+    InvalidSelectorStep: LimitingFactor.INVALID_SELECTOR,
+    InvalidSpecStep: LimitingFactor.INVALID_SPEC,
+    ScalingDisabledStep: LimitingFactor.SCALING_DISABLED,
+    TargetUnavailableStep: LimitingFactor.TARGET_UNAVAILABLE,
+}
+_LIMITS: Final = {
+    ScalingLimit.MINIMUM: LimitingFactor.MIN_REPLICAS,
+    ScalingLimit.MAXIMUM: LimitingFactor.MAX_REPLICAS,
+    ScalingLimit.DOWN_RATE: LimitingFactor.SCALE_DOWN_POLICY,
+}
 
 
-def bound_by(working: Sequence[Step]) -> Bound:
-    """Name the constraint that decided: the last step that changed the answer."""
-    for step in reversed(working):
-        bound = _bound_of(step, working)
-        if bound is not None:
-            return bound
-    return Bound.NOTHING
+def limiting_factor(steps: Sequence[Step]) -> LimitingFactor:
+    """Return the factor of the last step that changed the result."""
+    factors = (_factor_of(step, steps) for step in reversed(steps))
+    return next((factor for factor in factors if factor is not None), LimitingFactor.NONE)
 
 
-def decisive_step(working: Sequence[Step]) -> int | None:
-    """Find the place of the step that decided, the one that ``bound_by`` names."""
-    return next((at for at in reversed(range(len(working))) if _bound_of(working[at], working) is not None), None)
+def decisive_step_index(steps: Sequence[Step]) -> int | None:
+    """Return the index of the step that ``limiting_factor`` is derived from."""
+    indices = reversed(range(len(steps)))
+    return next((index for index in indices if _factor_of(steps[index], steps) is not None), None)
 
 
-def _bound_of(step: Step, working: Sequence[Step]) -> Bound | None:  # noqa: PLR0911 - one line for each kind of step
+def _factor_of(step: Step, steps: Sequence[Step]) -> LimitingFactor | None:  # noqa: PLR0911 - one case per step type
     match step:
-        case WriteFailed():
-            return Bound.WRITE
-        case Held(hold=hold):
-            return _HOLDS[hold]
-        case Limited(limit=Limit.UP_RATE):
-            return Bound.DOUBLING if step.fixed_rate else Bound.UP_POLICY
-        case Limited(limit=limit) if limit is not Limit.NONE:
+        case WriteFailedStep():
+            return LimitingFactor.WRITE_FAILED
+        case NotAppliedStep(reason=reason):
+            return _NOT_APPLIED[reason]
+        case LimitStep(limit=ScalingLimit.UP_RATE):
+            return LimitingFactor.DEFAULT_SCALE_UP_RATE if step.fixed_rate else LimitingFactor.SCALE_UP_POLICY
+        case LimitStep(limit=limit) if limit is not ScalingLimit.NONE:
             return _LIMITS[limit]
-        case Stabilized() if step.replicas != step.wanted:
-            return Bound.WINDOW
-        case Combined():
-            return Bound.UNREADABLE_METRICS if step.blocked else _bound_of_winner(step, working)
-        case Woken():
-            return Bound.MINIMUM
-        case OutOfBounds():
-            return Bound.MAXIMUM if step.current > step.replicas else Bound.MINIMUM
+        case StabilizationStep() if step.replicas != step.recommended:
+            return LimitingFactor.STABILIZATION_WINDOW
+        case RecommendationStep():
+            return LimitingFactor.METRICS_UNAVAILABLE if step.blocked else _factor_of_winner(step, steps)
+        case ScaleFromZeroStep():
+            return LimitingFactor.MIN_REPLICAS
+        case OutOfBoundsStep():
+            return LimitingFactor.MAX_REPLICAS if step.current > step.replicas else LimitingFactor.MIN_REPLICAS
         case _:
-            return _ENDS.get(type(step))
+            return _FINAL_STEPS.get(type(step))
 
 
-def _bound_of_winner(combined: Combined, working: Sequence[Step]) -> Bound:
-    """Tell what decided where neither window nor limit did: the tolerance, a fallback, or the metric itself."""
-    decisive = winning_step(combined, working)
-    if isinstance(decisive, MetricFellBack):
-        return Bound.FALLBACK
-    if isinstance(decisive, MetricAnswered) and decisive.calculation.rule is Rule.WITHIN_TOLERANCE:
-        return Bound.TOLERANCE
-    return Bound.NOTHING
+def _factor_of_winner(recommendation: RecommendationStep, steps: Sequence[Step]) -> LimitingFactor:
+    """Return the factor where no window or limit applied: tolerance, fallback, or none."""
+    winner = winning_step(recommendation, steps)
+    if isinstance(winner, MetricFallbackStep):
+        return LimitingFactor.FALLBACK
+    if isinstance(winner, MetricProposalStep) and winner.calculation.rule is CalculationRule.WITHIN_TOLERANCE:
+        return LimitingFactor.TOLERANCE
+    return LimitingFactor.NONE
 
 
-def winning_step(combined: Combined, working: Sequence[Step]) -> Step | None:
-    """Find the step of the metric that decided; every metric has one step, in the order of the spec."""
-    if combined.winner is None:
+def winning_step(recommendation: RecommendationStep, steps: Sequence[Step]) -> Step | None:
+    """Return the step of the metric with the highest proposal. Each metric has one step, in the order of the spec."""
+    if recommendation.winner is None:
         return None
-    metrics = [step for step in working if isinstance(step, MetricAnswered | MetricFailed | MetricFellBack)]
-    return metrics[combined.winner]
+    metrics = [
+        step for step in steps if isinstance(step, MetricProposalStep | MetricUnavailableStep | MetricFallbackStep)
+    ]
+    return metrics[recommendation.winner]
 
 
-def next_change(working: Sequence[Step], now: datetime) -> datetime | None:
-    """Find the first moment at which a window, a policy, a clock or a pause lets go."""
-    return min((moment for moment in _moments(working) if moment > now), default=None)
+def next_change(steps: Sequence[Step], now: datetime) -> datetime | None:
+    """Return the earliest time at which a window, policy, failure duration or pause expires."""
+    return min((expiry for expiry in _expiries(steps) if expiry > now), default=None)
 
 
-def _moments(working: Sequence[Step]) -> Iterator[datetime]:
-    for step in working:
+def _expiries(steps: Sequence[Step]) -> Iterator[datetime]:
+    for step in steps:
         match step:
-            case Stabilized(held_by=held_by) if held_by is not None:
+            case StabilizationStep(held_by=held_by) if held_by is not None:
                 yield held_by.at + step.window
-            case Limited(until=datetime() as until) | Held(until=datetime() as until):
+            case LimitStep(until=datetime() as until) | NotAppliedStep(until=datetime() as until):
                 yield until
-            case MetricFailed(fallback_at=datetime() as due):
+            case MetricUnavailableStep(fallback_at=datetime() as due):
                 yield due
             case _:
                 pass

@@ -1,4 +1,4 @@
-"""What one metric says: how many replicas it asks for and how that was reckoned, or why it cannot tell."""
+"""The result of one metric: a proposal with its calculation, or the reason why the metric is unavailable."""
 
 from enum import StrEnum
 from typing import TypeAlias
@@ -9,18 +9,18 @@ from autoscaler.types.status import UNREAD, MetricStatus
 
 
 class Tolerance(Record):
-    """How far a ratio may stray from 1 and change nothing."""
+    """Relative deviations from the target that cause no scaling, per direction."""
 
     down: float
     up: float
 
     def covers(self, ratio: float) -> bool:
-        """Tell whether the ratio is near enough to 1; the edges count, not-a-number does not."""
+        """Return whether the ratio is within tolerance of 1; the limits are inclusive, NaN is outside."""
         return 1.0 - self.down <= ratio <= 1.0 + self.up
 
 
 class PodGroups(Record):
-    """The four piles of pods."""
+    """Pods grouped as upstream does: the number of ready pods, and the names of the others."""
 
     ready: int
     unready: tuple[str, ...] = ()
@@ -28,89 +28,89 @@ class PodGroups(Record):
     ignored: tuple[str, ...] = ()
 
 
-class Rule(StrEnum):
-    """How a metric's replica count was reckoned."""
+class CalculationRule(StrEnum):
+    """The rule by which a metric's replica count was calculated."""
 
     WITHIN_TOLERANCE = "the ratio is within tolerance: no change"
-    READY_PODS = "ratio times the pods that count"
-    ASSUMED_PODS = "ratio times the pods that count, with assumptions for those without a number"
-    WOULD_REVERSE = "the assumptions turn the direction round: no change"
-    FROM_ZERO = "ratio rounded up, since there are no pods yet"
-    TOTAL = "total divided by the target for each pod"
+    READY_PODS = "ratio times ready pods"
+    ASSUMED_PODS = "ratio times pods, with assumed values for pods without a metric"
+    DIRECTION_REVERSED = "the assumed values reverse the scaling direction: no change"
+    FROM_ZERO = "ratio rounded up, because there are no pods"
+    TOTAL = "total divided by the target per pod"
 
 
 class Calculation(Record):
-    """One metric's arithmetic, number by number."""
+    """The inputs and the result of one metric's replica calculation."""
 
     replicas: int
-    rule: Rule
+    rule: CalculationRule
     usage: int
-    """What status shows, in milli: the average of a pod, or the total."""
+    """Value that status shows, in milli: the average per pod, or the total."""
 
     target: int
-    """In milli, or percent where utilization is the measure."""
+    """In milli, or in percent for utilization."""
 
     ratio: float
-    """Usage over target, of the pods that have a number; where there is no pod yet, as if there were one."""
+    """Usage divided by target, over the pods that have a value. With no pods: the total divided by the target."""
 
     utilization: int | None = None
     refined_ratio: float | None = None
-    """The ratio again, after assumptions were made for pods without a number."""
+    """The ratio with assumed values for pods without a metric."""
 
     multiplier: int | None = None
-    """How many pods the ratio was multiplied by."""
+    """Number of pods that the ratio was multiplied by."""
 
     pods: PodGroups | None = None
 
 
-class Incalculable(Record):
-    """The numbers were read, but no replica count follows from them and the pods."""
+class CalculationFailure(Record):
+    """The metric was read, but no replica count can be calculated from it and the pods."""
 
     message: str
 
 
 class Proposal(Record):
-    """The replicas one metric asks for."""
+    """The replica count that one metric proposes."""
 
     replicas: int
     status: MetricStatus
     calculation: Calculation
 
 
-class Substitute(Record):
-    """The replicas that a fallback asks for in the place of its metric; there is no ratio, so no tolerance."""
+class FallbackProposal(Record):
+    """The replica count that a fallback proposes instead of its metric. Tolerance does not apply: there is no ratio."""
 
     replicas: int
     status: MetricStatus
 
 
-class Trouble(StrEnum):
-    """Whose fault it is that a metric has no say."""
+class UnavailableCause(StrEnum):
+    """Why a metric contributes no proposal."""
 
     RETRIEVAL = "the metric could not be read"
-    PODS = "the pods do not allow a calculation"
-    SPEC = "the spec is wrong"
+    PODS = "no calculation is possible with these pods"
+    SPEC = "the spec is invalid"
 
 
 class Unavailable(Record):
-    """Why one metric has no say."""
+    """The reason why one metric contributes no proposal."""
 
     reason: str
-    """The condition's and the event's reason."""
+    """Reason of the condition and the event."""
 
     message: str
-    """What went wrong, as the event tells it."""
+    """Message of the event."""
 
     error: str
-    """The same with upstream's wrapping, as the log tells it."""
+    """The message with upstream's prefixes, for the log."""
 
-    trouble: Trouble
+    cause: UnavailableCause
     failure: FailureClass | None = None
     status: MetricStatus = UNREAD
 
 
-Answer: TypeAlias = Proposal | Unavailable
-"""What a metric says itself."""
+MetricResult: TypeAlias = Proposal | Unavailable
+"""The result of a metric itself, before its fallback is considered."""
 
-Verdict: TypeAlias = Answer | Substitute
-"""What is said of a metric, by itself or by its fallback."""
+EffectiveResult: TypeAlias = MetricResult | FallbackProposal
+"""The result of a metric after its fallback was considered."""

@@ -1,4 +1,4 @@
-"""What is true now: all that one pass has seen of the world. What could not be seen is a value in it, no exception."""
+"""The inputs of one decision: target, pods and metric readings. A failed read is a value here, not an exception."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from autoscaler.values.quantity import Quantity
 
 
 class Container(Record):
-    """A container's requests. ``restart_policy: Always`` on an init container makes it a sidecar."""
+    """A container's resource requests. ``restart_policy: Always`` on an init container makes it a sidecar."""
 
     name: str
     requests: Mapping[str, Quantity]
@@ -18,7 +18,7 @@ class Container(Record):
 
 
 class Pod(Record):
-    """What the arithmetic needs of a pod."""
+    """The fields of a pod that the calculation needs."""
 
     name: str
     phase: str
@@ -26,21 +26,21 @@ class Pod(Record):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     requests: Mapping[str, Quantity] | None = None
-    """Requests of the pod as a whole, where it sets any."""
+    """Pod-level requests (``spec.resources``); None: not set."""
 
     overhead: Mapping[str, Quantity] | None = None
     ready: str | None = None
     """Status of the Ready condition; None: the pod has no such condition."""
 
     ready_since: datetime | None = None
-    """When that condition last changed."""
+    """Last transition time of the Ready condition."""
 
     started: datetime | None = None
     terminating: bool = False
 
 
 class PodSample(Record):
-    """One pod's number, when it was taken and over how long."""
+    """A metric value of one pod, its timestamp and the window it was averaged over."""
 
     milli: int
     at: datetime
@@ -48,28 +48,28 @@ class PodSample(Record):
 
 
 class PodReading(Record):
-    """A Resource, ContainerResource or Pods metric: a number for each pod that has one."""
+    """A Resource, ContainerResource or Pods metric: the samples by pod name."""
 
     samples: Mapping[str, PodSample]
     at: datetime | None = None
 
 
 class ObjectReading(Record):
-    """An Object metric: one number."""
+    """An Object metric: one value."""
 
     milli: int
     at: datetime | None = None
 
 
 class ExternalReading(Record):
-    """An External metric: a number for each series that matches."""
+    """An External metric: the values of all matching series."""
 
     milli: tuple[int, ...]
     at: datetime | None = None
 
 
 class FailureClass(StrEnum):
-    """Why a number could not be had, in the words operators search for."""
+    """Why a metric could not be read. The values appear in messages."""
 
     UNKNOWN_METRIC = "unknown metric"
     NO_SERIES = "no series"
@@ -86,14 +86,14 @@ class FailureClass(StrEnum):
 
 
 class UnavailableReading(Record):
-    """The number was asked for and could not be had."""
+    """A metric that could not be read."""
 
     message: str
     failure: FailureClass = FailureClass.API_UNAVAILABLE
 
 
 class BadSelector(Record):
-    """The spec's selector does not parse, so nothing was asked: the user's error, not the metric system's."""
+    """The metric's selector in the spec is invalid, so no request was sent."""
 
     message: str
 
@@ -102,48 +102,48 @@ Reading: TypeAlias = PodReading | ObjectReading | ExternalReading | UnavailableR
 
 
 class ScaleTarget(Record):
-    """The workload as its scale subresource shows it."""
+    """The target's scale subresource."""
 
     replicas: int
-    """What its spec asks for."""
+    """``spec.replicas``."""
 
     status_replicas: int
-    """How many it has."""
+    """``status.replicas``."""
 
     selector: str
-    """Its pods, as the text of a label selector; empty if it has none."""
+    """``status.selector``: the label selector of its pods; empty if not set."""
 
     selector_error: str | None = None
-    """Why that text does not parse, where it does not; whoever looked for the pods had to find out."""
+    """Parse error of the selector; None: the selector is valid."""
 
 
-class Hop(StrEnum):
-    """Where the way to the target's scale ended."""
+class TargetReadStage(StrEnum):
+    """The stage at which reading the target's scale failed."""
 
-    REFERENCE = "the reference cannot be read"
-    MAPPING = "no resource is known for the kind"
-    SCALE = "the scale was not given"
+    REFERENCE = "parsing scaleTargetRef"
+    MAPPING = "mapping the kind to a resource"
+    SCALE = "reading the scale subresource"
 
 
-class TargetUnreadable(Record):
-    """The scale could not be read."""
+class UnavailableTarget(Record):
+    """The target's scale could not be read."""
 
     message: str
-    hop: Hop = Hop.SCALE
+    stage: TargetReadStage = TargetReadStage.SCALE
 
 
 class Observation(Record):
-    """Everything one pass has seen."""
+    """Everything that one reconcile read."""
 
-    target: ScaleTarget | TargetUnreadable
+    target: ScaleTarget | UnavailableTarget
     pods: tuple[Pod, ...] = ()
     """The pods that the target's selector matches."""
 
     readings: tuple[Reading, ...] = ()
-    """One for each entry of spec.metrics, in that order."""
+    """One reading per entry of spec.metrics, in the same order."""
 
     selecting: tuple[str, ...] = ()
-    """Autoscalers whose selectors match some of these pods, as ``namespace/name``; more than one is an ambiguity."""
+    """Autoscalers whose target selector matches some of these pods, as ``namespace/name``; two are ambiguous."""
 
-    rivals: tuple[str, ...] = ()
-    """Other owners of the same target, such as ``HorizontalPodAutoscaler/shop/web``."""
+    conflicts: tuple[str, ...] = ()
+    """Other autoscalers with the same target, such as ``HorizontalPodAutoscaler/shop/web``."""

@@ -1,4 +1,4 @@
-"""The one base of every value in this package: immutable, compared by value, camelCase on the wire."""
+"""Base class of all data types: immutable, compared by value, camelCase in JSON."""
 
 from typing import dataclass_transform
 
@@ -7,10 +7,10 @@ import msgspec
 
 @dataclass_transform(
     frozen_default=True, field_specifiers=(msgspec.field,)
-)  # tells the type checker that all are frozen
+)  # for type checkers: all subclasses are frozen dataclasses
 class Record(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """An immutable value.
 
-    ``gc=False``: records only hold values and tuples of records, so they cannot form a cycle, and a fleet of them
-    should not be walked by the garbage collector.
+    ``gc=False``: records hold only values and tuples of records, so they cannot form reference cycles, and the garbage
+    collector does not have to traverse the records of thousands of autoscalers.
     """

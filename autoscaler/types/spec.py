@@ -1,7 +1,7 @@
-"""What the user asked for: autoscaling/v2's HorizontalPodAutoscalerSpec field for field, plus what this project adds.
+"""The spec of an autoscaler: autoscaling/v2's HorizontalPodAutoscalerSpec plus mode, pausedUntil and fallback.
 
-Strings that Kubernetes restricts to a few words are plain strings here, because a spec must be able to hold a wrong
-word for validation to name it. ``None`` always means "not written by the user".
+Enumerations of the Kubernetes API are plain strings here, so that an invalid value can be decoded and reported by
+validation. ``None`` means that the field is not set.
 """
 
 from datetime import datetime
@@ -14,12 +14,12 @@ from autoscaler.values.quantity import Quantity
 from autoscaler.values.selector import LabelSelector
 
 Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
-"""A whole number as wide as the API's; a wider one does not decode."""
+"""An int32 of the API; a larger number fails to decode."""
 
 Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
-"""A moment that knows its time zone; one without does not decode."""
+"""A timestamp with a time zone; one without fails to decode."""
 
 RESOURCE: Final = "Resource"
 CONTAINER_RESOURCE: Final = "ContainerResource"
@@ -48,7 +48,7 @@ PAUSED: Final = "Paused"
 
 
 class ObjectReference(Record):
-    """A Kubernetes object in the same namespace: the scale target, or the object a metric describes."""
+    """A reference to an object in the same namespace: the scale target, or the object that a metric describes."""
 
     kind: str = ""
     name: str = ""
@@ -56,14 +56,14 @@ class ObjectReference(Record):
 
 
 class MetricIdentifier(Record):
-    """A metric's name and the selector that narrows it to some of its series."""
+    """The name of a metric and an optional selector of its series."""
 
     name: str = ""
     selector: LabelSelector | None = None
 
 
 class MetricTarget(Record):
-    """What the metric should be. Which field counts depends on the source, not always on ``type``."""
+    """The target value of a metric. Which field applies depends on the source, and not always on ``type``."""
 
     type: str = ""
     value: Quantity | None = None
@@ -72,7 +72,7 @@ class MetricTarget(Record):
 
 
 class ResourceSource(Record):
-    """A resource (cpu, memory, …) of the target's pods, all containers together."""
+    """A resource (cpu, memory, …) of the target's pods, summed over their containers."""
 
     name: str = ""
     target: MetricTarget = MetricTarget()
@@ -87,7 +87,7 @@ class ContainerResourceSource(Record):
 
 
 class PodsSource(Record):
-    """A custom metric that each of the target's pods has."""
+    """A custom metric of each of the target's pods."""
 
     metric: MetricIdentifier = MetricIdentifier()
     target: MetricTarget = MetricTarget()
@@ -102,20 +102,20 @@ class ObjectSource(Record):
 
 
 class Fallback(Record):
-    """What an external metric proposes once it has been unreadable for a while (KEP-5679)."""
+    """The replica count that replaces an external metric after it has failed for a while (KEP-5679)."""
 
     replicas: Int32 | None = None
-    """The replica count to propose. Required; ``None`` only so that its absence can be reported."""
+    """The replica count to propose. Required; ``None`` lets validation report that it is missing."""
 
     failure_duration_seconds: Int64 | None = None
-    """How long reads must have been failing without a break. Default 180."""
+    """How long reads must have failed without interruption. Default 180."""
 
     strategy: str | None = None
-    """``Static``: replicas. ``UseMax``/``UseMin``: the larger/smaller of replicas and the size at activation."""
+    """``Static``: replicas. ``UseMax``/``UseMin``: the larger/smaller of replicas and the target's at activation."""
 
 
 class ExternalSource(Record):
-    """A metric that belongs to no Kubernetes object: a queue's length, a load balancer's rate."""
+    """A metric from outside the cluster, such as the length of a queue."""
 
     metric: MetricIdentifier = MetricIdentifier()
     target: MetricTarget = MetricTarget()
@@ -123,7 +123,7 @@ class ExternalSource(Record):
 
 
 class Metric(Record):
-    """One entry of ``spec.metrics``: a type, and the source of that type."""
+    """One entry of ``spec.metrics``: a type and the source of that type."""
 
     type: str = ""
     object: ObjectSource | None = None
@@ -134,7 +134,7 @@ class Metric(Record):
 
 
 class Policy(Record):
-    """At most ``value`` pods, or percent, may change within ``period_seconds``."""
+    """A limit of ``value`` pods or percent of change within ``period_seconds``."""
 
     type: str = ""
     value: Int32 = 0
@@ -142,7 +142,7 @@ class Policy(Record):
 
 
 class ScalingRules(Record):
-    """How one direction behaves."""
+    """Scaling rules of one direction."""
 
     stabilization_window_seconds: Int32 | None = None
     select_policy: str | None = None
@@ -151,14 +151,14 @@ class ScalingRules(Record):
 
 
 class Behavior(Record):
-    """How both directions behave. An absent behavior is not "all defaults": upstream takes another path for it."""
+    """Scaling rules of both directions. Without behavior upstream uses another code path, not the defaults."""
 
     scale_up: ScalingRules | None = None
     scale_down: ScalingRules | None = None
 
 
 class Spec(Record):
-    """What the user asked for."""
+    """The desired scaling of one target."""
 
     scale_target_ref: ObjectReference = ObjectReference()
     min_replicas: Int32 | None = None
@@ -167,7 +167,7 @@ class Spec(Record):
     behavior: Behavior | None = None
 
     mode: str | None = None
-    """``Active`` (default): decide and scale. ``DryRun``: decide, tell, never scale. ``Paused``: likewise, a while."""
+    """``Active`` (default): scale. ``DryRun``: only report. ``Paused``: only report, until ``paused_until``."""
 
     paused_until: Time | None = None
-    """With ``mode: Paused``: when to become active by itself. Absent: until someone edits the spec."""
+    """With ``mode: Paused``: when scaling resumes. Not set: when the mode is changed."""

@@ -1,7 +1,8 @@
-"""What an autoscaler says of itself: autoscaling/v2's status field for field, plus the state of each fallback."""
+"""The status of an autoscaler: autoscaling/v2's HorizontalPodAutoscalerStatus plus fallback state and memory."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from autoscaler.types.record import Record
 from autoscaler.types.spec import MetricIdentifier, ObjectReference
@@ -16,7 +17,7 @@ FALLBACK: Final = "Fallback"
 
 
 class MetricValue(Record):
-    """What a metric is now."""
+    """The current value of a metric, in the form of its target."""
 
     value: Quantity | None = None
     average_value: Quantity | None = None
@@ -54,26 +55,27 @@ class ContainerResourceMetricStatus(Record):
 
 
 class ExternalMetricStatus(Record):
-    """The current value of an External metric and, where a fallback is configured, how its reads fare."""
+    """The current value of an External metric and, if it has a fallback, the state of the fallback."""
 
     metric: MetricIdentifier
     current: MetricValue
 
     fallback_status: str | None = None
-    """``Normal`` or ``Fallback``. ``Normal`` with a ``first_failure_time``: the clock is running."""
+    """``Normal`` or ``Fallback``. ``Normal`` with a ``first_failure_time``: failing, but not yet in fallback."""
 
     first_failure_time: datetime | None = None
-    """When the current run of failed reads began; absent while readable."""
+    """When the current run of failed reads began; None if the last read succeeded."""
 
     fallback_replicas: int | None = None
-    """The proposal in use, while in fallback."""
+    """The replica count that the fallback proposes; None if not in fallback."""
 
     captured_replicas: int | None = None
-    """The target's size when fallback activated, kept until recovery so that the proposal does not feed on itself."""
+    """The target's replicas when the fallback was activated. Constant until recovery: UseMax and UseMin would otherwise
+    depend on their own result."""
 
 
 class MetricStatus(Record):
-    """One entry of ``status.currentMetrics``. A metric that could not be read has an empty type, as upstream's."""
+    """One entry of ``status.currentMetrics``. A metric that could not be read has an empty type, as in upstream."""
 
     type: str
     object: ObjectMetricStatus | None = None
@@ -87,7 +89,7 @@ UNREAD: Final = MetricStatus(type="")
 
 
 class Condition(Record):
-    """One of Kubernetes' status lines."""
+    """A status condition."""
 
     type: str
     status: str
@@ -96,8 +98,13 @@ class Condition(Record):
     message: str = ""
 
 
+def condition_of(status: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
+    """Return the condition of this type from a status in JSON form, if any."""
+    return next((condition for condition in status.get("conditions") or () if condition.get("type") == kind), None)
+
+
 class Status(Record):
-    """What the autoscaler last said of itself."""
+    """The status that was last written."""
 
     desired_replicas: int = 0
     current_metrics: tuple[MetricStatus, ...] | None = None
@@ -106,19 +113,16 @@ class Status(Record):
     current_replicas: int = 0
     conditions: tuple[Condition, ...] = ()
     memory: str | None = None
-    """What windows and policies must not forget when the controller restarts; ``controller.persistence`` reads it."""
+    """The history, serialized by ``controller.persistence``, so that a new leader continues from it."""
 
     def condition(self, kind: str) -> Condition | None:
-        """Find a condition by its type."""
-        for condition in self.conditions:
-            if condition.type == kind:
-                return condition
-        return None
+        """Return the condition of this type, if any."""
+        return next((condition for condition in self.conditions if condition.type == kind), None)
 
-    def says_the_same_as(self, other: "Status") -> bool:
-        """Tell whether writing one over the other would tell nobody anything new.
+    def is_equivalent_to(self, other: "Status") -> bool:
+        """Return whether a write of this status over the other can be skipped.
 
-        Quantities count by value, no list as empty; what is only there to be remembered does not count.
+        Quantities are compared by value, None equals an empty list of metrics, and ``memory`` is ignored.
         """
         return (
             self.desired_replicas == other.desired_replicas

@@ -1,7 +1,7 @@
-"""The working of a decision: the steps of one pass in order, each with what went in, what came out and the rule.
+"""The steps of a decision: one record per stage of the algorithm, with its inputs and outputs.
 
-Steps carry numbers only. Sentences are made by ``algorithm.explain`` when someone reads them, so that a fleet of twenty
-thousand autoscalers does not pay for prose.
+Steps hold numbers only. ``algorithm.explain`` renders them as text on request, so that reconciling thousands of
+autoscalers does not pay for formatting.
 """
 
 from datetime import datetime, timedelta
@@ -9,17 +9,17 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from autoscaler.types.history import Recommendation
-from autoscaler.types.metric_result import Calculation, Tolerance, Trouble
+from autoscaler.types.metric_result import Calculation, Tolerance, UnavailableCause
 from autoscaler.types.observation import FailureClass
 from autoscaler.types.record import Record
 from autoscaler.types.spec import Policy
 
 
-class StepRecord(Record, tag_field="step", tag=True):
-    """A step of the working; on the wire it names itself."""
+class StepRecord(Record, tag_field="step", tag=lambda name: name.removesuffix("Step")):
+    """Base class of the steps. In JSON the field ``step`` holds the class name without its suffix."""
 
 
-class TargetSeen(StepRecord):
+class TargetStep(StepRecord):
     """The target's scale was read."""
 
     replicas: int
@@ -28,41 +28,41 @@ class TargetSeen(StepRecord):
     maximum: int
 
 
-class TargetNotSeen(StepRecord):
-    """The target's scale could not be read; nothing else was looked at."""
+class TargetUnavailableStep(StepRecord):
+    """The target's scale could not be read; nothing else was evaluated."""
 
     message: str
 
 
-class SpecRefused(StepRecord):
-    """The spec makes no sense, so nothing was looked at."""
+class InvalidSpecStep(StepRecord):
+    """The spec is invalid; nothing was evaluated."""
 
     problems: tuple[str, ...]
 
 
-class SwitchedOff(StepRecord):
-    """The target is at zero and not by this autoscaler's doing, so it is left alone."""
+class ScalingDisabledStep(StepRecord):
+    """The target has 0 replicas that this autoscaler did not set, so it is not scaled."""
 
-    scaling_to_zero: bool
-    """Whether the feature is on at all."""
+    scale_to_zero_enabled: bool
+    """The feature gate HPAScaleToZero."""
 
 
-class OutOfBounds(StepRecord):
-    """The target is outside its bounds, so it goes to the bound without asking any metric."""
+class OutOfBoundsStep(StepRecord):
+    """The target is outside minReplicas and maxReplicas, so it is scaled to the bound without evaluating metrics."""
 
     current: int
     replicas: int
 
 
-class SelectorRefused(StepRecord):
-    """The target's pods cannot be told, so no metric was asked."""
+class InvalidSelectorStep(StepRecord):
+    """The target's selector is missing, invalid or ambiguous; no metric was evaluated."""
 
     reason: str
     message: str
 
 
-class MetricAnswered(StepRecord):
-    """A metric asked for replicas."""
+class MetricProposalStep(StepRecord):
+    """A metric proposes a replica count."""
 
     metric: str
     replicas: int
@@ -71,20 +71,20 @@ class MetricAnswered(StepRecord):
     calculation: Calculation
 
 
-class MetricFailed(StepRecord):
-    """A metric has no say in this pass."""
+class MetricUnavailableStep(StepRecord):
+    """A metric contributes no proposal."""
 
     metric: str
     message: str
-    trouble: Trouble
+    cause: UnavailableCause
     failure: FailureClass | None = None
     failing_since: datetime | None = None
     fallback_at: datetime | None = None
     fallback_replicas: int | None = None
 
 
-class MetricFellBack(StepRecord):
-    """A metric has been unreadable for so long that its fallback speaks for it."""
+class MetricFallbackStep(StepRecord):
+    """The fallback of a metric proposes a replica count, because the metric has failed for too long."""
 
     metric: str
     replicas: int
@@ -95,38 +95,38 @@ class MetricFellBack(StepRecord):
     captured: int
 
 
-class Combined(StepRecord):
-    """All metrics together: the highest proposal, unless too little is known to go down."""
+class RecommendationStep(StepRecord):
+    """The combined result of all metrics: the highest proposal, unless unavailable metrics block scaling down."""
 
     current: int
     replicas: int
-    asked: int
-    failed: int
+    metrics: int
+    unavailable: int
     winner: int | None = None
-    """Position in spec.metrics of the metric that decided."""
+    """Index in spec.metrics of the metric with the highest proposal."""
 
     blocked: bool = False
-    """Nothing, or not enough, is known: stay."""
+    """No proposal, or unavailable metrics and a proposal below the current replicas: no change."""
 
 
-class Stabilized(StepRecord):
-    """The recommendation after looking back over a window."""
+class StabilizationStep(StepRecord):
+    """The recommendation after stabilization."""
 
-    wanted: int
+    recommended: int
     replicas: int
     current: int
     window: timedelta
-    """The window that applied; the scale-down window if none made a difference."""
+    """The window that applied; the scale-down window if the result is unchanged."""
 
     held_by: Recommendation | None = None
-    """The recommendation that will be the last to leave the window before the answer can move."""
+    """The recommendation that must leave the window before the result can change."""
 
-    held_down: bool = False
-    """Held below what was wanted, by the scale-up window; only with behavior."""
+    scale_up: bool = False
+    """The scale-up window applied: the result is lower than recommended. Only with behavior."""
 
 
-class Limit(StrEnum):
-    """What stopped a pass from going where it wanted; the values are the reasons of the ScalingLimited condition."""
+class ScalingLimit(StrEnum):
+    """The limit that applied; the values are the reasons of the ScalingLimited condition."""
 
     NONE = "DesiredWithinRange"
     MINIMUM = "TooFewReplicas"
@@ -135,58 +135,58 @@ class Limit(StrEnum):
     DOWN_RATE = "ScaleDownLimit"
 
 
-class Limited(StepRecord):
-    """The step that rates and bounds allow towards the steady recommendation."""
+class LimitStep(StepRecord):
+    """The stabilized recommendation after scaling policies and bounds."""
 
-    wanted: int
+    stabilized: int
     replicas: int
-    limit: Limit = Limit.NONE
+    limit: ScalingLimit = ScalingLimit.NONE
     rate: int | None = None
-    """What the rate alone would allow in the direction travelled."""
+    """Replica count that the scaling rate alone allows in this direction."""
 
     policy: Policy | None = None
-    """The policy that set the rate; None: scaling this way is disabled, or there is only the fixed rate."""
+    """The policy that determined the rate; None: scaling is disabled in this direction, or the rate is fixed."""
 
     until: datetime | None = None
-    """When that policy will have forgotten a rescale and allow more."""
+    """When a past rescale leaves the policy's period, which increases the rate."""
 
     fixed_rate: bool = False
-    """There is no behavior, so the rate is upstream's fixed one."""
+    """Whether upstream's fixed rate applies, because the spec has no behavior."""
 
 
-class Woken(StepRecord):
-    """The target was scaled to zero by this autoscaler and minReplicas has been raised since."""
+class ScaleFromZeroStep(StepRecord):
+    """minReplicas was raised after this autoscaler scaled the target to zero: scale to minReplicas."""
 
-    wanted: int
+    limited: int
     replicas: int
 
 
-class Hold(StrEnum):
-    """Why a decision is not carried out."""
+class NotAppliedReason(StrEnum):
+    """Why a decision is not applied; the values are reasons of the AbleToScale condition."""
 
-    RIVAL = "AmbiguousTarget"
+    CONFLICT = "AmbiguousTarget"
     PAUSED = "Paused"
     DRY_RUN = "DryRun"
 
 
-class Held(StepRecord):
-    """The decision is made and told, but not carried out."""
+class NotAppliedStep(StepRecord):
+    """The decision is reported but not applied."""
 
-    hold: Hold
+    reason: NotAppliedReason
     replicas: int
     current: int
     until: datetime | None = None
-    rivals: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
 
 
-class Concluded(StepRecord):
-    """Where this pass ends."""
+class ResultStep(StepRecord):
+    """The resulting replica count."""
 
     current: int
     replicas: int
 
 
-class WriteFailed(StepRecord):
+class WriteFailedStep(StepRecord):
     """The target's scale could not be written."""
 
     replicas: int
@@ -194,20 +194,20 @@ class WriteFailed(StepRecord):
 
 
 Step: TypeAlias = (
-    TargetSeen
-    | TargetNotSeen
-    | SpecRefused
-    | SwitchedOff
-    | OutOfBounds
-    | SelectorRefused
-    | MetricAnswered
-    | MetricFailed
-    | MetricFellBack
-    | Combined
-    | Stabilized
-    | Limited
-    | Woken
-    | Held
-    | Concluded
-    | WriteFailed
+    TargetStep
+    | TargetUnavailableStep
+    | InvalidSpecStep
+    | ScalingDisabledStep
+    | OutOfBoundsStep
+    | InvalidSelectorStep
+    | MetricProposalStep
+    | MetricUnavailableStep
+    | MetricFallbackStep
+    | RecommendationStep
+    | StabilizationStep
+    | LimitStep
+    | ScaleFromZeroStep
+    | NotAppliedStep
+    | ResultStep
+    | WriteFailedStep
 )

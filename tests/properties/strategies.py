@@ -1,4 +1,4 @@
-"""Worlds to decide in: everything ``decide`` is given, valid as a whole, odd in every part."""
+"""Hypothesis strategies for the inputs of ``decide``: valid, with unusual values in every part."""
 
 import re
 from collections.abc import Callable
@@ -25,15 +25,16 @@ from autoscaler.types.observation import (
     Pod,
     PodReading,
     Reading,
-    TargetUnreadable,
     UnavailableReading,
+    UnavailableTarget,
 )
 from autoscaler.types.spec import EXTERNAL, OBJECT, Behavior, Metric, Policy
 from autoscaler.types.status import Condition, MetricStatus, Status
 from tests.builders import (
     NOW,
     ago,
-    fallen_back,
+    failing_status,
+    fallback_status,
     make_autoscaler,
     make_behavior,
     make_container_metric,
@@ -47,17 +48,16 @@ from tests.builders import (
     make_sample,
     make_spec,
     make_target,
-    running,
 )
 
 
 @dataclass(frozen=True)
-class Dependencies:
-    """Everything that one decision is made from."""
+class DecisionInputs:
+    """The inputs of sample decision."""
 
     autoscaler: Autoscaler
-    seen: Observation
-    past: History
+    observation: Observation
+    history: History
     settings: Settings
     gates: FeatureGates
     now: datetime
@@ -65,8 +65,8 @@ class Dependencies:
     def decide(self) -> Decision:
         return decide(
             autoscaler=self.autoscaler,
-            seen=self.seen,
-            past=self.past,
+            observation=self.observation,
+            history=self.history,
             settings=self.settings,
             gates=self.gates,
             now=self.now,
@@ -74,15 +74,15 @@ class Dependencies:
 
     @property
     def current(self) -> int:
-        return self.seen.target.replicas
+        return self.observation.target.replicas
 
-    def ordered(self, order: list[int]) -> "Dependencies":
-        """Give the same world with its metrics in another order."""
+    def ordered(self, order: list[int]) -> "DecisionInputs":
+        """Return the same inputs with the metrics in another order."""
         spec = self.autoscaler.spec
-        return Dependencies(
+        return DecisionInputs(
             replace(self.autoscaler, spec=replace(spec, metrics=tuple(spec.metrics[index] for index in order))),
-            replace(self.seen, readings=tuple(self.seen.readings[index] for index in order)),
-            self.past,
+            replace(self.observation, readings=tuple(self.observation.readings[index] for index in order)),
+            self.history,
             self.settings,
             self.gates,
             self.now,
@@ -95,7 +95,9 @@ PERIODS = st.integers(1, 600)
 
 policies = st.builds(Policy, st.sampled_from(["Pods", "Percent"]), st.integers(1, 150), PERIODS)
 rules = st.builds(
-    lambda some, window, select, tolerance: make_rules(*some, window=window, select=select, tolerance=tolerance),
+    lambda policy_list, window, select, tolerance: make_rules(
+        *policy_list, window=window, select=select, tolerance=tolerance
+    ),
     st.lists(policies, max_size=2),
     st.none() | st.integers(0, 600),
     st.sampled_from([None, "Max", "Min", "Disabled"]),
@@ -112,7 +114,7 @@ scale_events = st.lists(
 histories = st.builds(History, recommendations, scale_events, scale_events)
 
 
-# --- pods and their numbers ------------------------------------------------------------------------------------------
+# --- pods and samples ------------------------------------------------------------------------------------------
 
 
 _KINDS = (
@@ -143,23 +145,25 @@ _TOTALS = st.lists(st.integers(0, 90_000), min_size=1, max_size=2).map(lambda mi
 
 @cache
 def _pod_readings(count: int) -> st.SearchStrategy[PodReading]:
-    """Give some of the pods a number, and sometimes a pod that nobody listed."""
+    """Return samples of some pods, and sometimes of a pod that was not listed."""
     names = [*(f"web-{index}" for index in range(count)), "ghost"]
     return st.lists(st.sampled_from(_SAMPLES), min_size=len(names), max_size=len(names)).map(
-        lambda samples: PodReading({name: one for name, one in zip(names, samples, strict=True) if one is not None})
+        lambda samples: PodReading(
+            {name: sample for name, sample in zip(names, samples, strict=True) if sample is not None}
+        )
     )
 
 
 @cache
 def readings_of(kind: str, count: int) -> st.SearchStrategy[Reading]:
-    """Give what a metric may answer, or why it may not."""
+    """Return readings of a metric, available and unavailable."""
     if kind == EXTERNAL:
-        sound = _TOTALS
+        available = _TOTALS
     elif kind == OBJECT:
-        sound = st.integers(0, 90_000).map(ObjectReading)
+        available = st.integers(0, 90_000).map(ObjectReading)
     else:
-        sound = _pod_readings(count)
-    return st.one_of(sound, sound, sound, _FAILURES)
+        available = _pod_readings(count)
+    return st.one_of(available, available, available, _FAILURES)
 
 
 fallbacks = st.builds(
@@ -181,20 +185,22 @@ metrics: st.SearchStrategy[Metric] = st.one_of(
 )
 
 
-# --- what it last said -----------------------------------------------------------------------------------------------
+# --- status -----------------------------------------------------------------------------------------------
 
-slots: st.SearchStrategy[MetricStatus] = st.builds(running, st.sampled_from("efg"), SECONDS.map(ago)) | st.builds(
-    fallen_back, st.sampled_from("efg"), SECONDS.map(ago), st.integers(1, 30), st.integers(0, 30)
-)
-zero_marks = st.builds(
+metric_statuses: st.SearchStrategy[MetricStatus] = st.builds(
+    failing_status, st.sampled_from("efg"), SECONDS.map(ago)
+) | st.builds(fallback_status, st.sampled_from("efg"), SECONDS.map(ago), st.integers(1, 30), st.integers(0, 30))
+zero_conditions = st.builds(
     Condition, st.just("ScaledToZero"), st.sampled_from(["True", "False"]), SECONDS.map(ago), st.just("x"), st.just("y")
 )
 statuses = st.builds(
     Status,
     desired_replicas=SIZES,
     current_replicas=SIZES,
-    current_metrics=st.lists(slots, max_size=2, unique_by=lambda slot: slot.external.metric.name).map(tuple),
-    conditions=st.lists(zero_marks, max_size=1).map(tuple),
+    current_metrics=st.lists(metric_statuses, max_size=2, unique_by=lambda entry: entry.external.metric.name).map(
+        tuple
+    ),
+    conditions=st.lists(zero_conditions, max_size=1).map(tuple),
 )
 gates = st.sampled_from(
     [
@@ -216,13 +222,13 @@ _MODES = st.sampled_from([(None, None)] * 4 + [("Active", None), ("DryRun", None
     -60, 60
 ).map(lambda seconds: ("Paused", NOW + timedelta(seconds=seconds)))
 _SELECTORS = st.sampled_from([*["app=web"] * 7, ""])
-_RIVALS = st.sampled_from([*[()] * 5, ("HorizontalPodAutoscaler/shop/web",)])
+_CONFLICTS = st.sampled_from([*[()] * 5, ("HorizontalPodAutoscaler/shop/web",)])
 _TENTHS = st.integers(0, 9)
 _BOUNDS = st.tuples(st.integers(0, 5), st.integers(1, 25)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
 @st.composite
-def _worlds(draw: st.DrawFn) -> Dependencies:
+def _decision_inputs(draw: st.DrawFn) -> DecisionInputs:
     minimum, maximum = draw(_BOUNDS)
     mode, until = draw(_MODES)
     spec = make_spec(
@@ -232,33 +238,41 @@ def _worlds(draw: st.DrawFn) -> Dependencies:
     size = draw(SIZES)
     target = make_target(min(max(size, minimum), maximum) if draw(_TENTHS) else size, draw(SIZES), draw(_SELECTORS))
     readings = tuple(draw(readings_of(metric.type, len(listed))) for metric in spec.metrics)
-    seen = Observation(target, listed, readings, rivals=draw(_RIVALS))
-    return Dependencies(make_autoscaler(spec, draw(statuses)), seen, draw(histories), draw(settings), draw(gates), NOW)
+    observation = Observation(target, listed, readings, conflicts=draw(_CONFLICTS))
+    return DecisionInputs(
+        make_autoscaler(spec, draw(statuses)), observation, draw(histories), draw(settings), draw(gates), NOW
+    )
 
 
-worlds_with_target: st.SearchStrategy[Dependencies] = _worlds()
-worlds: st.SearchStrategy[Dependencies] = st.one_of(
-    *[worlds_with_target] * 9,
-    worlds_with_target.map(
-        lambda world: Dependencies(**vars(world) | {"seen": replace(world.seen, target=TargetUnreadable("gone"))})
+inputs_with_target: st.SearchStrategy[DecisionInputs] = _decision_inputs()
+decision_inputs: st.SearchStrategy[DecisionInputs] = st.one_of(
+    *[inputs_with_target] * 9,
+    inputs_with_target.map(
+        lambda inputs: DecisionInputs(
+            **vars(inputs) | {"observation": replace(inputs.observation, target=UnavailableTarget("gone"))}
+        )
     ),
 )
 
 
 # --- time ------------------------------------------------------------------------------------------------------------
 
-_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def shifted(value: Any, delta: timedelta) -> Any:
-    """Move every time within a value, also those written in sentences."""
-    move: Callable[[Any], Any] = lambda inner: shifted(inner, delta)  # noqa: E731 - a name for two words
+    """Shift every time within a value, also in texts."""
+    move: Callable[[Any], Any] = lambda inner: shifted(inner, delta)  # noqa: E731 - short recursive helper
     match value:
         case datetime():
             return value + delta
         case str():
-            return type(value)(_STAMP.sub(lambda found: _restamped(found[0], delta), value)) if "Z" in value else value
+            return (
+                type(value)(_TIMESTAMP.sub(lambda match: _shifted_timestamp(match[0], delta), value))
+                if "Z" in value
+                else value
+            )
         case msgspec.Struct():
             fields = {name: move(getattr(value, name)) for name in value.__struct_fields__}
             return type(value)(**fields)
@@ -266,11 +280,11 @@ def shifted(value: Any, delta: timedelta) -> Any:
             return tuple(map(move, value))
         case dict():
             return {key: move(inner) for key, inner in value.items()}
-        case Dependencies():
-            return Dependencies(**{name: move(inner) for name, inner in vars(value).items()})
+        case DecisionInputs():
+            return DecisionInputs(**{name: move(inner) for name, inner in vars(value).items()})
         case _:
             return value
 
 
-def _restamped(text: str, delta: timedelta) -> str:
+def _shifted_timestamp(text: str, delta: timedelta) -> str:
     return (datetime.strptime(text, _FORMAT).replace(tzinfo=UTC) + delta).strftime(_FORMAT)

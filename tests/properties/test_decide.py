@@ -1,4 +1,4 @@
-"""Laws of ``decide``, each checked against upstream's code before it was called a law."""
+"""Properties of ``decide``. Each also holds for upstream's code."""
 
 from copy import deepcopy
 from datetime import timedelta
@@ -12,179 +12,184 @@ from msgspec.structs import replace
 from autoscaler.algorithm.stabilize import windows
 from autoscaler.algorithm.zero import minimum_of
 from autoscaler.types.history import History
-from autoscaler.types.observation import ObjectReading, TargetUnreadable
-from autoscaler.types.steps import Combined, Held, Step, SwitchedOff
+from autoscaler.types.observation import ObjectReading, UnavailableTarget
+from autoscaler.types.steps import NotAppliedStep, RecommendationStep, ScalingDisabledStep, Step
 from tests.builders import (
-    at_zero_by_us,
     decide_once,
+    external_reading,
     make_external_metric,
     make_object_metric,
     make_observation,
+    make_recommendations,
     make_spec,
-    queue_of,
-    recommended,
-    unreadable,
+    scaled_to_zero_status,
+    unavailable_reading,
 )
-from tests.properties.strategies import Dependencies, shifted, worlds, worlds_with_target
+from tests.properties.strategies import DecisionInputs, decision_inputs, inputs_with_target, shifted
 
 quick = hypothesis(max_examples=50, deadline=None)
 
 
 def numbers(decision):
-    """Give every number a decision leads to, without the words."""
-    return (decision.replicas, decision.scale_to, decision.history, decision.failed, decision.bound)
+    """Return the numeric results of a decision, without texts."""
+    return (decision.replicas, decision.scale_to, decision.history, decision.failed, decision.limiting_factor)
 
 
 @quick
-@given(worlds_with_target)
-def test_a_size_is_within_the_bounds_unless_scaling_is_off_or_nothing_is_known(world):
-    decision = world.decide()
-    spec = world.autoscaler.spec
+@given(inputs_with_target)
+def test_replicas_are_within_the_bounds_unless_scaling_is_disabled_or_failed(inputs):
+    decision = inputs.decide()
+    spec = inputs.autoscaler.spec
 
-    if decision.failed or any(isinstance(step, SwitchedOff) for step in decision.working):
-        assert decision.replicas == world.current
+    if decision.failed or any(isinstance(step, ScalingDisabledStep) for step in decision.steps):
+        assert decision.replicas == inputs.current
     else:
         assert minimum_of(spec) <= decision.replicas <= spec.max_replicas
 
 
 @quick
-@given(worlds)
-def test_the_same_world_gives_the_same_decision_and_is_left_as_it_was(world):
-    before = deepcopy(world)
+@given(decision_inputs)
+def test_decide_is_deterministic_and_does_not_modify_its_inputs(inputs):
+    before = deepcopy(inputs)
 
-    assert world.decide() == world.decide()
-    assert world == before
-
-
-@quick
-@given(worlds, st.integers(-(10**8), 10**8).map(lambda seconds: timedelta(seconds=seconds)))
-def test_moving_every_time_changes_nothing_but_the_times(world, delta):
-    assert shifted(world, delta).decide() == shifted(world.decide(), delta)
+    assert inputs.decide() == inputs.decide()
+    assert inputs == before
 
 
 @quick
-@given(worlds, st.randoms(use_true_random=False))
-def test_the_order_of_pods_changes_no_number(world, random):
-    pods = list(world.seen.pods)
+@given(decision_inputs, st.integers(-(10**8), 10**8).map(lambda seconds: timedelta(seconds=seconds)))
+def test_shifting_all_times_shifts_the_decision(inputs, delta):
+    assert shifted(inputs, delta).decide() == shifted(inputs.decide(), delta)
+
+
+@quick
+@given(decision_inputs, st.randoms(use_true_random=False))
+def test_order_of_pods_does_not_matter(inputs, random):
+    pods = list(inputs.observation.pods)
     random.shuffle(pods)
-    other = Dependencies(**vars(world) | {"seen": replace(world.seen, pods=tuple(pods))})
+    other = DecisionInputs(**vars(inputs) | {"observation": replace(inputs.observation, pods=tuple(pods))})
 
-    one, two = world.decide(), other.decide()
+    first, second = inputs.decide(), other.decide()
 
-    assert numbers(one) == numbers(two)
-    assert one.status.current_metrics == two.status.current_metrics
+    assert numbers(first) == numbers(second)
+    assert first.status.current_metrics == second.status.current_metrics
 
 
 @quick
-@given(worlds, st.data())
-def test_the_order_of_metrics_changes_no_number(world, data):
-    order = data.draw(st.permutations(range(len(world.seen.readings))))
+@given(decision_inputs, st.data())
+def test_order_of_metrics_does_not_change_the_replicas(inputs, data):
+    order = data.draw(st.permutations(range(len(inputs.observation.readings))))
 
-    one, two = world.decide(), world.ordered(order).decide()
+    first, second = inputs.decide(), inputs.ordered(order).decide()
 
-    assert (one.replicas, one.scale_to, one.history, one.failed) == (
-        two.replicas,
-        two.scale_to,
-        two.history,
-        two.failed,
+    assert (first.replicas, first.scale_to, first.history, first.failed) == (
+        second.replicas,
+        second.scale_to,
+        second.history,
+        second.failed,
     )
 
 
-def test_the_order_of_metrics_may_matter_where_a_proposal_is_below_zero():
-    """Upstream forgets a leading zero, also for something smaller, and then takes it for a way down from zero."""
-    silent, queue, temperature = make_external_metric("silent"), make_external_metric("queue"), make_object_metric()
-    freezing = ObjectReading(-30_000)
-    worlds = (
-        (make_spec(silent, queue, temperature, minimum=0), (unreadable(), queue_of(0), freezing)),
-        (make_spec(silent, temperature, queue, minimum=0), (unreadable(), freezing, queue_of(0))),
+def test_order_of_metrics_matters_for_a_negative_proposal():
+    """Upstream replaces a proposal of 0 by any later one, even a negative one, and then blocks the scale down."""
+    unavailable, queue, temperature = (
+        make_external_metric("unavailable"),
+        make_external_metric("queue"),
+        make_object_metric(),
+    )
+    negative = ObjectReading(-30_000)
+    cases = (
+        (make_spec(unavailable, queue, temperature, minimum=0), (unavailable_reading(), external_reading(0), negative)),
+        (make_spec(unavailable, temperature, queue, minimum=0), (unavailable_reading(), negative, external_reading(0))),
     )
 
     failed = [
-        decide_once(spec, make_observation(*readings, replicas=0), status=at_zero_by_us()).failed
-        for spec, readings in worlds
+        decide_once(spec, make_observation(*readings, replicas=0), status=scaled_to_zero_status()).failed
+        for spec, readings in cases
     ]
 
     assert failed == [True, False]
 
 
 @quick
-@given(worlds_with_target)
-def test_half_blind_it_never_scales_down(world):
-    silent = replace(world.autoscaler.spec, metrics=(make_external_metric("silent"), *world.autoscaler.spec.metrics))
-    decision = Dependencies(
-        **vars(world)
+@given(inputs_with_target)
+def test_unavailable_metric_blocks_scaling_down(inputs):
+    spec = replace(
+        inputs.autoscaler.spec, metrics=(make_external_metric("unavailable"), *inputs.autoscaler.spec.metrics)
+    )
+    decision = DecisionInputs(
+        **vars(inputs)
         | {
-            "autoscaler": replace(world.autoscaler, spec=silent),
-            "seen": replace(world.seen, readings=(unreadable(), *world.seen.readings)),
+            "autoscaler": replace(inputs.autoscaler, spec=spec),
+            "observation": replace(inputs.observation, readings=(unavailable_reading(), *inputs.observation.readings)),
         }
     ).decide()
 
-    if any(isinstance(step, Combined) for step in decision.working):
-        assert decision.replicas >= world.current
+    if any(isinstance(step, RecommendationStep) for step in decision.steps):
+        assert decision.replicas >= inputs.current
 
 
-def pruned(world):
-    """Forget what no window and no policy can still see, but not that there was a past."""
-    past, behavior = world.past, world.autoscaler.spec.behavior
-    window, period = world.settings.downscale_stabilization, timedelta(0)
+def pruned(inputs):
+    """Return the history without entries older than all windows and periods, but not empty."""
+    history, behavior = inputs.history, inputs.autoscaler.spec.behavior
+    window, period = inputs.settings.downscale_stabilization, timedelta(0)
     if behavior is not None:
-        window = max(windows(behavior, world.settings))
+        window = max(windows(behavior, inputs.settings))
         every = (*(behavior.scale_up.policies or ()), *(behavior.scale_down.policies or ()))
         period = timedelta(seconds=max((policy.period_seconds for policy in every), default=0))
-    fresh = tuple(one for one in past.recommendations if one.at >= world.now - window)
+    fresh = tuple(entry for entry in history.recommendations if entry.at >= inputs.now - window)
     return History(
-        fresh or past.recommendations[-1:],
-        tuple(one for one in past.scale_ups if one.at > world.now - period),
-        tuple(one for one in past.scale_downs if one.at > world.now - period),
+        fresh or history.recommendations[-1:],
+        tuple(entry for entry in history.scale_ups if entry.at > inputs.now - period),
+        tuple(entry for entry in history.scale_downs if entry.at > inputs.now - period),
     )
 
 
 @quick
-@given(worlds)
-def test_forgetting_what_is_outdated_changes_nothing(world):
-    one, two = world.decide(), Dependencies(**vars(world) | {"past": pruned(world)}).decide()
+@given(decision_inputs)
+def test_outdated_history_does_not_change_the_decision(inputs):
+    first, second = inputs.decide(), DecisionInputs(**vars(inputs) | {"history": pruned(inputs)}).decide()
 
-    assert replace(one, history=History()) == replace(two, history=History())
-
-
-def test_forgetting_everything_is_a_restart_and_holds_a_scale_down():
-    """Upstream takes the size it finds for its first recommendation, so an empty past is not an outdated one."""
-    seen = make_observation(queue_of(5))
-
-    assert decide_once(seen=seen, past=History(recommended((3, 9999)))).replicas == 1
-    assert decide_once(seen=seen, past=History()).replicas == 3
+    assert replace(first, history=History()) == replace(second, history=History())
 
 
-@quick
-@given(worlds)
-def test_the_working_can_be_read_back_from_json(world):
-    working = world.decide().working
+def test_empty_history_delays_a_scale_down():
+    """Upstream seeds an empty history with the current replicas, so it differs from an outdated history."""
+    observation = make_observation(external_reading(5))
 
-    assert msgspec.json.decode(msgspec.json.encode(working), type=tuple[Step, ...]) == working
+    assert decide_once(observation=observation, history=History(make_recommendations((3, 9999)))).replicas == 1
+    assert decide_once(observation=observation, history=History()).replicas == 3
 
 
 @quick
-@given(worlds)
-def test_what_is_written_is_what_was_decided_and_only_if_it_is_new(world):
-    decision = world.decide()
-    held = any(isinstance(step, Held) for step in decision.working)
+@given(decision_inputs)
+def test_steps_can_be_decoded_from_json(inputs):
+    steps = inputs.decide().steps
+
+    assert msgspec.json.decode(msgspec.json.encode(steps), type=tuple[Step, ...]) == steps
+
+
+@quick
+@given(decision_inputs)
+def test_scale_is_written_only_if_it_changes_and_is_applied(inputs):
+    decision = inputs.decide()
+    not_applied = any(isinstance(step, NotAppliedStep) for step in decision.steps)
 
     if decision.scale_to is not None:
-        assert decision.scale_to == decision.replicas != world.current
-        assert not held
-    elif not isinstance(world.seen.target, TargetUnreadable):
-        assert held or decision.replicas == world.current
+        assert decision.scale_to == decision.replicas != inputs.current
+        assert not not_applied
+    elif not isinstance(inputs.observation.target, UnavailableTarget):
+        assert not_applied or decision.replicas == inputs.current
 
 
 @quick
-@given(worlds)
-def test_deciding_again_at_once_with_the_same_facts_changes_no_condition(world):
-    """Level, not edge: what a pass says does not depend on its having said so before, events of fallbacks apart."""
-    assume(world.gates.HPAExternalMetricFallback)
-    first = world.decide()
+@given(decision_inputs)
+def test_repeated_decision_with_the_same_inputs_changes_no_condition(inputs):
+    assume(inputs.gates.HPAExternalMetricFallback)
+    first = inputs.decide()
     assume(first.scale_to is None)
-    again = Dependencies(
-        **vars(world) | {"autoscaler": replace(world.autoscaler, status=first.status), "past": first.history}
+    again = DecisionInputs(
+        **vars(inputs) | {"autoscaler": replace(inputs.autoscaler, status=first.status), "history": first.history}
     ).decide()
 
     assert (again.replicas, again.status, again.status_changed) == (first.replicas, first.status, False)

@@ -1,4 +1,4 @@
-"""Laws of stabilization: held against the plainest reading of its definition."""
+"""Properties of stabilization, compared with its definition."""
 
 from datetime import timedelta
 
@@ -22,54 +22,54 @@ def since(seconds):
 
 @quick
 @given(SIZES, SIZES, recommendations, WINDOWS, WINDOWS)
-def test_with_behavior_a_way_down_stops_at_the_highest_of_the_window_and_a_way_up_at_the_lowest(
-    wanted, current, past, up, down
+def test_with_behavior_the_result_is_clamped_to_the_recommendations_of_the_windows(
+    recommended, current, history, up, down
 ):
     behavior = make_behavior(up=make_rules(window=up), down=make_rules(window=down))
-    steady = stabilize(wanted, current, past, behavior, Settings(), NOW).step.replicas
-    highest = max([wanted, *(one.replicas for one in past if one.at > since(down))])
-    lowest = min([wanted, *(one.replicas for one in past if one.at > since(up))])
+    stabilized = stabilize(recommended, current, history, behavior, Settings(), NOW).step.replicas
+    highest = max([recommended, *(entry.replicas for entry in history if entry.at > since(down))])
+    lowest = min([recommended, *(entry.replicas for entry in history if entry.at > since(up))])
 
-    if wanted < current:
-        assert steady == min(current, highest)
-    elif wanted > current:
-        assert steady == max(current, lowest)
+    if recommended < current:
+        assert stabilized == min(current, highest)
+    elif recommended > current:
+        assert stabilized == max(current, lowest)
     else:
-        assert steady == current
+        assert stabilized == current
 
 
 @quick
 @given(SIZES, SIZES, recommendations, WINDOWS)
-def test_without_behavior_it_is_the_highest_of_the_window_whatever_the_size(wanted, current, past, window):
+def test_without_behavior_the_result_is_the_highest_recommendation_of_the_window(recommended, current, history, window):
     settings = Settings(downscale_stabilization=timedelta(seconds=window))
-    steady = stabilize(wanted, current, past, None, settings, NOW).step.replicas
+    stabilized = stabilize(recommended, current, history, None, settings, NOW).step.replicas
 
-    assert steady == max([wanted, *(one.replicas for one in past if one.at >= since(window))])
-
-
-@quick
-@given(SIZES, SIZES, recommendations, st.none() | st.just(make_behavior(up=make_rules(window=60))))
-def test_it_remembers_this_recommendation_and_loses_only_an_outdated_one(wanted, current, past, behavior):
-    remembered = stabilize(wanted, current, past, behavior, Settings(), NOW).remembered
-    lost = [one for one in past if past.count(one) > remembered.count(one)]
-
-    assert Recommendation(wanted, NOW) in remembered
-    assert len(remembered) == len(past) + 1 - len(set(lost))
-    assert all(one.at < since(300) for one in lost)
+    assert stabilized == max([recommended, *(entry.replicas for entry in history if entry.at >= since(window))])
 
 
 @quick
 @given(SIZES, SIZES, recommendations, st.none() | st.just(make_behavior(up=make_rules(window=60))))
-def test_what_holds_it_really_does_and_lets_go_when_it_says(wanted, current, past, behavior):
-    step = stabilize(wanted, current, past, behavior, Settings(), NOW).step
+def test_new_recommendation_is_added_and_only_an_outdated_one_is_lost(recommended, current, history, behavior):
+    updated = stabilize(recommended, current, history, behavior, Settings(), NOW).recommendations
+    lost = [entry for entry in history if history.count(entry) > updated.count(entry)]
+
+    assert Recommendation(recommended, NOW) in updated
+    assert len(updated) == len(history) + 1 - len(set(lost))
+    assert all(entry.at < since(300) for entry in lost)
+
+
+@quick
+@given(SIZES, SIZES, recommendations, st.none() | st.just(make_behavior(up=make_rules(window=60))))
+def test_result_changes_when_the_holding_recommendation_leaves_the_window(recommended, current, history, behavior):
+    step = stabilize(recommended, current, history, behavior, Settings(), NOW).step
     if step.held_by is None:
-        assert step.replicas == wanted
+        assert step.replicas == recommended
         return
-    free = step.held_by.at + step.window
+    expiry = step.held_by.at + step.window
     instant = timedelta(microseconds=1)
 
-    still = stabilize(wanted, current, past, behavior, Settings(), max(free - instant, NOW)).step
-    after = stabilize(wanted, current, past, behavior, Settings(), free + instant).step
+    still = stabilize(recommended, current, history, behavior, Settings(), max(expiry - instant, NOW)).step
+    after = stabilize(recommended, current, history, behavior, Settings(), expiry + instant).step
 
     assert still.replicas == step.replicas
     assert after.replicas != step.replicas

@@ -1,4 +1,4 @@
-"""The runners of quantity and selector vectors: they know their files, pass what agrees, and name what does not."""
+"""The runners of quantity and selector vectors."""
 
 import pytest
 
@@ -17,8 +17,8 @@ QUANTITIES = {
 }
 
 A_IS_B = {"requirements": [{"key": "a", "operator": "=", "values": ["b"]}], "string": "a=b", "empty": False}
-NOTHING = {"selectable": False, "string": "", "empty": False, "formatLabelSelector": "<none>", "plusV": "nil"}
-REFUSED = {
+NO_SELECTOR = {"selectable": False, "string": "", "empty": False, "formatLabelSelector": "<none>", "plusV": "nil"}
+INVALID = {
     "error": "another",
     "errorAlternatives": ["another", '"No" is not a valid label selector operator'],
     "formatLabelSelector": "<error>",
@@ -32,26 +32,26 @@ SELECTORS = {
         {"s": "", "ok": True, "string": "", "empty": True, "matches": [0, 1]},
     ],
     "objects": [
-        NOTHING | {"selector": None, "ok": True, "matches": []},
-        REFUSED | {"selector": {"matchExpressions": [{"key": "a", "operator": "No"}]}, "ok": False, "matches": []},
+        NO_SELECTOR | {"selector": None, "ok": True, "matches": []},
+        INVALID | {"selector": {"matchExpressions": [{"key": "a", "operator": "No"}]}, "ok": False, "matches": []},
     ],
 }
 
 
-def test_each_runner_knows_its_own_document():
+def test_runner_recognizes_its_own_files():
     assert quantity.sections(QUANTITIES) == ("parse", "arithmetic", "format")
     assert selector.sections(SELECTORS) == ("strings", "objects")
     assert quantity.sections(SELECTORS) == selector.sections(QUANTITIES) == ()
 
 
 @pytest.mark.parametrize(("runner", "document"), [(quantity, QUANTITIES), (selector, SELECTORS)])
-def test_agreement_has_no_differences(runner, document):
+def test_correct_cases_have_no_differences(runner, document):
     results = [run_case(case) for case in runner.cases(document)]
     assert len(results) == 4
     assert not any(result.differences for result in results)
 
 
-def test_a_case_is_named_by_its_section_and_input():
+def test_case_is_named_by_section_and_input():
     assert [case.name for case in quantity.cases(QUANTITIES)][1:3] == ["parse '1Kii'", "arithmetic '1' '1'"]
 
 
@@ -75,8 +75,8 @@ def test_a_case_is_named_by_its_section_and_input():
         ),
     ],
 )
-def test_a_difference_is_placed(runner, document, difference):
+def test_difference_has_a_path(runner, document, difference):
     [case] = runner.cases(document)
-    [found] = run_case(case).differences
-    assert (found.where, found.expected) == (difference.where, difference.expected)
-    assert str(found.got).startswith(str(difference.got))
+    [actual] = run_case(case).differences
+    assert (actual.path, actual.expected) == (difference.path, difference.expected)
+    assert str(actual.got).startswith(str(difference.got))

@@ -1,292 +1,305 @@
-"""The working in sentences: each step as a tired person reads it, and a whole decision."""
+"""The text of each step, and the explanation of a whole decision."""
 
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
 
-from autoscaler.algorithm.explain import explain, rule, sentence
+from autoscaler.algorithm.explain import explain, rule, step_text
 from autoscaler.types import steps
 from autoscaler.types.history import History, Recommendation
-from autoscaler.types.metric_result import Calculation, PodGroups, Rule, Tolerance, Trouble
+from autoscaler.types.metric_result import Calculation, CalculationRule, PodGroups, Tolerance, UnavailableCause
 from autoscaler.types.observation import FailureClass
 from autoscaler.types.spec import Policy
-from autoscaler.types.steps import Hold, Limit, Step
+from autoscaler.types.steps import NotAppliedReason, ScalingLimit, Step
 from tests.builders import (
     decide_once,
+    external_reading,
     later,
     make_external_metric,
     make_fallback,
     make_observation,
+    make_recommendations,
     make_resource_metric,
     make_spec,
-    pods_say,
-    queue_of,
-    recommended,
-    unreadable,
+    pod_reading,
+    unavailable_reading,
 )
 
-TENTH = Tolerance(0.1, 0.1)
+TOLERANCE = Tolerance(0.1, 0.1)
 AT = datetime(2026, 3, 1, 14, 3, 20, tzinfo=UTC)
 
 
-def answered(calculation: Calculation) -> steps.MetricAnswered:
-    return steps.MetricAnswered("cpu", calculation.replicas, 4, TENTH, calculation)
+def proposal(calculation: Calculation) -> steps.MetricProposalStep:
+    return steps.MetricProposalStep("cpu", calculation.replicas, 4, TOLERANCE, calculation)
 
 
-def failed(**parts: object) -> steps.MetricFailed:
+def unavailable(**parts: object) -> steps.MetricUnavailableStep:
     return msgspec.structs.replace(
-        steps.MetricFailed("queue", "connection refused", Trouble.RETRIEVAL, FailureClass.REFUSED), **parts
+        steps.MetricUnavailableStep("queue", "connection refused", UnavailableCause.RETRIEVAL, FailureClass.REFUSED),
+        **parts,
     )
 
 
 @pytest.mark.parametrize(
     ("step", "expected"),
     [
+        pytest.param(steps.TargetStep(1, 2, 0, 9), "target: spec 1 replica, status 2; bounds 0 to 9", id="target"),
         pytest.param(
-            steps.TargetSeen(1, 2, 0, 9), "the target asks for 1 replica and has 2; allowed: 0 to 9", id="the target"
+            steps.TargetUnavailableStep("not found"),
+            "target: the scale cannot be read: not found",
+            id="target unavailable",
         ),
         pytest.param(
-            steps.TargetNotSeen("not found"),
-            "the target's scale cannot be read, so nothing else was looked at: not found",
-            id="no target",
+            steps.ScalingDisabledStep(scale_to_zero_enabled=True),
+            "scaling disabled: 0 replicas, not set by this autoscaler; set replicas to enable scaling",
+            id="scaling disabled by zero replicas",
         ),
         pytest.param(
-            steps.SwitchedOff(scaling_to_zero=True),
-            "the target is at zero and this autoscaler did not put it there, so it stays: set replicas to switch it on",
-            id="switched off by hand",
-        ),
-        pytest.param(
-            steps.SwitchedOff(scaling_to_zero=False),
-            "the target is at zero and this autoscaler did not put it there, so it stays: set replicas to switch it on"
+            steps.ScalingDisabledStep(scale_to_zero_enabled=False),
+            "scaling disabled: 0 replicas, not set by this autoscaler; set replicas to enable scaling"
             " (feature gate HPAScaleToZero is off)",
-            id="switched off because the feature is",
+            id="scaling disabled with the feature gate off",
         ),
         pytest.param(
-            steps.OutOfBounds(12, 10),
-            "12 is above maxReplicas, so it goes to 10 at once, without asking any metric",
-            id="too many",
+            steps.OutOfBoundsStep(12, 10),
+            "bounds: 12 is above maxReplicas: scale to 10 without evaluating metrics",
+            id="above maxReplicas",
         ),
         pytest.param(
-            steps.OutOfBounds(1, 3),
-            "1 is below minReplicas, so it goes to 3 at once, without asking any metric",
-            id="too few",
+            steps.OutOfBoundsStep(1, 3),
+            "bounds: 1 is below minReplicas: scale to 3 without evaluating metrics",
+            id="below minReplicas",
         ),
         pytest.param(
-            steps.SelectorRefused("SelectorRequired", "selector is required"),
-            "it cannot be told which pods belong to the target: selector is required",
-            id="a selector nobody can use",
+            steps.InvalidSelectorStep("SelectorRequired", "selector is required"),
+            "selector: the target's pods cannot be determined: selector is required",
+            id="invalid selector",
         ),
         pytest.param(
-            answered(Calculation(5, Rule.READY_PODS, 500, 30, 50 / 30, 50, multiplier=3)),
-            "cpu asks for 5: 50 % of requests used where 30 % is wanted, so 1.667 times 3 pods",
+            proposal(Calculation(5, CalculationRule.READY_PODS, 500, 30, 50 / 30, 50, multiplier=3)),
+            "cpu: proposes 5 replicas: utilization 50 %, target 30 %; ratio 1.667 times 3 pods",
             id="utilization",
         ),
         pytest.param(
-            answered(Calculation(2, Rule.READY_PODS, 20_000, 15_000, 4 / 3, multiplier=1)),
-            "cpu asks for 2: 20 where 15 is wanted, so 1.333 times 1 pod",
-            id="a plain value over one pod",
+            proposal(Calculation(2, CalculationRule.READY_PODS, 20_000, 15_000, 4 / 3, multiplier=1)),
+            "cpu: proposes 2 replicas: value 20, target 15; ratio 1.333 times 1 pod",
+            id="value with one pod",
         ),
         pytest.param(
-            answered(Calculation(4, Rule.WITHIN_TOLERANCE, 5250, 5000, 1.05)),
-            "cpu asks for no change from 4: 5.25 where 5 is wanted, and a ratio of 1.05 is tolerated from 0.9 to 1.1",
+            proposal(Calculation(4, CalculationRule.WITHIN_TOLERANCE, 5250, 5000, 1.05)),
+            "cpu: proposes no change from 4: value 5.25, target 5; ratio 1.05 is within the tolerance of 0.9 to 1.1",
             id="within tolerance",
         ),
         pytest.param(
-            answered(Calculation(4, Rule.ASSUMED_PODS, 900, 50, 1.8, 90, 1.34, 4, PodGroups(2, ("a",), ("b",)))),
-            "cpu asks for 4: 90 % of requests used where 50 % is wanted, so 1.34 times 4 pods"
-            " (2 pods without a number assumed idle)",
-            id="growing with pods that have no number",
+            proposal(
+                Calculation(4, CalculationRule.ASSUMED_PODS, 900, 50, 1.8, 90, 1.34, 4, PodGroups(2, ("a",), ("b",)))
+            ),
+            "cpu: proposes 4 replicas: utilization 90 %, target 50 %; ratio 1.34 times 4 pods"
+            " (2 pods without a metric assumed at 0)",
+            id="scale up with assumed values",
         ),
         pytest.param(
-            answered(Calculation(3, Rule.WOULD_REVERSE, 400, 500, 0.8, None, 1.02, 3, PodGroups(2, (), ("b",)))),
-            "cpu asks for no change from 3: 0.4 where 0.5 is wanted, but 1.02 with assumptions, "
-            "which would turn the direction round (1 pod without a number assumed busy)",
-            id="an assumption that would reverse",
+            proposal(
+                Calculation(
+                    3, CalculationRule.DIRECTION_REVERSED, 400, 500, 0.8, None, 1.02, 3, PodGroups(2, (), ("b",))
+                )
+            ),
+            "cpu: proposes no change from 3: value 0.4, target 0.5; "
+            "ratio 1.02 with assumed values reverses the direction (1 pod without a metric assumed at full usage)",
+            id="assumed values reverse the direction",
         ),
         pytest.param(
-            answered(Calculation(2, Rule.FROM_ZERO, 8600, 4400, 8600 / 4400)),
-            "cpu asks for 2: 8.6 where 4.4 is wanted, so 1.955 rounded up, as there are no pods yet",
+            proposal(Calculation(2, CalculationRule.FROM_ZERO, 8600, 4400, 8600 / 4400)),
+            "cpu: proposes 2 replicas: value 8.6, target 4.4; ratio 1.955 rounded up, no pods",
             id="from zero",
         ),
         pytest.param(
-            answered(Calculation(3, Rule.TOTAL, 3334, 4400, 0.757)),
-            "cpu asks for 3: 3.334 where 4.4 is wanted, so the total divided by 4.4",
-            id="an average of the whole",
+            proposal(Calculation(3, CalculationRule.TOTAL, 3334, 4400, 0.757)),
+            "cpu: proposes 3 replicas: average 3.334 per replica, target 4.4; total / 4.4",
+            id="average per replica",
         ),
         pytest.param(
-            answered(Calculation(3, Rule.TOTAL, -(2**63), 5000, 2.4)),
-            "cpu asks for 3: 12 in all where 5 for each pod is wanted, so the total divided by 5",
-            id="an average of the whole over no pods",
+            proposal(Calculation(3, CalculationRule.TOTAL, -(2**63), 5000, 2.4)),
+            "cpu: proposes 3 replicas: total 12, target 5 per replica; total / 5",
+            id="average with no pods",
         ),
-        pytest.param(failed(), "queue has no say (refused): connection refused", id="a failed metric"),
-        pytest.param(failed(failure=None), "queue has no say: connection refused", id="a failure without a class"),
+        pytest.param(unavailable(), "queue: unavailable (refused): connection refused", id="unavailable metric"),
         pytest.param(
-            failed(failing_since=AT, fallback_at=AT + timedelta(minutes=3), fallback_replicas=10),
-            "queue has no say (refused): connection refused; failing since 14:03:20, "
-            "its fallback of 10 replicas is due at 14:06:20",
-            id="a failed metric whose clock runs",
+            unavailable(failure=None),
+            "queue: unavailable: connection refused",
+            id="unavailable metric without failure class",
         ),
         pytest.param(
-            steps.MetricFellBack("queue", 10, "refused", AT, "Static", 10, 50),
-            "queue is unreadable since 14:03:20, so its fallback asks for 10",
-            id="a fallback",
+            unavailable(failing_since=AT, fallback_at=AT + timedelta(minutes=3), fallback_replicas=10),
+            "queue: unavailable (refused): connection refused; failing since 14:03:20, "
+            "fallback of 10 replicas at 14:06:20",
+            id="unavailable metric with pending fallback",
         ),
         pytest.param(
-            steps.MetricFellBack("queue", 50, "refused", AT, "UseMax", 10, 50),
-            "queue is unreadable since 14:03:20, so its fallback asks for 50: "
-            "the larger of 10 and the 50 there were then",
-            id="the larger",
+            steps.MetricFallbackStep("queue", 10, "refused", AT, "Static", 10, 50),
+            "queue: fallback proposes 10 replicas: failing since 14:03:20",
+            id="fallback",
         ),
         pytest.param(
-            steps.MetricFellBack("queue", 10, "refused", AT, "UseMin", 10, 50),
-            "queue is unreadable since 14:03:20, so its fallback asks for 10: "
-            "the smaller of 10 and the 50 there were then",
-            id="the smaller",
+            steps.MetricFallbackStep("queue", 50, "refused", AT, "UseMax", 10, 50),
+            "queue: fallback proposes 50 replicas: failing since 14:03:20; "
+            "UseMax: the larger of 10 and the 50 at activation",
+            id="fallback with UseMax",
         ),
         pytest.param(
-            steps.Combined(8, 8, 2, 2, blocked=True), "no metric has a say, so it stays at 8", id="all silent"
+            steps.MetricFallbackStep("queue", 10, "refused", AT, "UseMin", 10, 50),
+            "queue: fallback proposes 10 replicas: failing since 14:03:20; "
+            "UseMin: the smaller of 10 and the 50 at activation",
+            id="fallback with UseMin",
         ),
         pytest.param(
-            steps.Combined(8, 8, 3, 1, blocked=True),
-            "1 of 3 metrics have no say, so it does not go down from 8",
-            id="half blind",
+            steps.RecommendationStep(8, 8, 2, 2, blocked=True),
+            "recommendation: none, all metrics are unavailable: stay at 8",
+            id="all metrics unavailable",
         ),
         pytest.param(
-            steps.Combined(8, 9, 2, 1, 0),
-            "together they ask for 9; 1 of 2 have no say, which is enough to stay or grow",
-            id="enough to grow",
+            steps.RecommendationStep(8, 8, 3, 1, blocked=True),
+            "recommendation: none, 1 of 3 metrics unavailable: do not scale down from 8",
+            id="scale down blocked by an unavailable metric",
         ),
         pytest.param(
-            steps.Stabilized(6, 11, 11, timedelta(minutes=5), Recommendation(11, AT - timedelta(minutes=5))),
-            "wants 6, holds 11 until 14:03:20: the 300 s window still contains 11 from 13:58:20",
-            id="the window holds",
+            steps.RecommendationStep(8, 9, 2, 1, 0),
+            "recommendation: 9 (1 of 2 metrics unavailable)",
+            id="recommendation with an unavailable metric",
         ),
         pytest.param(
-            steps.Stabilized(6, 6, 6, timedelta(minutes=5)), "wants 6; the 300 s window changes nothing", id="no change"
-        ),
-        pytest.param(steps.Limited(6, 6), "wants 6, which is within all limits", id="within limits"),
-        pytest.param(steps.Limited(0, 2, Limit.MINIMUM), "wants 0, but minReplicas is 2", id="the minimum"),
-        pytest.param(steps.Limited(30, 20, Limit.MAXIMUM), "wants 30, but maxReplicas is 20", id="the maximum"),
-        pytest.param(
-            steps.Limited(20, 6, Limit.UP_RATE, 6, fixed_rate=True),
-            "wants 20, may go to 6: without behavior it at most doubles, or goes to 4",
-            id="the fixed rate",
+            steps.StabilizationStep(6, 11, 11, timedelta(minutes=5), Recommendation(11, AT - timedelta(minutes=5))),
+            "stabilization: 11 until 14:03:20 (300 s window contains 11 from 13:58:20)",
+            id="held by the stabilization window",
         ),
         pytest.param(
-            steps.Limited(20, 7, Limit.UP_RATE, 7, Policy("Pods", 2, 60), AT),
-            "wants 20, may go to 7: the policies allow 2 pods in 60 s; more at 14:03:20",
-            id="a policy of pods",
+            steps.StabilizationStep(6, 6, 6, timedelta(minutes=5)),
+            "stabilization: 6, unchanged by the 300 s window",
+            id="unchanged by the stabilization window",
+        ),
+        pytest.param(steps.LimitStep(6, 6), "limits: 6, within policies and bounds", id="within limits"),
+        pytest.param(steps.LimitStep(0, 2, ScalingLimit.MINIMUM), "limits: 2 (minReplicas)", id="minReplicas"),
+        pytest.param(steps.LimitStep(30, 20, ScalingLimit.MAXIMUM), "limits: 20 (maxReplicas)", id="maxReplicas"),
+        pytest.param(
+            steps.LimitStep(20, 6, ScalingLimit.UP_RATE, 6, fixed_rate=True),
+            "limits: 6 (default scale-up rate: double, or 4 replicas)",
+            id="default scale-up rate",
         ),
         pytest.param(
-            steps.Limited(1, 9, Limit.DOWN_RATE, 9, Policy("Percent", 10, 300)),
-            "wants 1, may go to 9: the policies allow 10 % in 300 s",
-            id="a policy of percent",
+            steps.LimitStep(20, 7, ScalingLimit.UP_RATE, 7, Policy("Pods", 2, 60), AT),
+            "limits: 7 (policy allows 2 pods in 60 s, more at 14:03:20)",
+            id="Pods policy",
         ),
         pytest.param(
-            steps.Limited(2, 8, Limit.DOWN_RATE, 8),
-            "wants 2, may go to 8: selectPolicy is Disabled for this direction",
-            id="a disabled direction",
+            steps.LimitStep(1, 9, ScalingLimit.DOWN_RATE, 9, Policy("Percent", 10, 300)),
+            "limits: 9 (policy allows 10 % in 300 s)",
+            id="Percent policy",
         ),
         pytest.param(
-            steps.Woken(0, 2), "minReplicas was raised to 2 while at zero, so it wakes to 2", id="woken by minReplicas"
+            steps.LimitStep(2, 8, ScalingLimit.DOWN_RATE, 8),
+            "limits: 8 (selectPolicy is Disabled for this direction)",
+            id="disabled direction",
         ),
         pytest.param(
-            steps.Held(Hold.RIVAL, 6, 3, rivals=("HorizontalPodAutoscaler/shop/web",)),
-            "not carried out, because the target is also scaled by HorizontalPodAutoscaler/shop/web; "
-            "it would be 6 replicas",
-            id="a rival",
+            steps.ScaleFromZeroStep(0, 2),
+            "bounds: minReplicas was raised to 2 while at zero: scale to 2",
+            id="minReplicas raised while at zero",
         ),
         pytest.param(
-            steps.Held(Hold.PAUSED, 1, 3, AT),
-            "not carried out, because it is paused until 14:03:20; it would be 1 replica",
-            id="paused for a while",
+            steps.NotAppliedStep(NotAppliedReason.CONFLICT, 6, 3, conflicts=("HorizontalPodAutoscaler/shop/web",)),
+            "not applied: the target is also scaled by HorizontalPodAutoscaler/shop/web; desired: 6 replicas",
+            id="conflict",
         ),
         pytest.param(
-            steps.Held(Hold.PAUSED, 6, 3),
-            "not carried out, because it is paused until spec.mode is changed; it would be 6 replicas",
-            id="paused for good",
+            steps.NotAppliedStep(NotAppliedReason.PAUSED, 1, 3, AT),
+            "not applied: paused until 14:03:20; desired: 1 replica",
+            id="paused until a time",
         ),
         pytest.param(
-            steps.Held(Hold.DRY_RUN, 6, 3),
-            "not carried out, because spec.mode is DryRun; it would be 6 replicas",
-            id="a dry run",
+            steps.NotAppliedStep(NotAppliedReason.PAUSED, 6, 3),
+            "not applied: paused until spec.mode is changed; desired: 6 replicas",
+            id="paused without end",
         ),
-        pytest.param(steps.Concluded(3, 6), "goes from 3 to 6", id="a rescale"),
-        pytest.param(steps.Concluded(3, 3), "stays at 3", id="no rescale"),
         pytest.param(
-            steps.WriteFailed(6, "forbidden"), "6 replicas could not be written to the target: forbidden", id="no write"
+            steps.NotAppliedStep(NotAppliedReason.DRY_RUN, 6, 3),
+            "not applied: spec.mode is DryRun; desired: 6 replicas",
+            id="dry run",
+        ),
+        pytest.param(steps.ResultStep(3, 6), "result: 6 replicas, was 3", id="rescale"),
+        pytest.param(steps.ResultStep(3, 3), "result: 3 replicas, unchanged", id="no rescale"),
+        pytest.param(
+            steps.WriteFailedStep(6, "forbidden"),
+            "result: write of 6 replicas to the target failed: forbidden",
+            id="failed write",
         ),
     ],
 )
-def test_a_step_is_one_sentence(step: Step, expected: str) -> None:
-    assert sentence(step) == expected
+def test_step_is_rendered_as_one_line_with_a_rule(step: Step, expected: str) -> None:
+    assert step_text(step) == expected
     assert rule(step)
 
 
-def test_a_decision_is_explained_from_the_first_number_to_the_last() -> None:
+def test_explanation_contains_every_step_of_a_decision() -> None:
     decision = decide_once(
         make_spec(make_external_metric(), make_resource_metric()),
-        make_observation(queue_of(30), pods_say(500, 500, 500, 500, 500), replicas=5),
-        past=History(recommended((5, 3600))),
+        make_observation(external_reading(30), pod_reading(500, 500, 500, 500, 500), replicas=5),
+        history=History(make_recommendations((5, 3600))),
     )
 
     explanation = explain(decision)
 
-    assert explanation.summary == "5 → 6; decided by nothing: this is what the metrics ask for"
-    assert [step.sentence for step in explanation.working] == [
-        "the target asks for 5 replicas and has 5; allowed: 1 to 100",
-        "queue_depth asks for 6: 6 where 5 is wanted, so the total divided by 5",
-        (
-            "cpu asks for no change from 5: 50 % of requests used where 50 % is wanted, "
-            "and a ratio of 1 is tolerated from 0.9 to 1.1"
-        ),
-        "together they ask for 6 (queue_depth)",
-        "wants 6; the 300 s window changes nothing",
-        "wants 6, which is within all limits",
-        "goes from 5 to 6",
+    assert explanation.summary == "5 → 6"
+    assert [step.text for step in explanation.steps] == [
+        "target: spec 5 replicas, status 5; bounds 1 to 100",
+        "queue_depth: proposes 6 replicas: average 6 per replica, target 5; total / 5",
+        "cpu: proposes no change from 5: utilization 50 %, target 50 %; ratio 1 is within the tolerance of 0.9 to 1.1",
+        "recommendation: 6 (from queue_depth)",
+        "stabilization: 6, unchanged by the 300 s window",
+        "limits: 6, within policies and bounds",
+        "result: 6 replicas, was 5",
     ]
 
 
-def test_the_explanation_says_what_bound_and_when_it_lets_go() -> None:
+def test_explanation_names_the_limiting_factor_and_the_time_of_the_next_change() -> None:
     decision = decide_once(
         make_spec(make_external_metric()),
-        make_observation(queue_of(5), replicas=11),
-        past=History(recommended((11, 100))),
+        make_observation(external_reading(5), replicas=11),
+        history=History(make_recommendations((11, 100))),
     )
 
     explanation = explain(decision)
 
-    assert explanation.bound == "the stabilization window"
+    assert explanation.limiting_factor == "stabilization window"
     assert explanation.may_change_at == later(200)
-    assert explanation.summary == "stays at 11; decided by the stabilization window; may change at 12:03:20"
+    assert explanation.summary == "unchanged at 11; limiting factor: stabilization window; may change at 12:03:20"
 
 
-def test_numbers_that_went_in_are_told_apart_from_those_that_came_out() -> None:
+def test_explained_step_separates_inputs_from_outputs() -> None:
     decision = decide_once(
-        make_spec(make_external_metric(fallback=make_fallback())), make_observation(unreadable(), replicas=3)
+        make_spec(make_external_metric(fallback=make_fallback())), make_observation(unavailable_reading(), replicas=3)
     )
 
-    step = explain(decision).working[1]
+    step = explain(decision).steps[1]
 
     assert (step.step, step.rule) == (
-        "MetricFailed",
-        "a metric that cannot be told has no say, and blocks going down",
+        "MetricUnavailable",
+        "an unavailable metric makes no proposal and blocks scaling down",
     )
-    assert step.went_in["failingSince"] == "2026-03-01T12:00:00Z"
-    assert step.came_out == {"fallbackAt": "2026-03-01T12:03:00Z"}
+    assert step.inputs["failingSince"] == "2026-03-01T12:00:00Z"
+    assert step.outputs == {"fallbackAt": "2026-03-01T12:03:00Z"}
 
 
-def test_an_explanation_prints_as_json() -> None:
+def test_explanation_is_serialized_as_json() -> None:
     decision = decide_once()
 
-    printed = msgspec.json.decode(msgspec.json.encode(explain(decision)))
+    serialized = msgspec.json.decode(msgspec.json.encode(explain(decision)))
 
-    assert [step["step"] for step in printed["working"]] == [
-        "TargetSeen",
-        "MetricAnswered",
-        "Combined",
-        "Stabilized",
-        "Limited",
-        "Concluded",
+    assert [step["step"] for step in serialized["steps"]] == [
+        "Target",
+        "MetricProposal",
+        "Recommendation",
+        "Stabilization",
+        "Limit",
+        "Result",
     ]

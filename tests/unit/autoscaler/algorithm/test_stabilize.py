@@ -1,52 +1,64 @@
-"""Choosing within the recent recommendations, on both of upstream's paths."""
+"""Stabilization, with and without behavior."""
 
 from datetime import timedelta
 
 import pytest
 
-from autoscaler.algorithm.stabilize import Steadied, stabilize, windows
+from autoscaler.algorithm.stabilize import StabilizationResult, stabilize, windows
 from autoscaler.settings import Settings
 from autoscaler.types.history import Recommendation
 from autoscaler.types.spec import Behavior, ScalingRules
-from autoscaler.types.steps import Stabilized
-from tests.builders import NOW, SETTINGS, make_behavior, make_rules, recommended
+from autoscaler.types.steps import StabilizationStep
+from tests.builders import NOW, SETTINGS, make_behavior, make_recommendations, make_rules
 
 FIVE_MINUTES = timedelta(minutes=5)
 MINUTE = timedelta(minutes=1)
 BOTH = make_behavior(up=make_rules(window=60), down=make_rules(window=300))
 
 
-def steadied(wanted, current, past, behavior):
-    return stabilize(wanted, current, recommended(*past), behavior, SETTINGS, NOW)
+def stabilized(recommended, current, history, behavior):
+    return stabilize(recommended, current, make_recommendations(*history), behavior, SETTINGS, NOW)
 
 
 def at(*entries):
-    return recommended(*entries)
+    return make_recommendations(*entries)
 
 
-def this(replicas):
+def new(replicas):
     return Recommendation(replicas, NOW)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "current", "past", "replicas", "held_by", "remembered"),
+    ("recommended", "current", "history", "replicas", "held_by", "updated"),
     [
-        pytest.param(3, 5, [], 3, None, (this(3),), id="with no past nothing is held"),
-        pytest.param(3, 5, [(5, 200)], 5, (5, 200), (*at((5, 200)), this(3)), id="a higher one holds a way down"),
+        pytest.param(3, 5, [], 3, None, (new(3),), id="empty history"),
         pytest.param(
-            3, 5, [(5, 301)], 3, None, (this(3),), id="one older than the window does not, and gives its slot"
+            3, 5, [(5, 200)], 5, (5, 200), (*at((5, 200)), new(3)), id="higher recommendation delays a scale down"
         ),
-        pytest.param(3, 5, [(5, 300)], 5, (5, 300), (*at((5, 300)), this(3)), id="one exactly as old as it still does"),
-        pytest.param(5, 4, [(10, 60)], 10, (10, 60), (*at((10, 60)), this(5)), id="a higher one may raise the size"),
-        pytest.param(8, 4, [(2, 10)], 8, None, (*at((2, 10)), this(8)), id="a lower one never holds a way up"),
+        pytest.param(3, 5, [(5, 301)], 3, None, (new(3),), id="entry older than the window is overwritten"),
+        pytest.param(
+            3, 5, [(5, 300)], 5, (5, 300), (*at((5, 300)), new(3)), id="entry exactly as old as the window counts"
+        ),
+        pytest.param(
+            5,
+            4,
+            [(10, 60)],
+            10,
+            (10, 60),
+            (*at((10, 60)), new(5)),
+            id="higher recommendation exceeds the current replicas",
+        ),
+        pytest.param(
+            8, 4, [(2, 10)], 8, None, (*at((2, 10)), new(8)), id="lower recommendation does not delay a scale up"
+        ),
         pytest.param(
             3,
             9,
             [(5, 400), (9, 350), (4, 100)],
             4,
             (4, 100),
-            (*at((5, 400)), this(3), *at((4, 100))),
-            id="of several outdated slots the last is used",
+            (*at((5, 400)), new(3), *at((4, 100))),
+            id="last of several outdated entries is overwritten",
         ),
         pytest.param(
             3,
@@ -54,131 +66,135 @@ def this(replicas):
             [(7, 250), (7, 50), (5, 10)],
             7,
             (7, 50),
-            (*at((7, 250), (7, 50), (5, 10)), this(3)),
-            id="it is held by the one that will leave last",
+            (*at((7, 250), (7, 50), (5, 10)), new(3)),
+            id="held by the newest of equal recommendations",
         ),
     ],
 )
-def test_without_behavior_the_highest_of_the_window_wins(wanted, current, past, replicas, held_by, remembered):
-    holder = None if held_by is None else at(held_by)[0]
+def test_without_behavior_the_highest_recommendation_of_the_window_is_used(
+    recommended, current, history, replicas, held_by, updated
+):
+    held_by_entry = None if held_by is None else at(held_by)[0]
 
-    assert steadied(wanted, current, past, None) == Steadied(
-        Stabilized(wanted, replicas, current, FIVE_MINUTES, holder), remembered
+    assert stabilized(recommended, current, history, None) == StabilizationResult(
+        StabilizationStep(recommended, replicas, current, FIVE_MINUTES, held_by_entry), updated
     )
 
 
 @pytest.mark.parametrize(
-    ("wanted", "current", "past", "expected", "remembered"),
+    ("recommended", "current", "history", "expected", "updated"),
     [
-        pytest.param(3, 5, [], Stabilized(3, 3, 5, FIVE_MINUTES), (this(3),), id="with no past nothing is held"),
+        pytest.param(3, 5, [], StabilizationStep(3, 3, 5, FIVE_MINUTES), (new(3),), id="empty history"),
         pytest.param(
             3,
             5,
             [(5, 200)],
-            Stabilized(3, 5, 5, FIVE_MINUTES, at((5, 200))[0]),
-            (*at((5, 200)), this(3)),
-            id="a higher one holds a way down",
+            StabilizationStep(3, 5, 5, FIVE_MINUTES, at((5, 200))[0]),
+            (*at((5, 200)), new(3)),
+            id="higher recommendation delays a scale down",
         ),
         pytest.param(
             3,
             5,
             [(4, 200)],
-            Stabilized(3, 4, 5, FIVE_MINUTES, at((4, 200))[0]),
-            (*at((4, 200)), this(3)),
-            id="a way down stops at the highest of the window",
+            StabilizationStep(3, 4, 5, FIVE_MINUTES, at((4, 200))[0]),
+            (*at((4, 200)), new(3)),
+            id="scale down is limited to the highest recommendation",
         ),
         pytest.param(
             3,
             5,
             [(5, 300)],
-            Stabilized(3, 3, 5, FIVE_MINUTES),
-            (*at((5, 300)), this(3)),
-            id="one exactly as old as the window does not hold, but keeps its slot",
+            StabilizationStep(3, 3, 5, FIVE_MINUTES),
+            (*at((5, 300)), new(3)),
+            id="entry exactly as old as the window does not count but is kept",
         ),
         pytest.param(
             3,
             5,
             [(5, 301)],
-            Stabilized(3, 3, 5, FIVE_MINUTES),
-            (this(3),),
-            id="an older one gives its slot",
+            StabilizationStep(3, 3, 5, FIVE_MINUTES),
+            (new(3),),
+            id="older entry is overwritten",
         ),
         pytest.param(
             8,
             5,
             [(6, 30)],
-            Stabilized(8, 6, 5, MINUTE, at((6, 30))[0], held_down=True),
-            (*at((6, 30)), this(8)),
-            id="a way up stops at the lowest of its window",
+            StabilizationStep(8, 6, 5, MINUTE, at((6, 30))[0], scale_up=True),
+            (*at((6, 30)), new(8)),
+            id="scale up is limited to the lowest recommendation",
         ),
         pytest.param(
             8,
             5,
             [(2, 30)],
-            Stabilized(8, 5, 5, MINUTE, at((2, 30))[0], held_down=True),
-            (*at((2, 30)), this(8)),
-            id="a lower one holds a way up altogether",
+            StabilizationStep(8, 5, 5, MINUTE, at((2, 30))[0], scale_up=True),
+            (*at((2, 30)), new(8)),
+            id="recommendation below the current replicas blocks a scale up",
         ),
         pytest.param(
             8,
             5,
             [(2, 60)],
-            Stabilized(8, 8, 5, FIVE_MINUTES),
-            (*at((2, 60)), this(8)),
-            id="one exactly as old as the window upwards does not hold",
+            StabilizationStep(8, 8, 5, FIVE_MINUTES),
+            (*at((2, 60)), new(8)),
+            id="entry exactly as old as the scale-up window does not count",
         ),
         pytest.param(
             5,
             4,
             [(10, 70)],
-            Stabilized(5, 5, 4, FIVE_MINUTES),
-            (*at((10, 70)), this(5)),
-            id="a higher one never raises the size",
+            StabilizationStep(5, 5, 4, FIVE_MINUTES),
+            (*at((10, 70)), new(5)),
+            id="higher recommendation does not raise the result",
         ),
         pytest.param(
             5,
             5,
             [(9, 10), (1, 20)],
-            Stabilized(5, 5, 5, FIVE_MINUTES),
-            (*at((9, 10), (1, 20)), this(5)),
-            id="the current size is within all extremes",
+            StabilizationStep(5, 5, 5, FIVE_MINUTES),
+            (*at((9, 10), (1, 20)), new(5)),
+            id="current replicas between lowest and highest",
         ),
         pytest.param(
             3,
             5,
             [(2, 400), (3, 350), (3, 100)],
-            Stabilized(3, 3, 5, FIVE_MINUTES),
-            (*at((2, 400)), this(3), *at((3, 100))),
-            id="of several slots outdated both ways the last is used",
+            StabilizationStep(3, 3, 5, FIVE_MINUTES),
+            (*at((2, 400)), new(3), *at((3, 100))),
+            id="last of several outdated entries is overwritten",
         ),
     ],
 )
-def test_with_behavior_the_size_moves_no_further_than_the_windows_extremes(wanted, current, past, expected, remembered):
-    assert steadied(wanted, current, past, BOTH) == Steadied(expected, remembered)
+def test_with_behavior_the_result_is_clamped_to_the_recommendations_of_the_windows(
+    recommended, current, history, expected, updated
+):
+    assert stabilized(recommended, current, history, BOTH) == StabilizationResult(expected, updated)
 
 
 @pytest.mark.parametrize(
-    ("past", "behavior", "expected"),
+    ("history", "behavior", "expected"),
     [
-        pytest.param([(10, 60)], None, 10, id="without behavior an older ten raises it"),
-        pytest.param([(10, 60)], make_behavior(), 5, id="with an empty one it does not"),
+        pytest.param([(10, 60)], None, 10, id="without behavior a higher recommendation raises the result"),
+        pytest.param([(10, 60)], make_behavior(), 5, id="with default behavior it does not"),
     ],
 )
-def test_an_absent_behavior_is_not_an_empty_one(past, behavior, expected):
-    assert steadied(5, 4, past, behavior).step.replicas == expected
+def test_absent_behavior_differs_from_default_behavior(history, behavior, expected):
+    assert stabilized(5, 4, history, behavior).step.replicas == expected
 
 
 @pytest.mark.parametrize(
     ("behavior", "expected"),
     [
-        pytest.param(make_behavior(), (0, 420), id="by default none upwards, and the cluster's downwards"),
-        pytest.param(Behavior(), (0, 420), id="likewise where no direction says anything"),
-        pytest.param(Behavior(ScalingRules(), ScalingRules()), (0, 420), id="likewise where both are empty"),
-        pytest.param(BOTH, (60, 300), id="its own where it has any"),
-        pytest.param(make_behavior(down=make_rules(window=0)), (0, 0), id="zero is a window"),
+        pytest.param(make_behavior(), (0, 420), id="default behavior"),
+        pytest.param(Behavior(), (0, 420), id="behavior without directions"),
+        pytest.param(Behavior(ScalingRules(), ScalingRules()), (0, 420), id="behavior with empty directions"),
+        pytest.param(BOTH, (60, 300), id="configured windows"),
+        pytest.param(make_behavior(down=make_rules(window=0)), (0, 0), id="scale-down window of 0"),
     ],
 )
-def test_windows(behavior, expected):
+def test_windows_of_a_behavior(behavior, expected):
     settings = Settings(downscale_stabilization=timedelta(seconds=420, milliseconds=900))
 
     assert windows(behavior, settings) == tuple(timedelta(seconds=seconds) for seconds in expected)

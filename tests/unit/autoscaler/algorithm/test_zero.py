@@ -1,25 +1,30 @@
-"""What zero means, and where a pass goes from the target's size."""
+"""Scaling from and to zero, and the route of a decision."""
 
 import pytest
 
 from autoscaler.algorithm.zero import (
-    ABOVE,
-    BELOW,
-    Ask,
-    Off,
-    ToBound,
-    arrives_at_zero,
+    ABOVE_MAXIMUM,
+    BELOW_MINIMUM,
+    EvaluateMetrics,
+    MoveToBound,
+    ScalingDisabled,
     choose_route,
+    has_metric_without_pods,
+    is_scale_to_zero,
     minimum_of,
-    sees_the_world_without_pods,
+    scaled_to_zero,
 )
+from autoscaler.types.status import Status
 from tests.builders import (
-    NO_ZERO,
-    Step,
-    at_zero_by_us,
+    ALL_GATES,
+    SCALE_TO_ZERO_GATE_OFF,
+    ReconcileInput,
+    condition_reasons,
     decide_once,
-    long_at,
+    external_reading,
+    make_autoscaler,
     make_behavior,
+    make_condition,
     make_container_metric,
     make_external_metric,
     make_object_metric,
@@ -27,82 +32,110 @@ from tests.builders import (
     make_pods_metric,
     make_resource_metric,
     make_spec,
-    pods_say,
-    queue_of,
-    reasons_of,
-    run_passes,
-    unreadable,
+    pod_reading,
+    run_reconciles,
+    scaled_to_zero_status,
+    settled_history,
+    unavailable_reading,
 )
 
 CPU, QUEUE = make_resource_metric(), make_external_metric()
 
 
 @pytest.mark.parametrize(
-    ("minimum", "metric", "zeroed_by_us", "route"),
+    ("minimum", "metric", "is_own_zero", "route"),
     [
-        pytest.param(0, QUEUE, False, Off(), id="someone else's zero is left alone"),
-        pytest.param(1, QUEUE, False, Off(), id="someone else's zero is left alone below the minimum too"),
-        pytest.param(0, QUEUE, True, Ask(), id="our zero with a metric of the outside asks"),
-        pytest.param(0, CPU, True, Off(), id="our zero with metrics of pods only has nobody to ask"),
-        pytest.param(2, QUEUE, True, Ask(floor=2), id="our zero with a raised minimum asks and has a floor"),
-        pytest.param(2, CPU, True, Ask(floor=2), id="so it does with metrics of pods"),
-        pytest.param(None, QUEUE, True, Ask(floor=1), id="no minimum means one"),
+        pytest.param(0, QUEUE, False, ScalingDisabled(), id="zero replicas set by a user disable scaling"),
+        pytest.param(
+            1,
+            QUEUE,
+            False,
+            ScalingDisabled(),
+            id="zero replicas set by a user disable scaling although minReplicas is 1",
+        ),
+        pytest.param(0, QUEUE, True, EvaluateMetrics(), id="own zero with an external metric evaluates metrics"),
+        pytest.param(0, CPU, True, ScalingDisabled(), id="own zero with only pod metrics disables scaling"),
+        pytest.param(2, QUEUE, True, EvaluateMetrics(2), id="own zero with raised minReplicas has a minimum"),
+        pytest.param(
+            2, CPU, True, EvaluateMetrics(2), id="own zero with raised minReplicas and only pod metrics has a minimum"
+        ),
+        pytest.param(None, QUEUE, True, EvaluateMetrics(1), id="minReplicas defaults to 1"),
     ],
 )
-def test_at_zero(minimum, metric, zeroed_by_us, route):
-    assert choose_route(make_spec(metric, minimum=minimum), 0, zeroed_by_us=zeroed_by_us) == route
+def test_route_at_zero_replicas(minimum, metric, is_own_zero, route):
+    status = scaled_to_zero_status() if is_own_zero else Status()
+
+    assert choose_route(make_autoscaler(make_spec(metric, minimum=minimum), status), 0, ALL_GATES) == route
+
+
+def test_route_at_own_zero_with_the_gate_off_is_scaling_disabled():
+    autoscaler = make_autoscaler(make_spec(QUEUE, minimum=0), scaled_to_zero_status())
+
+    assert choose_route(autoscaler, 0, SCALE_TO_ZERO_GATE_OFF) == ScalingDisabled()
 
 
 @pytest.mark.parametrize(
     ("current", "route"),
     [
-        pytest.param(1, ToBound(2, BELOW), id="below the minimum"),
-        pytest.param(2, Ask(), id="at the minimum"),
-        pytest.param(9, Ask(), id="at the maximum"),
-        pytest.param(10, ToBound(9, ABOVE), id="above the maximum"),
+        pytest.param(1, MoveToBound(2, BELOW_MINIMUM), id="below minReplicas"),
+        pytest.param(2, EvaluateMetrics(), id="at minReplicas"),
+        pytest.param(9, EvaluateMetrics(), id="at maxReplicas"),
+        pytest.param(10, MoveToBound(9, ABOVE_MAXIMUM), id="above maxReplicas"),
     ],
 )
-@pytest.mark.parametrize("zeroed_by_us", [True, False])
-def test_above_zero(current, route, zeroed_by_us):
-    assert choose_route(make_spec(minimum=2, maximum=9), current, zeroed_by_us=zeroed_by_us) == route
+@pytest.mark.parametrize("status", [Status(), scaled_to_zero_status()])
+def test_route_above_zero_replicas(current, route, status):
+    assert choose_route(make_autoscaler(make_spec(minimum=2, maximum=9), status), current, ALL_GATES) == route
 
 
 @pytest.mark.parametrize(
-    ("metrics", "sees"),
+    ("conditions", "expected"),
     [
-        pytest.param((CPU, make_pods_metric(), make_container_metric()), False, id="metrics of pods"),
-        pytest.param((CPU, QUEUE), True, id="an external metric among them"),
-        pytest.param((CPU, make_object_metric()), True, id="an object among them"),
+        pytest.param((), False, id="no condition"),
+        pytest.param((make_condition("ScaledToZero", "False"),), False, id="condition False"),
+        pytest.param((make_condition("ScaledToZero", "True"),), True, id="condition True"),
+    ],
+)
+def test_scaled_to_zero_is_read_from_the_condition(conditions, expected):
+    assert scaled_to_zero(Status(conditions=conditions)) is expected
+
+
+@pytest.mark.parametrize(
+    ("metrics", "expected"),
+    [
+        pytest.param((CPU, make_pods_metric(), make_container_metric()), False, id="pod metrics"),
+        pytest.param((CPU, QUEUE), True, id="with an external metric"),
+        pytest.param((CPU, make_object_metric()), True, id="with an object metric"),
         pytest.param(None, False, id="no metrics"),
     ],
 )
-def test_who_sees_the_world_without_pods(metrics, sees):
-    assert sees_the_world_without_pods(make_spec(metrics=metrics)) is sees
+def test_metrics_with_a_value_without_pods(metrics, expected):
+    assert has_metric_without_pods(make_spec(metrics=metrics)) is expected
 
 
 @pytest.mark.parametrize(
-    ("spec", "current", "replicas", "arrives"),
+    ("spec", "current", "replicas", "expected"),
     [
-        pytest.param(make_spec(minimum=0), 3, 0, True, id="from three"),
-        pytest.param(make_spec(minimum=0), 0, 0, False, id="it was there already"),
-        pytest.param(make_spec(minimum=0), 3, 1, False, id="it stops before"),
-        pytest.param(make_spec(minimum=1), 3, 0, False, id="it may not"),
-        pytest.param(make_spec(CPU, minimum=0), 3, 0, False, id="it could not wake from there"),
+        pytest.param(make_spec(minimum=0), 3, 0, True, id="3 to 0"),
+        pytest.param(make_spec(minimum=0), 0, 0, False, id="already at 0"),
+        pytest.param(make_spec(minimum=0), 3, 1, False, id="3 to 1"),
+        pytest.param(make_spec(minimum=1), 3, 0, False, id="minReplicas is 1"),
+        pytest.param(make_spec(CPU, minimum=0), 3, 0, False, id="only pod metrics, which cannot scale up from 0"),
     ],
 )
-def test_arriving_at_zero(spec, current, replicas, arrives):
-    assert arrives_at_zero(spec, current, replicas) is arrives
+def test_rescales_that_scale_to_zero(spec, current, replicas, expected):
+    assert is_scale_to_zero(spec, current, replicas) is expected
 
 
-@pytest.mark.parametrize(("written", "minimum"), [(None, 1), (0, 0), (3, 3)])
-def test_the_minimum(written, minimum):
-    assert minimum_of(make_spec(minimum=written)) == minimum
+@pytest.mark.parametrize(("min_replicas", "minimum"), [(None, 1), (0, 0), (3, 3)])
+def test_min_replicas_defaults_to_one(min_replicas, minimum):
+    assert minimum_of(make_spec(minimum=min_replicas)) == minimum
 
 
-def test_a_minimum_raised_at_our_zero_needs_metrics_that_answer():
+def test_raised_min_replicas_at_own_zero_needs_an_available_metric():
     spec = make_spec(QUEUE, minimum=2)
 
-    stuck = decide_once(spec, make_observation(unreadable(), replicas=0), status=at_zero_by_us())
+    stuck = decide_once(spec, make_observation(unavailable_reading(), replicas=0), status=scaled_to_zero_status())
 
     assert (stuck.replicas, stuck.scale_to, stuck.failed) == (0, None, True)
 
@@ -110,42 +143,53 @@ def test_a_minimum_raised_at_our_zero_needs_metrics_that_answer():
 @pytest.mark.parametrize(
     ("behavior", "limited"),
     [
-        pytest.param(None, ("True", "TooFewReplicas"), id="without behavior the bound lifts it and is named"),
-        pytest.param(make_behavior(), ("False", "DesiredWithinRange"), id="with behavior the floor lifts it unnamed"),
+        pytest.param(None, ("True", "TooFewReplicas"), id="without behavior the condition names the bound"),
+        pytest.param(make_behavior(), ("False", "DesiredWithinRange"), id="with behavior the condition names no limit"),
     ],
 )
-def test_a_minimum_raised_at_our_zero_lifts_it(behavior, limited):
+def test_raised_min_replicas_at_own_zero_scales_up(behavior, limited):
     spec = make_spec(QUEUE, minimum=2, behavior=behavior)
 
-    woken = decide_once(spec, make_observation(queue_of(0), replicas=0), status=at_zero_by_us(), past=long_at(0))
+    scaled_up = decide_once(
+        spec,
+        make_observation(external_reading(0), replicas=0),
+        status=scaled_to_zero_status(),
+        history=settled_history(0),
+    )
 
-    assert (woken.scale_to, reasons_of(woken)["ScalingLimited"]) == (2, limited)
+    assert (scaled_up.scale_to, condition_reasons(scaled_up)["ScalingLimited"]) == (2, limited)
 
 
-def test_a_rescale_clears_the_mark_and_a_stale_mark_wakes():
+def test_scaled_to_zero_condition_is_kept_after_manual_scaling_and_cleared_by_a_rescale():
     spec = make_spec(QUEUE, minimum=0)
-    steps = [Step(0, (queue_of(15),), replicas=3), Step(15, (queue_of(15),), replicas=0)]
+    inputs = [
+        ReconcileInput(0, (external_reading(15),), replicas=3),
+        ReconcileInput(15, (external_reading(15),), replicas=0),
+    ]
 
-    by_hand, woken = run_passes(spec, steps, replicas=0, status=at_zero_by_us())
+    by_hand, scaled_up = run_reconciles(spec, inputs, replicas=0, status=scaled_to_zero_status())
 
-    assert (by_hand.scale_to, reasons_of(by_hand)["ScaledToZero"]) == (None, ("True", "ScaledToZero"))
-    assert (woken.scale_to, reasons_of(woken)["ScaledToZero"]) == (3, ("False", "NotScaledToZero"))
+    assert (by_hand.scale_to, condition_reasons(by_hand)["ScaledToZero"]) == (None, ("True", "ScaledToZero"))
+    assert (scaled_up.scale_to, condition_reasons(scaled_up)["ScaledToZero"]) == (3, ("False", "NotScaledToZero"))
 
 
-def test_the_gate_off_and_on_again_does_not_wake_it():
+def test_switching_the_gate_off_and_on_leaves_scaling_disabled():
     spec = make_spec(QUEUE, minimum=0)
-    steps = [Step(0, (queue_of(15),), gates=NO_ZERO), Step(15, (queue_of(15),))]
+    inputs = [
+        ReconcileInput(0, (external_reading(15),), gates=SCALE_TO_ZERO_GATE_OFF),
+        ReconcileInput(15, (external_reading(15),)),
+    ]
 
-    off, _ = run_passes(spec, steps, replicas=0, status=at_zero_by_us())
-    on = decide_once(spec, make_observation(queue_of(15), replicas=0), status=off.status)
+    off, _ = run_reconciles(spec, inputs, replicas=0, status=scaled_to_zero_status())
+    on = decide_once(spec, make_observation(external_reading(15), replicas=0), status=off.status)
 
     assert off.status.condition("ScaledToZero") is None
-    assert (on.scale_to, reasons_of(on)["ScalingActive"]) == (None, ("False", "ScalingDisabled"))
+    assert (on.scale_to, condition_reasons(on)["ScalingActive"]) == (None, ("False", "ScalingDisabled"))
 
 
-def test_metrics_of_pods_cannot_wake_it():
+def test_pod_metrics_cannot_scale_up_from_zero():
     spec = make_spec(CPU, minimum=1)
 
-    stuck = decide_once(spec, make_observation(pods_say(100), replicas=0), status=at_zero_by_us())
+    stuck = decide_once(spec, make_observation(pod_reading(100), replicas=0), status=scaled_to_zero_status())
 
     assert (stuck.scale_to, stuck.failed) == (None, True)

@@ -1,4 +1,4 @@
-"""``python -m autoscaler conform DIR``, as a reviewer runs it."""
+"""The command ``python -m autoscaler conform DIR``."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def conform(tmp_path, capsys):
     return run
 
 
-def test_files_may_have_any_name(conform):
+def test_kind_of_a_file_does_not_depend_on_its_name(conform):
     assert conform(renamed=(VECTORS / "queue.json").read_text(), other={"format": [ONE]}) == (
         0,
         [
@@ -35,7 +35,7 @@ def test_files_may_have_any_name(conform):
     )
 
 
-def test_a_wrong_vector_fails_and_is_shown_side_by_side(conform):
+def test_failed_vector_is_shown_side_by_side(conform):
     document = json.loads((VECTORS / "behavior.json").read_text())
     first = next(case for case in document["cases"] if "limited" in case["expect"])
     right = first["expect"]["limited"]["replicas"]
@@ -60,41 +60,41 @@ def test_a_wrong_vector_fails_and_is_shown_side_by_side(conform):
     [
         pytest.param(
             {"format": [ONE], "weather": [1]},
-            "    not run: 1 cases in section 'weather', which no runner knows",
-            id="an unknown section",
+            "    not run: 1 cases in unknown section 'weather'",
+            id="unknown section",
         ),
-        pytest.param("{}}", "    not run: this is not JSON: Extra data: line 1 column 3 (char 2)", id="bad JSON"),
-        pytest.param({}, "    not run: there is no section of cases in it", id="nothing to run"),
+        pytest.param("{}}", "    not run: not JSON: Extra data: line 1 column 3 (char 2)", id="invalid JSON"),
+        pytest.param({}, "    not run: no section of cases", id="no cases"),
         pytest.param(
             {"format": [{"v": "x"}]},
             "    format 'x'",
-            id="a case that crashes",
+            id="case with an exception",
         ),
     ],
 )
-def test_what_did_not_run_or_pass_fails_the_run(conform, content, line):
+def test_skipped_or_failed_cases_fail_the_run(conform, content, line):
     code, lines = conform(some=content)
 
     assert code == 1
     assert line in lines
 
 
-def test_an_empty_folder_fails_the_run(conform, tmp_path):
-    assert conform() == (1, [f"no case was found in {tmp_path}", "0 passed, 0 failed"])
+def test_empty_directory_fails_the_run(conform, tmp_path):
+    assert conform() == (1, [f"no cases found in {tmp_path}", "0 passed, 0 failed"])
 
 
-def test_something_that_is_not_a_folder_is_refused(capsys, tmp_path):
+def test_path_that_is_not_a_directory_is_rejected(capsys, tmp_path):
     assert main(["conform", str(tmp_path / "none")]) == 2
-    assert capsys.readouterr().err.endswith("is not a folder: name one that holds vector files (*.json)\n")
+    assert capsys.readouterr().err.endswith("is not a directory with vector files (*.json)\n")
 
 
-def test_a_command_is_needed(capsys):
+def test_command_is_required(capsys):
     with pytest.raises(SystemExit):
         main([])
     assert "COMMAND" in capsys.readouterr().err
 
 
-def test_it_runs_as_a_module(tmp_path):
+def test_command_runs_as_a_module(tmp_path):
     (tmp_path / "some.json").write_text(json.dumps({"format": [ONE]}))
 
     done = subprocess.run(  # noqa: S603 - our own command

@@ -1,11 +1,11 @@
-"""Files are known by what is in them, nothing is passed over in silence, and differences stand side by side."""
+"""Running vector files, reporting results and comparing values."""
 
 import json
 
 import pytest
 
 from autoscaler.conformance import behavior, inputs, queue, reconcile, replicas, validation
-from autoscaler.conformance.report import FileReport, Tally, print_report, run_file, run_folder
+from autoscaler.conformance.report import FileReport, Tally, print_report, run_directory, run_file
 from autoscaler.conformance.result import Case, Difference, Result, compare, run_case
 from autoscaler.types.observation import FailureClass, UnavailableReading
 from autoscaler.types.spec import Metric
@@ -14,89 +14,87 @@ ONE = {"v": 1, "milliDecimalSI": "1m", "milliBinarySI": "1m", "decimalSI": "1", 
 WRONG = ONE | {"decimalSI": "2"}
 
 
-def written(folder, content, name="some.json"):
-    path = folder / name
+def write_file(directory, content, name="some.json"):
+    path = directory / name
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return path
 
 
-def report_of(folder, content):
-    return run_file(written(folder, content), "some.json")
+def report_of(directory, content):
+    return run_file(write_file(directory, content), "some.json")
 
 
-def test_a_file_that_agrees(tmp_path):
+def test_file_without_differences_passes(tmp_path):
     assert report_of(tmp_path, {"seed": 1, "format": [ONE, ONE]}) == FileReport("some.json", passed=2)
 
 
-def test_a_case_that_differs_is_a_failure(tmp_path):
+def test_case_with_a_difference_fails(tmp_path):
     failure = Result("format 1", (Difference("decimalSI", "2", "1"),))
 
     assert report_of(tmp_path, {"format": [ONE, WRONG]}) == FileReport("some.json", passed=1, failures=(failure,))
 
 
-def test_a_case_that_crashes_is_a_failure_and_not_the_end(tmp_path):
+def test_case_with_an_exception_fails_and_the_others_still_run(tmp_path):
     report = report_of(tmp_path, {"parse": [{"s": 1}], "format": [ONE]})
 
     assert report.passed == 1
     (crashed,) = report.failures
     assert crashed.case == "parse 1"
     (difference,) = crashed.differences
-    assert (difference.where, difference.expected) == ("it crashed", "an answer")
+    assert (difference.path, difference.expected) == ("exception", None)
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        pytest.param("{", "this is not JSON: Expecting property name enclosed in double quotes", id="bad JSON"),
-        pytest.param([ONE], "this is not a JSON object with sections of cases", id="a list"),
-        pytest.param({"seed": 1}, "there is no section of cases in it", id="no section"),
-        pytest.param(
-            {"weather": [1, 2]}, "2 cases in section 'weather', which no runner knows", id="an unknown section"
-        ),
-        pytest.param({"cases": [{"id": "x"}]}, "1 cases in section 'cases', which no runner knows", id="unknown cases"),
-        pytest.param({"cases": [1, 2]}, "2 cases in section 'cases', which no runner knows", id="cases that are none"),
+        pytest.param("{", "not JSON: Expecting property name enclosed in double quotes", id="invalid JSON"),
+        pytest.param([ONE], "not a JSON object with sections of cases", id="list"),
+        pytest.param({"seed": 1}, "no section of cases", id="no section"),
+        pytest.param({"weather": [1, 2]}, "2 cases in unknown section 'weather'", id="unknown section"),
+        pytest.param({"cases": [{"id": "x"}]}, "1 cases in unknown section 'cases'", id="unknown cases"),
+        pytest.param({"cases": [1, 2]}, "2 cases in unknown section 'cases'", id="cases that are numbers"),
     ],
 )
-def test_what_is_not_run_is_told(tmp_path, content, reason):
+def test_content_that_is_not_run_is_reported(tmp_path, content, reason):
     report = report_of(tmp_path, content)
 
     assert (report.passed, report.failures) == (0, ())
-    (told,) = report.not_run
-    assert told.startswith(reason)
+    (message,) = report.not_run
+    assert message.startswith(reason)
 
 
-def test_an_unknown_section_beside_a_known_one_is_told_too(tmp_path):
+def test_unknown_section_in_a_known_file_is_reported(tmp_path):
     report = report_of(tmp_path, {"format": [ONE], "weather": [1]})
 
-    assert report == FileReport("some.json", passed=1, not_run=("1 cases in section 'weather', which no runner knows",))
+    assert report == FileReport("some.json", passed=1, not_run=("1 cases in unknown section 'weather'",))
 
 
 @pytest.mark.parametrize(
     ("section", "reason"),
     [
-        pytest.param([ONE, {}], "1 of 2 cases in format: KeyError: 'v'", id="a case without its input"),
-        pytest.param([ONE, 5, ONE], "2 of 3 cases in format: TypeError", id="a case that is none"),
-        pytest.param(5, "1 of 1 cases in format: TypeError", id="a section that is no list"),
+        pytest.param([ONE, {}], "1 of 2 cases in format: KeyError: 'v'", id="case without input"),
+        pytest.param([ONE, 5, ONE], "2 of 3 cases in format: TypeError", id="case that is a number"),
+        pytest.param(5, "1 of 1 cases in format: TypeError", id="section that is not a list"),
     ],
 )
-def test_a_section_that_cannot_be_run_to_its_end_is_told(tmp_path, section, reason):
+def test_section_with_an_invalid_case_is_reported(tmp_path, section, reason):
     report = report_of(tmp_path, {"format": section})
 
-    (told,) = report.not_run
-    assert told.startswith(reason)
+    (message,) = report.not_run
+    assert message.startswith(reason)
     assert report.passed == (0 if section == 5 else 1)
 
 
-def test_files_are_found_below_the_folder_and_run_in_the_order_of_their_names(tmp_path):
+def test_files_are_found_recursively_and_run_sorted_by_name(tmp_path):
     (tmp_path / "deep").mkdir()
-    written(tmp_path, {"format": [ONE]}, "z.json")
-    written(tmp_path, {"format": [WRONG]}, "deep/b.json")
-    written(tmp_path, "not a vector", "README.md")
+    write_file(tmp_path, {"format": [ONE]}, "z.json")
+    write_file(tmp_path, {"format": [WRONG]}, "deep/b.json")
+    write_file(tmp_path, "not a vector", "README.md")
 
-    assert [(report.name, report.passed) for report in run_folder(tmp_path)] == [("deep/b.json", 0), ("z.json", 1)]
+    assert [(report.name, report.passed) for report in run_directory(tmp_path)] == [("deep/b.json", 0), ("z.json", 1)]
 
 
-# --- telling ---------------------------------------------------------------------------------------------------------
+# --- report ---------------------------------------------------------------------------------------------------------
 
 
 def failing(count, differences=1):
@@ -106,7 +104,7 @@ def failing(count, differences=1):
     )
 
 
-def test_differences_stand_side_by_side():
+def test_differences_are_shown_side_by_side():
     failure = Result("web", (Difference("status.replicas", 3, 5), Difference("x", {"a": 1}, None)))
 
     assert list(print_report(FileReport("some.json", 7, (failure,)))) == [
@@ -118,7 +116,7 @@ def test_differences_stand_side_by_side():
     ]
 
 
-def test_of_many_failures_the_first_are_shown():
+def test_only_the_first_failures_are_shown():
     lines = list(print_report(FileReport("some.json", 0, failing(7), ("why",))))
 
     assert lines[1] == "    not run: why"
@@ -128,7 +126,7 @@ def test_of_many_failures_the_first_are_shown():
     assert lines[-1] == "    … and 2 more"
 
 
-def test_of_many_differences_the_first_are_shown():
+def test_only_the_first_differences_are_shown():
     lines = list(print_report(FileReport("some.json", 0, failing(1, differences=8))))
 
     assert lines[-2:] == ['        at5  "ä"         null', "        … and 2 more differences"]
@@ -137,13 +135,13 @@ def test_of_many_differences_the_first_are_shown():
 @pytest.mark.parametrize(
     ("reports", "line", "code"),
     [
-        pytest.param([FileReport("a", 2), FileReport("b", 3)], "5 passed, 0 failed", 0, id="all is well"),
-        pytest.param([FileReport("a", 2, failing(1))], "2 passed, 1 failed", 1, id="one fails"),
-        pytest.param([FileReport("a", 2, (), ("why",))], "2 passed, 0 failed", 1, id="something was not run"),
-        pytest.param([], "0 passed, 0 failed", 1, id="nothing was run"),
+        pytest.param([FileReport("a", 2), FileReport("b", 3)], "5 passed, 0 failed", 0, id="all passed"),
+        pytest.param([FileReport("a", 2, failing(1))], "2 passed, 1 failed", 1, id="one failed"),
+        pytest.param([FileReport("a", 2, (), ("why",))], "2 passed, 0 failed", 1, id="not all run"),
+        pytest.param([], "0 passed, 0 failed", 1, id="none run"),
     ],
 )
-def test_a_tally(reports, line, code):
+def test_totals_and_exit_code(reports, line, code):
     tally = Tally()
     for report in reports:
         tally.add(report)
@@ -151,31 +149,31 @@ def test_a_tally(reports, line, code):
     assert (tally.closing_line, tally.exit_code) == (line, code)
 
 
-# --- comparing -------------------------------------------------------------------------------------------------------
+# --- comparison -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("expected", "got", "differences"),
     [
-        pytest.param({"a": 1}, {"a": 1}, [], id="the same"),
-        pytest.param({"a": None}, {}, [], id="null is like nothing"),
-        pytest.param({"a": {"b": 1}}, {"a": {"b": 2}}, [("a.b", 1, 2)], id="deep inside"),
-        pytest.param({"a": [1, 2]}, {"a": [1, 3]}, [("a[1]", 2, 3)], id="in a list"),
-        pytest.param({"a": [1]}, {"a": [1, 2]}, [("a", [1], [1, 2])], id="lists of different length"),
-        pytest.param({"a": 1}, {"a": True}, [("a", 1, True)], id="one is not true"),
-        pytest.param({}, {"b": 1}, [("b", None, 1)], id="more than was expected"),
-        pytest.param({"a": {"b": 1}}, {"a": 5}, [("a", {"b": 1}, 5)], id="of different kinds"),
+        pytest.param({"a": 1}, {"a": 1}, [], id="equal"),
+        pytest.param({"a": None}, {}, [], id="null equals a missing key"),
+        pytest.param({"a": {"b": 1}}, {"a": {"b": 2}}, [("a.b", 1, 2)], id="nested"),
+        pytest.param({"a": [1, 2]}, {"a": [1, 3]}, [("a[1]", 2, 3)], id="list item"),
+        pytest.param({"a": [1]}, {"a": [1, 2]}, [("a", [1], [1, 2])], id="list lengths"),
+        pytest.param({"a": 1}, {"a": True}, [("a", 1, True)], id="1 is not true"),
+        pytest.param({}, {"b": 1}, [("b", None, 1)], id="unexpected key"),
+        pytest.param({"a": {"b": 1}}, {"a": 5}, [("a", {"b": 1}, 5)], id="different types"),
     ],
 )
-def test_differences_are_named_at_the_deepest_place(expected, got, differences):
-    assert list(compare("", expected, got)) == [Difference(*one) for one in differences]
+def test_differences_have_the_innermost_path(expected, got, differences):
+    assert list(compare("", expected, got)) == [Difference(*fields) for fields in differences]
 
 
-def test_a_crash_is_that_cases_failure():
+def test_exception_is_reported_as_a_difference():
     def crash():
         raise KeyError("x")
 
-    assert run_case(Case("a", crash)) == Result("a", (Difference("it crashed", "an answer", "KeyError: 'x'"),))
+    assert run_case(Case("a", crash)) == Result("a", (Difference("exception", None, "KeyError: 'x'"),))
 
 
 # --- runners ---------------------------------------------------------------------------------------------------------
@@ -191,7 +189,7 @@ def test_a_crash_is_that_cases_failure():
         pytest.param({"validation": [], "defaulting": []}, validation, None, id="validation"),
     ],
 )
-def test_a_runner_knows_its_kind_by_content(document, owner, section):
+def test_runner_recognizes_its_files_by_content(document, owner, section):
     runners = (replicas, behavior, reconcile, queue, validation)
     expected = (section,) if section else ("validation", "defaulting")
 
@@ -200,12 +198,12 @@ def test_a_runner_knows_its_kind_by_content(document, owner, section):
     }
 
 
-def test_a_vector_must_hold_the_object_it_asks_for():
+def test_missing_object_metric_in_a_vector_is_an_api_error():
     assert inputs.object_reading({}, "requests") == UnavailableReading(
         "unable to fetch metrics from custom metrics API: the vector has no object metric requests",
         FailureClass.API_UNAVAILABLE,
     )
 
 
-def test_a_type_that_is_not_known_has_nothing_to_read():
-    assert inputs.reading_of(Metric(type="Weather"), {}) == UnavailableReading("there is nothing to read for this type")
+def test_unknown_metric_type_is_unavailable():
+    assert inputs.reading_of(Metric(type="Weather"), {}) == UnavailableReading("unknown metric type")

@@ -1,20 +1,20 @@
-"""Reading the working backwards, also where there is little to read."""
+"""The limiting factor of a decision and the time of its next possible change."""
 
 import pytest
 
 from autoscaler.types.history import Recommendation
-from autoscaler.types.limiting_factor import Bound, bound_by, next_change, winning_step
-from autoscaler.types.metric_result import Trouble
+from autoscaler.types.limiting_factor import LimitingFactor, limiting_factor, next_change, winning_step
+from autoscaler.types.metric_result import UnavailableCause
 from autoscaler.types.steps import (
-    Combined,
-    Concluded,
-    Held,
-    Hold,
-    Limit,
-    Limited,
-    MetricFailed,
-    Stabilized,
-    TargetSeen,
+    LimitStep,
+    MetricUnavailableStep,
+    NotAppliedReason,
+    NotAppliedStep,
+    RecommendationStep,
+    ResultStep,
+    ScalingLimit,
+    StabilizationStep,
+    TargetStep,
 )
 from tests.builders import NOW, SETTINGS, ago, later
 
@@ -22,32 +22,32 @@ WINDOW = SETTINGS.downscale_stabilization
 
 
 @pytest.mark.parametrize(
-    "working", [pytest.param((), id="no step at all"), pytest.param((TargetSeen(3, 3, 1, 9),), id="no step that binds")]
+    "steps", [pytest.param((), id="no steps"), pytest.param((TargetStep(3, 3, 1, 9),), id="no decisive step")]
 )
-def test_without_a_step_that_binds_nothing_did(working):
-    assert (bound_by(working), next_change(working, NOW)) == (Bound.NOTHING, None)
+def test_without_a_decisive_step_there_is_no_limiting_factor(steps):
+    assert (limiting_factor(steps), next_change(steps, NOW)) == (LimitingFactor.NONE, None)
 
 
-def test_the_last_step_that_changed_the_answer_bound_it():
-    window = Stabilized(3, 5, 5, WINDOW, Recommendation(5, ago(10)))
-    minimum = Limited(5, 6, Limit.MINIMUM)
+def test_limiting_factor_is_that_of_the_last_step_that_changed_the_result():
+    window = StabilizationStep(3, 5, 5, WINDOW, Recommendation(5, ago(10)))
+    minimum = LimitStep(5, 6, ScalingLimit.MINIMUM)
 
-    assert bound_by((window, Limited(5, 5), Concluded(5, 5))) is Bound.WINDOW
-    assert bound_by((window, minimum, Concluded(5, 6))) is Bound.MINIMUM
-
-
-def test_where_nothing_is_known_no_metric_has_won():
-    assert winning_step(Combined(3, 3, 1, 1, blocked=True), ()) is None
+    assert limiting_factor((window, LimitStep(5, 5), ResultStep(5, 5))) is LimitingFactor.STABILIZATION_WINDOW
+    assert limiting_factor((window, minimum, ResultStep(5, 6))) is LimitingFactor.MIN_REPLICAS
 
 
-def test_the_first_moment_that_is_still_to_come_is_the_next_change():
-    working = (
-        MetricFailed("q", "why", Trouble.RETRIEVAL, fallback_at=later(60)),
-        Stabilized(3, 5, 5, WINDOW, Recommendation(5, ago(290))),
-        Limited(5, 5, Limit.UP_RATE, until=ago(5)),
-        Held(Hold.PAUSED, 5, 3, later(30)),
+def test_blocked_recommendation_has_no_winning_step():
+    assert winning_step(RecommendationStep(3, 3, 1, 1, blocked=True), ()) is None
+
+
+def test_next_change_is_the_earliest_future_expiry():
+    steps = (
+        MetricUnavailableStep("q", "why", UnavailableCause.RETRIEVAL, fallback_at=later(60)),
+        StabilizationStep(3, 5, 5, WINDOW, Recommendation(5, ago(290))),
+        LimitStep(5, 5, ScalingLimit.UP_RATE, until=ago(5)),
+        NotAppliedStep(NotAppliedReason.PAUSED, 5, 3, later(30)),
     )
 
-    assert next_change(working, NOW) == later(10)
-    assert next_change(working, later(10)) == later(30)
-    assert next_change(working, later(60)) is None
+    assert next_change(steps, NOW) == later(10)
+    assert next_change(steps, later(10)) == later(30)
+    assert next_change(steps, later(60)) is None

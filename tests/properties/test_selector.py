@@ -1,4 +1,4 @@
-"""Laws of selectors: what is printed reads back the same, and matching is the plainest reading of the rules."""
+"""Properties of selectors: formatting and parsing are inverse, and matching equals its definition."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from autoscaler.values.requirement import Requirement
 from autoscaler.values.selector import Selector, parse
 
-unhurried = settings(deadline=None)  # a slow machine breaks no law
+no_deadline = settings(deadline=None)  # tests must pass on slow machines
 
 keys = st.sampled_from(["app", "tier", "in", "example.com/role", "n"])
 values = st.sampled_from(["", "web", "db", "in", "5", "10", "-3", "007"]) | st.text("abz019", min_size=1, max_size=5)
@@ -21,7 +21,7 @@ requirements = st.one_of(
         Requirement,
         keys,
         st.sampled_from(["in", "notin"]),
-        st.sets(values.filter(lambda v: v != "-3"), min_size=1, max_size=4).map(lambda some: tuple(sorted(some))),
+        st.sets(values.filter(lambda v: v != "-3"), min_size=1, max_size=4).map(lambda items: tuple(sorted(items))),
     ),
 )
 selectors = st.lists(requirements, max_size=4).map(Selector)
@@ -46,21 +46,21 @@ def holds(requirement, labels):
             return difference > 0 if operator == "gt" else difference < 0
 
 
-@unhurried
+@no_deadline
 @given(selectors)
-def test_what_is_printed_is_read_back_as_the_same_selector(selector):
+def test_formatted_selector_parses_to_an_equal_selector(selector):
     assert parse(str(selector)) == selector
     assert str(parse(str(selector))) == str(selector)
 
 
-@unhurried
+@no_deadline
 @given(selectors, label_sets)
 def test_labels_match_if_every_requirement_holds(selector, labels):
     assert selector.matches(labels) == all(holds(requirement, labels) for requirement in selector.requirements)
 
 
-@unhurried
+@no_deadline
 @given(selectors, selectors, label_sets)
-def test_two_selectors_joined_by_a_comma_match_what_both_match(one, other, labels):
-    joined = parse(",".join(filter(None, [str(one), str(other)])))
-    assert joined.matches(labels) == (one.matches(labels) and other.matches(labels))
+def test_selectors_joined_by_a_comma_match_the_intersection(first, second, labels):
+    joined = parse(",".join(filter(None, [str(first), str(second)])))
+    assert joined.matches(labels) == (first.matches(labels) and second.matches(labels))
