@@ -27,7 +27,7 @@ def external(**fallback):
     }
 
 
-def test_without_metrics_it_is_cpu_at_80_percent():
+def test_default_metric_is_cpu_at_80_percent():
     assert defaulted(metrics=[])["metrics"] == [
         {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
     ]
@@ -35,37 +35,37 @@ def test_without_metrics_it_is_cpu_at_80_percent():
 
 @pytest.mark.parametrize(
     ("written", "replicas"),
-    [pytest.param(None, 1, id="absent is one"), pytest.param(0, 0, id="zero stays zero")],
+    [pytest.param(None, 1, id="absent"), pytest.param(0, 0, id="zero")],
 )
-def test_min_replicas(written, replicas):
+def test_min_replicas_defaults_to_one(written, replicas):
     assert defaulted(minReplicas=written)["minReplicas"] == replicas
 
 
-def test_an_absent_behavior_stays_absent():
+def test_absent_behavior_is_not_filled_in():
     assert "behavior" not in defaulted()
 
 
 @pytest.mark.parametrize(
     ("written", "behavior"),
     [
-        pytest.param({}, {"scaleUp": UP, "scaleDown": DOWN}, id="an empty behavior is filled both ways"),
+        pytest.param({}, {"scaleUp": UP, "scaleDown": DOWN}, id="empty behavior gets both directions"),
         pytest.param(
             {"scaleDown": {"stabilizationWindowSeconds": 7, "tolerance": "0.2"}},
             {"scaleUp": UP, "scaleDown": DOWN | {"stabilizationWindowSeconds": 7, "tolerance": "200m"}},
-            id="what is written stays and the rest is filled",
+            id="set fields are kept",
         ),
         pytest.param(
             {"scaleUp": {"policies": []}},
             {"scaleUp": {"stabilizationWindowSeconds": 0, "selectPolicy": "Max"}, "scaleDown": DOWN},
-            id="an empty list of policies counts as written",
+            id="empty list of policies is kept",
         ),
     ],
 )
-def test_behavior(written, behavior):
+def test_behavior_defaults_are_filled_in(written, behavior):
     assert defaulted(behavior=written)["behavior"] == behavior
 
 
-def test_a_fallback_waits_three_minutes_and_is_static():
+def test_fallback_defaults_to_three_minutes_and_static():
     assert defaulted(metrics=[external(replicas=5)])["metrics"][0]["external"]["fallback"] == {
         "replicas": 5,
         "failureDurationSeconds": 180,
@@ -73,13 +73,13 @@ def test_a_fallback_waits_three_minutes_and_is_static():
     }
 
 
-def test_what_a_fallback_says_stays():
+def test_set_fields_of_a_fallback_are_kept():
     written = {"replicas": 5, "failureDurationSeconds": 600, "strategy": "UseMax"}
 
     assert defaulted(metrics=[external(**written)])["metrics"][0]["external"]["fallback"] == written
 
 
-def test_an_absent_mode_stays_absent():
+def test_absent_mode_is_not_filled_in():
     assert "mode" not in defaulted()
 
 
@@ -97,7 +97,7 @@ specs = st.fixed_dictionaries(
 
 
 @given(specs)
-def test_defaults_are_filled_in_once(document):
+def test_defaults_are_idempotent(document):
     once = with_defaults(decode_spec(document))
 
     assert with_defaults(once) == once

@@ -1,18 +1,19 @@
-"""Flags with kube-controller-manager's names, and what is said of those that make no sense."""
+"""Command-line flags of the controller, and messages for invalid ones."""
 
 from datetime import timedelta
 
 import pytest
 
-from autoscaler.settings import FLAGS, FeatureGates, FlagsInvalid, Operation, Settings, operation
+from autoscaler.flags import FLAGS, InvalidFlags, parse_flags
+from autoscaler.settings import ControllerOptions, FeatureGates, Settings
 
 
-def test_without_flags_everything_is_as_upstream():
-    assert operation({}) == Operation()
+def test_no_flags_give_the_default_options():
+    assert parse_flags({}) == ControllerOptions()
 
 
-def test_every_flag_reaches_its_field():
-    assert operation(
+def test_every_flag_sets_its_field():
+    assert parse_flags(
         {
             "horizontal-pod-autoscaler-sync-period": "2s",
             "horizontal-pod-autoscaler-tolerance": "0.05",
@@ -30,7 +31,7 @@ def test_every_flag_reaches_its_field():
             "leader-elect-resource-name": "mine",
             "leader-elect-resource-namespace": "ops",
         }
-    ) == Operation(
+    ) == ControllerOptions(
         settings=Settings(
             tolerance=0.05,
             downscale_stabilization=timedelta(0),
@@ -54,38 +55,38 @@ def test_every_flag_reaches_its_field():
 @pytest.mark.parametrize(
     ("flag", "text", "problem"),
     [
-        ("horizontal-pod-autoscaler-sync-period", "15", "must be a duration such as 15s or 5m0s, is '15'"),
-        ("horizontal-pod-autoscaler-sync-period", "0s", "must be more than nothing, is '0s'"),
-        ("horizontal-pod-autoscaler-tolerance", "-0.1", "must be a number and not negative, is '-0.1'"),
-        ("horizontal-pod-autoscaler-tolerance", "nan", "must be a number and not negative, is 'nan'"),
-        ("concurrent-horizontal-pod-autoscaler-syncs", "0", "must be greater than 0, but got 0"),
-        ("external-metrics", "elsewhere", "must be embedded or cluster, is 'elsewhere'"),
-        ("leader-elect", "maybe", "must be true or false, is 'maybe'"),
-        ("feature-gates", "HPAScaleToZero", "must be true or false, is ''"),
+        ("horizontal-pod-autoscaler-sync-period", "15", "must be a duration such as 15s or 5m0s, got '15'"),
+        ("horizontal-pod-autoscaler-sync-period", "0s", "must be greater than 0, got '0s'"),
+        ("horizontal-pod-autoscaler-tolerance", "-0.1", "must be a number greater than or equal to 0, got '-0.1'"),
+        ("horizontal-pod-autoscaler-tolerance", "nan", "must be a number greater than or equal to 0, got 'nan'"),
+        ("concurrent-horizontal-pod-autoscaler-syncs", "0", "must be greater than 0, got 0"),
+        ("external-metrics", "elsewhere", "must be embedded or cluster, got 'elsewhere'"),
+        ("leader-elect", "maybe", "must be true or false, got 'maybe'"),
+        ("feature-gates", "HPAScaleToZero", "must be true or false, got ''"),
     ],
 )
-def test_a_flag_that_makes_no_sense_is_named_with_its_reason(flag, text, problem):
-    with pytest.raises(FlagsInvalid) as caught:
-        operation({flag: text})
+def test_invalid_value_is_reported_with_flag_and_reason(flag, text, problem):
+    with pytest.raises(InvalidFlags) as caught:
+        parse_flags({flag: text})
     assert caught.value.problems == (f"--{flag}: {problem}",)
 
 
-def test_an_unknown_gate_is_told_beside_those_there_are():
-    with pytest.raises(FlagsInvalid, match="unrecognized feature gate: HPAScaleToZer0; known: HPAScaleToZero, "):
-        operation({"feature-gates": "HPAScaleToZer0=true"})
+def test_unknown_feature_gate_is_reported_with_the_known_ones():
+    with pytest.raises(InvalidFlags, match="unrecognized feature gate: HPAScaleToZer0; known: HPAScaleToZero, "):
+        parse_flags({"feature-gates": "HPAScaleToZer0=true"})
 
 
-def test_all_problems_are_told_at_once():
-    with pytest.raises(FlagsInvalid) as caught:
-        operation({"leader-elect": "x", "external-metrics": "y"})
+def test_all_problems_are_reported_at_once():
+    with pytest.raises(InvalidFlags) as caught:
+        parse_flags({"leader-elect": "x", "external-metrics": "y"})
     assert len(caught.value.problems) == 2
 
 
-def test_leases_must_leave_room_for_a_renewal():
-    with pytest.raises(FlagsInvalid, match="retry-period < renew-deadline < lease-duration"):
-        operation({"leader-elect-renew-deadline": "20s"})
+def test_lease_durations_must_be_ordered():
+    with pytest.raises(InvalidFlags, match="retry-period < renew-deadline < lease-duration"):
+        parse_flags({"leader-elect-renew-deadline": "20s"})
 
 
-def test_every_flag_has_help_and_a_name_of_its_own():
+def test_every_flag_has_help_and_a_unique_name():
     assert len({flag.name for flag in FLAGS}) == len(FLAGS)
     assert all(flag.help for flag in FLAGS)

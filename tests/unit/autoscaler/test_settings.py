@@ -1,4 +1,4 @@
-"""The knobs have kube-controller-manager's names and defaults."""
+"""Settings have the defaults of kube-controller-manager."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ import pytest
 from autoscaler.settings import FeatureGates, Settings
 
 
-def test_the_defaults_are_kubernetes_own():
+def test_defaults_are_those_of_kubernetes():
     assert msgspec.structs.asdict(Settings()) == {
         "tolerance": 0.1,
         "downscale_stabilization": timedelta(minutes=5),
@@ -19,13 +19,13 @@ def test_the_defaults_are_kubernetes_own():
     }
 
 
-def test_every_gate_is_on_and_has_its_name_of_kubernetes_on_the_wire():
+def test_feature_gates_are_enabled_and_have_the_names_of_kubernetes():
     gates = ("HPAScaleToZero", "HPAConfigurableTolerance", "HPAExternalMetricFallback", "HPAGeneration")
 
     assert msgspec.structs.asdict(FeatureGates()) == dict.fromkeys((*gates, "PodLevelResources"), True)
     assert [field.encode_name for field in msgspec.structs.fields(FeatureGates)] == [*gates, "PodLevelResources"]
 
 
-def test_settings_cannot_be_changed_in_passing():
+def test_settings_are_immutable():
     with pytest.raises(AttributeError):
         Settings().tolerance = 0.2

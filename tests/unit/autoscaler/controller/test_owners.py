@@ -1,8 +1,8 @@
-"""Who scales what, and who hears of a rival."""
+"""Conflicts between autoscalers of the same target."""
 
 from msgspec.structs import replace
 
-from autoscaler.controller.owners import NATIVE, POD_AUTOSCALER, Owners
+from autoscaler.controller.owners import HPA, POD_AUTOSCALER, TargetOwners
 from autoscaler.kube.targets import TargetKey
 from autoscaler.types.spec import ObjectReference
 from tests.builders import make_autoscaler, make_spec
@@ -10,59 +10,59 @@ from tests.builders import make_autoscaler, make_spec
 WEB = TargetKey("apps", "Deployment", "shop", "web")
 
 
-def of(target="web", mode=None):
+def autoscaler(target="web", mode=None):
     reference = ObjectReference("Deployment", target, "apps/v1")
     return make_autoscaler(replace(make_spec(), scale_target_ref=reference, mode=mode))
 
 
-def test_a_target_of_its_own_has_no_rival():
-    owners = Owners()
-    assert owners.note(POD_AUTOSCALER, "shop/web", of()) == ()
-    assert owners.rivals("shop/web") == ()
+def test_autoscaler_with_a_target_of_its_own_has_no_conflict():
+    owners = TargetOwners()
+    assert owners.update(POD_AUTOSCALER, "shop/web", autoscaler()) == ()
+    assert owners.conflicts("shop/web") == ()
     assert owners.keys(WEB) == ("shop/web",)
 
 
-def test_each_of_two_is_told_of_the_other():
-    owners = Owners()
-    owners.note(POD_AUTOSCALER, "shop/web", of())
-    assert owners.note(POD_AUTOSCALER, "shop/twin", of()) == ("shop/web",)
-    assert owners.rivals("shop/web") == ("PodAutoscaler/shop/twin",)
-    assert owners.rivals("shop/twin") == ("PodAutoscaler/shop/web",)
+def test_two_podautoscalers_of_one_target_conflict():
+    owners = TargetOwners()
+    owners.update(POD_AUTOSCALER, "shop/web", autoscaler())
+    assert owners.update(POD_AUTOSCALER, "shop/other", autoscaler()) == ("shop/web",)
+    assert owners.conflicts("shop/web") == ("PodAutoscaler/shop/other",)
+    assert owners.conflicts("shop/other") == ("PodAutoscaler/shop/web",)
 
 
-def test_a_native_autoscaler_is_a_rival_and_is_not_told():
-    owners = Owners()
-    owners.note(POD_AUTOSCALER, "shop/web", of())
-    assert owners.note(NATIVE, "shop/web", of()) == ("shop/web",)
-    assert owners.rivals("shop/web") == ("HorizontalPodAutoscaler/shop/web",)
-    assert owners.note(NATIVE, "shop/web", of()) == ()
+def test_hpa_conflicts_with_a_podautoscaler_of_the_same_target():
+    owners = TargetOwners()
+    owners.update(POD_AUTOSCALER, "shop/web", autoscaler())
+    assert owners.update(HPA, "shop/web", autoscaler()) == ("shop/web",)
+    assert owners.conflicts("shop/web") == ("HorizontalPodAutoscaler/shop/web",)
+    assert owners.update(HPA, "shop/web", autoscaler()) == ()
 
 
-def test_when_a_rival_goes_or_turns_elsewhere_the_other_is_told():
-    owners = Owners()
-    owners.note(POD_AUTOSCALER, "shop/web", of())
-    owners.note(NATIVE, "shop/web", of())
-    assert owners.note(NATIVE, "shop/web", of("api")) == ("shop/web",)
-    assert owners.rivals("shop/web") == ()
-    owners.note(NATIVE, "shop/web", of())
-    assert owners.note(NATIVE, "shop/web", None) == ("shop/web",)
-    assert owners.rivals("shop/web") == ()
-    assert owners.note(NATIVE, "shop/web", None) == ()
+def test_conflict_ends_when_the_other_autoscaler_is_deleted_or_changes_its_target():
+    owners = TargetOwners()
+    owners.update(POD_AUTOSCALER, "shop/web", autoscaler())
+    owners.update(HPA, "shop/web", autoscaler())
+    assert owners.update(HPA, "shop/web", autoscaler("api")) == ("shop/web",)
+    assert owners.conflicts("shop/web") == ()
+    owners.update(HPA, "shop/web", autoscaler())
+    assert owners.update(HPA, "shop/web", None) == ("shop/web",)
+    assert owners.conflicts("shop/web") == ()
+    assert owners.update(HPA, "shop/web", None) == ()
 
 
-def test_who_only_rehearses_is_no_rival_and_has_none():
-    owners = Owners()
-    owners.note(POD_AUTOSCALER, "shop/web", of())
-    owners.note(POD_AUTOSCALER, "shop/shadow", of(mode="DryRun"))
-    assert owners.rivals("shop/web") == ()
-    assert owners.rivals("shop/shadow") == ()
-    assert owners.note(POD_AUTOSCALER, "shop/shadow", of()) == ("shop/web",)
-    assert owners.rivals("shop/web") == ("PodAutoscaler/shop/shadow",)
+def test_dry_run_autoscaler_has_no_conflicts():
+    owners = TargetOwners()
+    owners.update(POD_AUTOSCALER, "shop/web", autoscaler())
+    owners.update(POD_AUTOSCALER, "shop/shadow", autoscaler(mode="DryRun"))
+    assert owners.conflicts("shop/web") == ()
+    assert owners.conflicts("shop/shadow") == ()
+    assert owners.update(POD_AUTOSCALER, "shop/shadow", autoscaler()) == ("shop/web",)
+    assert owners.conflicts("shop/web") == ("PodAutoscaler/shop/shadow",)
 
 
-def test_nobody_is_left_behind():
-    owners = Owners()
-    owners.note(POD_AUTOSCALER, "shop/web", of())
-    owners.note(POD_AUTOSCALER, "shop/web", None)
+def test_deleted_autoscaler_is_removed():
+    owners = TargetOwners()
+    owners.update(POD_AUTOSCALER, "shop/web", autoscaler())
+    owners.update(POD_AUTOSCALER, "shop/web", None)
     assert owners.keys(WEB) == ()
-    assert owners.rivals("shop/web") == ()
+    assert owners.conflicts("shop/web") == ()

@@ -1,4 +1,4 @@
-"""Which autoscaler to look at next, and when."""
+"""The work queue."""
 
 from datetime import timedelta
 
@@ -10,7 +10,7 @@ from autoscaler.controller.queue import WorkQueue
 from tests.builders import NOW, later
 
 
-def drained(queue, now=NOW):
+def drain(queue, now=NOW):
     taken = []
     while (key := queue.take(now)) is not None:
         queue.done(key)
@@ -18,7 +18,7 @@ def drained(queue, now=NOW):
     return taken
 
 
-def test_an_empty_queue_has_nothing_to_take():
+def test_empty_queue_returns_none():
     queue = WorkQueue()
 
     assert (queue.take(NOW), queue.next_due()) == (None, None)
@@ -29,19 +29,19 @@ def test_keys_are_taken_in_the_order_they_were_added():
     for key in "bac":
         queue.add(key)
 
-    assert drained(queue) == ["b", "a", "c"]
+    assert drain(queue) == ["b", "a", "c"]
 
 
-def test_the_same_key_twice_is_one_visit():
+def test_key_added_twice_is_taken_once():
     queue = WorkQueue()
     queue.add("a")
     queue.add("a")
     queue.add_at("a", NOW)
 
-    assert drained(queue) == ["a"]
+    assert drain(queue) == ["a"]
 
 
-def test_a_key_is_not_ready_before_it_is_due():
+def test_key_is_not_ready_before_its_due_time():
     queue = WorkQueue()
     queue.add_at("a", later(10))
 
@@ -51,26 +51,26 @@ def test_a_key_is_not_ready_before_it_is_due():
     assert queue.next_due() is None
 
 
-def test_the_earlier_of_two_due_times_counts():
+def test_earlier_due_time_replaces_a_later_one():
     queue = WorkQueue()
     queue.add_at("a", later(10))
     queue.add_at("a", later(5))
     queue.add_at("a", later(20))
 
     assert queue.next_due() == later(5)
-    assert drained(queue, later(5)) == ["a"]
-    assert (drained(queue, later(30)), queue.next_due()) == ([], None)
+    assert drain(queue, later(5)) == ["a"]
+    assert (drain(queue, later(30)), queue.next_due()) == ([], None)
 
 
-def test_keys_that_are_due_are_taken_in_the_order_of_their_times():
+def test_due_keys_are_taken_in_the_order_of_their_due_times():
     queue = WorkQueue()
     for key, seconds in (("c", 3), ("a", 1), ("b", 2)):
         queue.add_at(key, later(seconds))
 
-    assert drained(queue, later(9)) == ["a", "b", "c"]
+    assert drain(queue, later(9)) == ["a", "b", "c"]
 
 
-def test_a_key_wanted_during_its_visit_is_visited_once_more_afterwards():
+def test_key_added_during_processing_is_taken_once_more_afterwards():
     queue = WorkQueue()
     queue.add("a")
     assert queue.take(NOW) == "a"
@@ -81,10 +81,10 @@ def test_a_key_wanted_during_its_visit_is_visited_once_more_afterwards():
 
     queue.done("a")
 
-    assert drained(queue) == ["a"]
+    assert drain(queue) == ["a"]
 
 
-def test_a_key_that_falls_due_during_its_visit_waits_for_its_end():
+def test_key_that_becomes_due_during_processing_is_taken_after_it_ends():
     queue = WorkQueue()
     queue.add("a")
     assert queue.take(NOW) == "a"
@@ -100,27 +100,27 @@ def test_a_key_that_falls_due_during_its_visit_waits_for_its_end():
 KEYS = st.sampled_from("abcd")
 
 
-class Visits(RuleBasedStateMachine):
-    """A queue beside the plainest model of it: what is wanted now, what is wanted when, and who is being visited."""
+class QueueMachine(RuleBasedStateMachine):
+    """Compares the queue with a simple model: dirty keys, due times and keys being processed."""
 
     def __init__(self):
         super().__init__()
         self.queue = WorkQueue()
         self.now = NOW
-        self.wanted = set()
+        self.dirty = set()
         self.due = {}
-        self.visiting = set()
+        self.processing = set()
 
-    def wake(self):
+    def expire_due_times(self):
         for key, due in list(self.due.items()):
             if due <= self.now:
                 del self.due[key]
-                self.wanted.add(key)
+                self.dirty.add(key)
 
     @rule(key=KEYS)
     def add(self, key):
         self.queue.add(key)
-        self.wanted.add(key)
+        self.dirty.add(key)
 
     @rule(key=KEYS, seconds=st.integers(0, 30))
     def add_at(self, key, seconds):
@@ -129,38 +129,38 @@ class Visits(RuleBasedStateMachine):
         self.due[key] = min(due, self.due.get(key, due))
 
     @rule(seconds=st.integers(0, 20))
-    def let_time_pass(self, seconds):
+    def advance_time(self, seconds):
         self.now += timedelta(seconds=seconds)
 
     @rule()
     def take(self):
-        self.wake()
+        self.expire_due_times()
         key = self.queue.take(self.now)
         if key is None:
-            assert self.wanted <= self.visiting, "a key that is wanted and not being visited was not given out"
+            assert self.dirty <= self.processing, "a ready key was not returned"
             return
-        assert key in self.wanted, "a key was given out that nobody wanted by now"
-        assert key not in self.visiting, "a key was given out twice at a time"
-        self.wanted.remove(key)
-        self.visiting.add(key)
+        assert key in self.dirty, "a key was returned that was not ready"
+        assert key not in self.processing, "a key was returned while it was being processed"
+        self.dirty.remove(key)
+        self.processing.add(key)
 
-    @precondition(lambda self: self.visiting)
+    @precondition(lambda self: self.processing)
     @rule(data=st.data())
-    def end_a_visit(self, data):
-        key = data.draw(st.sampled_from(sorted(self.visiting)))
+    def finish(self, data):
+        key = data.draw(st.sampled_from(sorted(self.processing)))
         self.queue.done(key)
-        self.visiting.remove(key)
+        self.processing.remove(key)
 
     @invariant()
-    def the_earliest_due_time_is_known(self):
+    def next_due_is_the_earliest_due_time(self):
         assert self.queue.next_due() == min(self.due.values(), default=None)
 
     def teardown(self):
-        for key in self.visiting:
+        for key in self.processing:
             self.queue.done(key)
-        left = self.wanted | set(self.due)
-        assert sorted(drained(self.queue, self.now + timedelta(hours=1))) == sorted(left), "nothing is lost"
+        remaining = self.dirty | set(self.due)
+        assert sorted(drain(self.queue, self.now + timedelta(hours=1))) == sorted(remaining), "a key was lost"
 
 
-TestVisits = Visits.TestCase
-TestVisits.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestQueueMachine = QueueMachine.TestCase
+TestQueueMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

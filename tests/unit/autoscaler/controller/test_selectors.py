@@ -1,63 +1,63 @@
-"""Whose pods are whose."""
+"""The index of target selectors."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.algorithm.selection import who_selects
-from autoscaler.controller.selectors import Selectors, parsed
+from autoscaler.algorithm.selection import selecting_autoscalers
+from autoscaler.controller.selectors import TargetSelectors, parse_cached
 from autoscaler.types.observation import Pod
 
 
 def selectors(**texts):
-    noted = Selectors()
+    index = TargetSelectors()
     for name, text in texts.items():
-        noted.note(f"shop/{name}", parsed(text))
-    return noted
+        index.update(f"shop/{name}", parse_cached(text))
+    return index
 
 
 def pod(**labels):
     return Pod("pod", "Running", labels)
 
 
-def test_different_values_of_one_label_cannot_overlap():
-    noted = selectors(web="app=web", api="app=api")
-    assert not noted.may_overlap("shop/web")
+def test_selectors_with_different_values_of_a_label_do_not_overlap():
+    index = selectors(web="app=web", api="app=api")
+    assert not index.may_overlap("shop/web")
 
 
-def test_the_same_value_may_and_so_may_another_label():
-    assert selectors(web="app=web", twin="app=web").may_overlap("shop/web")
+def test_selectors_with_equal_values_or_different_labels_may_overlap():
+    assert selectors(web="app=web", other="app=web").may_overlap("shop/web")
     assert selectors(web="app=web", front="tier=front").may_overlap("shop/web")
     assert selectors(web="app=web", any="app in (web,api)").may_overlap("shop/web")
 
 
-def test_one_label_that_tells_them_apart_is_enough():
-    noted = selectors(web="app=web,tier=front", api="app=api,tier=front")
-    assert not noted.may_overlap("shop/web")
+def test_one_differing_label_value_excludes_an_overlap():
+    index = selectors(web="app=web,tier=front", api="app=api,tier=front")
+    assert not index.may_overlap("shop/web")
 
 
-def test_other_namespaces_do_not_matter():
-    noted = selectors(web="app=web")
-    noted.note("bank/web", parsed("app=web"))
-    assert not noted.may_overlap("shop/web")
-    assert noted.who_selects("shop", [pod(app="web")]) == ("shop/web",)
+def test_selectors_of_other_namespaces_do_not_overlap():
+    index = selectors(web="app=web")
+    index.update("bank/web", parse_cached("app=web"))
+    assert not index.may_overlap("shop/web")
+    assert index.selecting_autoscalers("shop", [pod(app="web")]) == ("shop/web",)
 
 
-def test_who_is_gone_selects_nothing():
-    noted = selectors(web="app=web", twin="app=web")
-    noted.forget("shop/twin")
-    assert not noted.may_overlap("shop/web")
-    assert noted.who_selects("shop", [pod(app="web")]) == ("shop/web",)
-    noted.forget("shop/web")
-    noted.forget("shop/web")
-    assert noted.who_selects("shop", [pod(app="web")]) == ()
-    assert not noted.may_overlap("shop/web")
+def test_removed_autoscaler_selects_no_pods():
+    index = selectors(web="app=web", other="app=web")
+    index.remove("shop/other")
+    assert not index.may_overlap("shop/web")
+    assert index.selecting_autoscalers("shop", [pod(app="web")]) == ("shop/web",)
+    index.remove("shop/web")
+    index.remove("shop/web")
+    assert index.selecting_autoscalers("shop", [pod(app="web")]) == ()
+    assert not index.may_overlap("shop/web")
 
 
-def test_a_new_selector_takes_the_place_of_the_old():
-    noted = selectors(web="app=web")
-    noted.note("shop/web", parsed("app=api"))
-    assert noted.who_selects("shop", [pod(app="web")]) == ()
-    assert noted.who_selects("shop", [pod(app="api")]) == ("shop/web",)
+def test_updated_selector_replaces_the_old_one():
+    index = selectors(web="app=web")
+    index.update("shop/web", parse_cached("app=api"))
+    assert index.selecting_autoscalers("shop", [pod(app="web")]) == ()
+    assert index.selecting_autoscalers("shop", [pod(app="api")]) == ("shop/web",)
 
 
 TEXTS = st.sampled_from(["app=a", "app=b", "tier=x", "app=a,tier=x", "app in (a,b)", "!app", "app!=a", "tier", ""])
@@ -65,11 +65,11 @@ LABELS = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["a",
 
 
 @given(st.dictionaries(st.sampled_from(["one", "two", "three", "four"]), TEXTS), st.lists(LABELS, max_size=4))
-def test_the_index_finds_whom_asking_everyone_finds(texts, labels):
-    noted, pods = selectors(**texts), [Pod("pod", "Running", each) for each in labels]
-    everyone = {f"shop/{name}": parsed(text) for name, text in texts.items()}
-    assert noted.who_selects("shop", pods) == who_selects(pods, everyone)
-    for key, selector in everyone.items():
-        its_own = [each for each in pods if selector.matches(each.labels)]
-        if len(noted.who_selects("shop", its_own)) > 1:
-            assert noted.may_overlap(key)
+def test_index_finds_the_same_autoscalers_as_a_full_scan(texts, labels):
+    index, pods = selectors(**texts), [Pod("pod", "Running", pod_labels) for pod_labels in labels]
+    all_selectors = {f"shop/{name}": parse_cached(text) for name, text in texts.items()}
+    assert index.selecting_autoscalers("shop", pods) == selecting_autoscalers(pods, all_selectors)
+    for key, selector in all_selectors.items():
+        selected = [candidate for candidate in pods if selector.matches(candidate.labels)]
+        if len(index.selecting_autoscalers("shop", selected)) > 1:
+            assert index.may_overlap(key)

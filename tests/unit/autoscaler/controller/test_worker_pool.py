@@ -1,4 +1,4 @@
-"""Slow visits never stand in the way of the others."""
+"""The worker pool: slow reconciles do not block fast ones."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -10,109 +10,109 @@ from autoscaler.controller.worker_pool import WorkerPool
 pytestmark = pytest.mark.looptime
 
 
-class Visits:
-    def __init__(self, takes, width=2, slow_width=2):
-        self.takes = takes
-        self.began = []
+class Reconciles:
+    def __init__(self, durations, size=2, slow_pool_size=2):
+        self.durations = durations
+        self.started = []
         self.ended = []
-        self.lanes = WorkerPool(width, self.visit, lambda: None, slow_width)
+        self.pool = WorkerPool(size, self.reconcile, lambda: None, slow_pool_size)
 
-    async def visit(self, key):
-        self.began.append((asyncio.get_running_loop().time(), key))
-        await asyncio.sleep(self.takes.get(key, 0.05))
+    async def reconcile(self, key):
+        self.started.append((asyncio.get_running_loop().time(), key))
+        await asyncio.sleep(self.durations.get(key, 0.05))
         self.ended.append(key)
 
 
 @asynccontextmanager
-async def visiting(takes, **widths):
-    visits = Visits(takes, **widths)
+async def running(durations, **sizes):
+    reconciles = Reconciles(durations, **sizes)
     try:
-        yield visits
+        yield reconciles
     finally:
-        await visits.lanes.close()
+        await reconciles.pool.close()
 
 
-async def test_no_more_than_so_many_at_once():
-    async with visiting({}) as visits:
-        visits.lanes.start("a")
-        assert visits.lanes.has_room
-        visits.lanes.start("b")
-        assert not visits.lanes.has_room
+async def test_number_of_concurrent_reconciles_is_limited():
+    async with running({}) as reconciles:
+        reconciles.pool.start("a")
+        assert reconciles.pool.has_capacity
+        reconciles.pool.start("b")
+        assert not reconciles.pool.has_capacity
         await asyncio.sleep(0.2)
-        assert visits.lanes.has_room
-        assert visits.lanes.is_empty
+        assert reconciles.pool.has_capacity
+        assert reconciles.pool.is_idle
 
 
-async def test_a_slow_visit_steps_aside_after_a_moment():
-    async with visiting({"slow": 60}, width=1) as visits:
-        visits.lanes.start("slow")
+async def test_slow_reconcile_moves_to_the_slow_pool():
+    async with running({"slow": 60}, size=1) as reconciles:
+        reconciles.pool.start("slow")
         await asyncio.sleep(0.09)
-        assert not visits.lanes.has_room
+        assert not reconciles.pool.has_capacity
         await asyncio.sleep(0.02)
-        assert visits.lanes.has_room
+        assert reconciles.pool.has_capacity
 
 
-async def test_who_was_slow_begins_aside():
-    async with visiting({"slow": 2}, width=1) as visits:
-        visits.lanes.start("slow")
+async def test_key_that_was_slow_starts_in_the_slow_pool():
+    async with running({"slow": 2}, size=1) as reconciles:
+        reconciles.pool.start("slow")
         await asyncio.sleep(3)
-        visits.lanes.start("slow")
-        assert visits.lanes.has_room
+        reconciles.pool.start("slow")
+        assert reconciles.pool.has_capacity
 
 
-async def test_who_was_slow_once_is_back_among_the_others_with_the_first_prompt_visit():
-    async with visiting({"slow": 2}, width=1) as visits:
-        visits.lanes.start("slow")
+async def test_key_returns_to_the_main_pool_after_a_fast_reconcile():
+    async with running({"slow": 2}, size=1) as reconciles:
+        reconciles.pool.start("slow")
         await asyncio.sleep(3)
-        visits.takes["slow"] = 0.05
-        visits.lanes.start("slow")
-        assert visits.lanes.has_room
+        reconciles.durations["slow"] = 0.05
+        reconciles.pool.start("slow")
+        assert reconciles.pool.has_capacity
         await asyncio.sleep(1)
-        visits.lanes.start("slow")
-        assert not visits.lanes.has_room
+        reconciles.pool.start("slow")
+        assert not reconciles.pool.has_capacity
 
 
-async def test_slow_ones_wait_for_each_other_and_for_nobody_else():
+async def test_slow_keys_wait_only_for_the_slow_pool():
     slow = {"a": 5, "b": 5, "c": 5}
-    async with visiting(slow, width=3, slow_width=2) as visits:
+    async with running(slow, size=3, slow_pool_size=2) as reconciles:
         for key in slow:
-            visits.lanes.start(key)
+            reconciles.pool.start(key)
         await asyncio.sleep(6)
         for key in slow:
-            visits.lanes.start(key)
-        assert visits.lanes.has_room
-        assert not visits.lanes.is_empty
+            reconciles.pool.start(key)
+        assert reconciles.pool.has_capacity
+        assert not reconciles.pool.is_idle
         await asyncio.sleep(4)
-        assert [key for _, key in visits.began] == ["a", "b", "c", "a", "b"]
+        assert [key for _, key in reconciles.started] == ["a", "b", "c", "a", "b"]
         await asyncio.sleep(2)
-        assert [key for _, key in visits.began] == ["a", "b", "c", "a", "b", "c"]
+        assert [key for _, key in reconciles.started] == ["a", "b", "c", "a", "b", "c"]
 
 
-async def test_who_is_gone_is_slow_no_more():
-    async with visiting({"slow": 2}, width=1) as visits:
-        visits.lanes.start("slow")
+async def test_forgotten_key_is_no_longer_slow():
+    async with running({"slow": 2}, size=1) as reconciles:
+        reconciles.pool.start("slow")
         await asyncio.sleep(3)
-        visits.lanes.forget("slow")
-        visits.lanes.start("slow")
-        assert not visits.lanes.has_room
+        reconciles.pool.forget("slow")
+        reconciles.pool.start("slow")
+        assert not reconciles.pool.has_capacity
 
 
-async def test_closing_gives_up_all_visits():
-    async with visiting({"slow": 60}) as visits:
-        visits.lanes.start("slow")
+async def test_close_cancels_all_reconciles():
+    async with running({"slow": 60}) as reconciles:
+        reconciles.pool.start("slow")
         await asyncio.sleep(0)
-        await visits.lanes.close()
-        assert visits.lanes.is_empty
-        assert visits.ended == []
+        await reconciles.pool.close()
+        assert reconciles.pool.is_idle
+        assert reconciles.ended == []
 
 
-async def test_a_visit_that_fails_makes_room(caplog):
+async def test_failed_reconcile_frees_its_worker(caplog):
     async def fail(_key):
         raise RuntimeError("no")
 
-    lanes = WorkerPool(1, fail, lambda: None)
-    lanes.start("a")
+    pool = WorkerPool(1, fail, lambda: None)
+    pool.start("a")
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert lanes.has_room
-    assert "a visit failed" in caplog.text
+    assert pool.has_capacity
+    assert "reconcile failed" in caplog.text

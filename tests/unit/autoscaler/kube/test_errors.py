@@ -1,4 +1,4 @@
-"""An answer that is none, and the error it stands for."""
+"""Responses of the API server and their error types."""
 
 from datetime import timedelta
 
@@ -24,31 +24,31 @@ from autoscaler.kube import errors
         (504, errors.Unavailable),
     ],
 )
-def test_a_code_stands_for_one_error(code: int, kind: type[errors.KubeError]):
-    assert type(errors.refusal(code, b"{}")) is kind
+def test_status_code_determines_the_error_type(code: int, kind: type[errors.KubeError]):
+    assert type(errors.error_for_response(code, b"{}")) is kind
 
 
-def test_of_two_conflicts_one_means_that_it_exists_already():
-    assert type(errors.refusal(409, b'{"reason": "AlreadyExists"}')) is errors.AlreadyExists
+def test_conflict_with_reason_already_exists_raises_already_exists():
+    assert type(errors.error_for_response(409, b'{"reason": "AlreadyExists"}')) is errors.AlreadyExists
 
 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        pytest.param(b'{"message": "no such thing"}', "404: no such thing", id="a Status"),
+        pytest.param(b'{"message": "no such thing"}', "404: no such thing", id="Status"),
         pytest.param(b"404 page not found\n", "404: 404 page not found", id="plain text"),
-        pytest.param(b"[]", "404: []", id="JSON of another shape"),
-        pytest.param(b"", "404: no explanation was given", id="nothing"),
+        pytest.param(b"[]", "404: []", id="JSON without message"),
+        pytest.param(b"", "404: no message", id="empty body"),
     ],
 )
-def test_the_message_is_the_servers_own(body: bytes, message: str):
-    assert str(errors.refusal(404, body)) == message
+def test_message_is_taken_from_the_response(body: bytes, message: str):
+    assert str(errors.error_for_response(404, body)) == message
 
 
-def test_a_long_page_is_cut():
-    assert len(str(errors.refusal(502, b"<html>" * 1000))) == errors.LONGEST_MESSAGE
+def test_long_message_is_truncated():
+    assert len(str(errors.error_for_response(502, b"<html>" * 1000))) == errors.MAX_MESSAGE_LENGTH
 
 
 @pytest.mark.parametrize(("header", "wait"), [("2", timedelta(seconds=2)), (None, None), ("Mon, 16 Nov", None)])
-def test_it_says_how_long_to_wait_if_the_server_did(header: str | None, wait: timedelta | None):
-    assert errors.refusal(429, b"{}", header).retry_after == wait
+def test_retry_after_is_taken_from_the_header(header: str | None, wait: timedelta | None):
+    assert errors.error_for_response(429, b"{}", header).retry_after == wait

@@ -1,4 +1,4 @@
-"""Leadership on bad days: a server that is silent, a process that was frozen, a lease that somebody deletes."""
+"""Leader election during failures: no response, suspended process, deleted lease."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,13 +9,13 @@ import pytest
 
 from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.client import KubeClient
-from autoscaler.kube.lease import LeadershipLost, Lease, LeaseTimes
+from autoscaler.kube.lease import LeaderElector, LeadershipLost, LeaseDurations
 from tests.contract.objects import eventually
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/ours/leases/it"
 pytestmark = pytest.mark.looptime
 
-QUICK = LeaseTimes(timedelta(seconds=1), timedelta(milliseconds=600), timedelta(milliseconds=50))
+QUICK = LeaseDurations(timedelta(seconds=1), timedelta(milliseconds=600), timedelta(milliseconds=50))
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -23,42 +23,46 @@ def clock() -> datetime:
     return NOW + timedelta(seconds=asyncio.get_running_loop().time())
 
 
-def make(client: KubeClient, identity: str) -> Lease:
-    return Lease(client, namespace="ours", name="it", identity=identity, clock=clock, times=QUICK)
+def make(client: KubeClient, identity: str) -> LeaderElector:
+    return LeaderElector(client, namespace="ours", name="it", identity=identity, clock=clock, durations=QUICK)
 
 
 async def forever() -> None:
     await asyncio.Event().wait()
 
 
-def held(lease: Lease) -> Callable[[], Awaitable[bool]]:
-    async def is_held() -> bool:
-        return lease.is_held
+def leads(elector: LeaderElector) -> Callable[[], Awaitable[bool]]:
+    async def is_leader() -> bool:
+        return elector.is_leader
 
-    return is_held
+    return is_leader
 
 
 @asynccontextmanager
-async def leading(cluster: Cluster, identity: str = "first") -> AsyncIterator[tuple[Lease, "asyncio.Task[None]"]]:
+async def leading(
+    cluster: Cluster, identity: str = "first"
+) -> AsyncIterator[tuple[LeaderElector, "asyncio.Task[None]"]]:
     async with cluster.client() as client:
-        lease = make(client, identity)
-        task = asyncio.create_task(lease.lead(forever))
+        elector = make(client, identity)
+        task = asyncio.create_task(elector.run(forever))
         try:
-            await eventually(held(lease))
-            yield lease, task
+            await eventually(leads(elector))
+            yield elector, task
         finally:
             task.cancel()
             with suppress(asyncio.CancelledError, LeadershipLost):
                 await task
 
 
-async def test_the_lease_says_who_leads_since_when_with_all_six_digits() -> None:
+async def test_lease_contains_holder_and_times_with_microseconds() -> None:
     async with Cluster.serving() as cluster, cluster.client() as client:
-        lease = Lease(client, namespace="ours", name="it", identity="first", clock=lambda: NOW, times=QUICK)
-        assert await lease._claimed()
-        kept = cluster.get(LEASE)
-        assert kept is not None
-        assert kept["spec"] == {
+        elector = LeaderElector(
+            client, namespace="ours", name="it", identity="first", clock=lambda: NOW, durations=QUICK
+        )
+        assert await elector._try_acquire_or_renew()
+        lease = cluster.get(LEASE)
+        assert lease is not None
+        assert lease["spec"] == {
             "holderIdentity": "first",
             "leaseDurationSeconds": 1,
             "acquireTime": "2026-03-01T12:00:00.000000Z",
@@ -67,107 +71,107 @@ async def test_the_lease_says_who_leads_since_when_with_all_six_digits() -> None
         }
 
 
-async def test_a_silent_server_ends_leadership_in_time() -> None:
-    async with Cluster.serving() as cluster, leading(cluster) as (lease, task):
+async def test_leadership_is_lost_before_the_lease_expires_if_the_server_does_not_respond() -> None:
+    async with Cluster.serving() as cluster, leading(cluster) as (elector, task):
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        cluster.weather.freeze()
+        started = loop.time()
+        cluster.faults.block()
         with pytest.raises(LeadershipLost):
             await task
-        assert not lease.is_held
-        assert loop.time() - began < QUICK.lease_duration.total_seconds()
-        cluster.weather.thaw()
+        assert not elector.is_leader
+        assert loop.time() - started < QUICK.lease_duration.total_seconds()
+        cluster.faults.unblock()
 
 
-async def test_a_hiccup_does_not() -> None:
-    async with Cluster.serving() as cluster, leading(cluster) as (lease, task):
-        cluster.refuse_next(503, times=2, within="leases")
-        cluster.refuse_next(409, times=1, verb="update")
+async def test_single_failures_do_not_end_leadership() -> None:
+    async with Cluster.serving() as cluster, leading(cluster) as (elector, task):
+        cluster.fail_next(503, times=2, within="leases")
+        cluster.fail_next(409, times=1, verb="update")
         await asyncio.sleep(0.8)
-        assert lease.is_held
+        assert elector.is_leader
         assert not task.done()
 
 
-async def test_a_process_that_was_frozen_finds_itself_no_leader() -> None:
-    async with Cluster.serving() as cluster, leading(cluster) as (lease, _):
-        assert lease.is_held
-        lease._safe_until -= QUICK.renew_deadline.total_seconds()  # as if that time had passed in a single step
-        assert not lease.is_held
+async def test_suspended_process_is_no_longer_leader() -> None:
+    async with Cluster.serving() as cluster, leading(cluster) as (elector, _):
+        assert elector.is_leader
+        elector._leader_until -= QUICK.renew_deadline.total_seconds()  # simulates a suspension of that length
+        assert not elector.is_leader
 
 
-async def test_a_leader_that_vanishes_is_succeeded_after_its_time_and_not_before() -> None:
+async def test_lease_of_a_vanished_leader_is_acquired_after_it_has_expired() -> None:
     async with Cluster.serving() as cluster, cluster.client() as client:
         loop = asyncio.get_running_loop()
         first = make(client, "first")
-        assert await first._claimed()
-        began = loop.time()  # and is never heard of again
+        assert await first._try_acquire_or_renew()
+        started = loop.time()  # the first process never renews
         async with leading(cluster, "second") as (second, _):
-            assert not first.is_held
-            assert loop.time() - began >= QUICK.lease_duration.total_seconds()
+            assert not first.is_leader
+            assert loop.time() - started >= QUICK.lease_duration.total_seconds()
             assert second.holder == "second"
             lease = cluster.get(LEASE)
             assert lease is not None
             assert lease["spec"]["leaseTransitions"] == 1
 
 
-async def test_two_never_lead_at_once() -> None:
+async def test_at_most_one_process_is_leader() -> None:
     async with Cluster.serving() as cluster, cluster.client() as client:
-        leases = [make(client, f"number {number}") for number in range(5)]
-        tasks = [asyncio.create_task(lease.lead(forever)) for lease in leases]
-        most = 0
+        electors = [make(client, f"number {number}") for number in range(5)]
+        tasks = [asyncio.create_task(elector.run(forever)) for elector in electors]
+        max_leaders = 0
         for _ in range(100):
             await asyncio.sleep(0.01)
-            most = max(most, sum(lease.is_held for lease in leases))
-        assert most == 1
+            max_leaders = max(max_leaders, sum(elector.is_leader for elector in electors))
+        assert max_leaders == 1
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
 
 
-async def test_a_lease_that_is_deleted_is_taken_anew() -> None:
-    async with Cluster.serving() as cluster, leading(cluster) as (lease, task):
+async def test_deleted_lease_is_created_again() -> None:
+    async with Cluster.serving() as cluster, leading(cluster) as (elector, task):
         cluster.delete(LEASE)
 
         async def is_back() -> bool:
             return cluster.get(LEASE) is not None
 
         await eventually(is_back)
-        assert lease.is_held
+        assert elector.is_leader
         assert not task.done()
 
 
-async def test_work_that_fails_lets_go_of_the_lease_and_says_why() -> None:
+async def test_lease_is_released_if_the_work_fails() -> None:
     async def fail() -> None:
         raise ZeroDivisionError
 
     async with Cluster.serving() as cluster, cluster.client() as client:
-        lease = make(client, "first")
+        elector = make(client, "first")
         with pytest.raises(ZeroDivisionError):
-            await lease.lead(fail)
-        assert not lease.is_held
-        left = cluster.get(LEASE)
-        assert left is not None
-        assert left["spec"]["holderIdentity"] == ""
+            await elector.run(fail)
+        assert not elector.is_leader
+        lease = cluster.get(LEASE)
+        assert lease is not None
+        assert lease["spec"]["holderIdentity"] == ""
 
 
-async def test_work_has_stopped_before_the_lease_is_let_go() -> None:
+async def test_work_ends_before_the_lease_is_released() -> None:
     order: list[str] = []
 
     async with Cluster.serving() as cluster, cluster.client() as client:
-        lease = make(client, "first")
+        elector = make(client, "first")
 
         async def work() -> None:
             try:
                 await forever()
             finally:
-                kept = cluster.get(LEASE)
-                assert kept is not None
-                order.append(f"stopped under {kept['spec']['holderIdentity']}")
+                lease = cluster.get(LEASE)
+                assert lease is not None
+                order.append(f"stopped while held by {lease['spec']['holderIdentity']}")
 
-        task = asyncio.create_task(lease.lead(work))
-        await eventually(held(lease))
+        task = asyncio.create_task(elector.run(work))
+        await eventually(leads(elector))
         await asyncio.sleep(0)
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-        assert order == ["stopped under first"]
+        assert order == ["stopped while held by first"]

@@ -1,4 +1,4 @@
-"""Pods: what is kept of one, and how few requests it takes to know them."""
+"""The pod lister: stored fields, and the number of requests."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,7 +9,7 @@ import pytest
 from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.errors import Forbidden
 from autoscaler.kube.pod import decode_pod
-from autoscaler.kube.pods import Pods
+from autoscaler.kube.pods import PodLister
 from autoscaler.types.observation import Container, Pod
 from autoscaler.values.quantity import Quantity
 from autoscaler.values.selector import parse
@@ -19,8 +19,8 @@ EVERYTHING = parse("")
 
 
 @asynccontextmanager
-async def stage() -> AsyncIterator[tuple[Cluster, Pods]]:
-    async with Cluster.serving() as cluster, cluster.client() as client, Pods.open(client) as pods:
+async def stage() -> AsyncIterator[tuple[Cluster, PodLister]]:
+    async with Cluster.serving() as cluster, cluster.client() as client, PodLister.open(client) as pods:
         yield cluster, pods
 
 
@@ -29,14 +29,14 @@ def make_pod(cluster: Cluster, namespace: str, name: str, **labels: str) -> None
 
 
 def listed(cluster: Cluster) -> list[str]:
-    return [one.path for one in cluster.asked if one.verb == "list"]
+    return [request.path for request in cluster.requests if request.verb == "list"]
 
 
-async def names(pods: Pods, namespace: str, selector: str) -> list[str]:
-    return [pod.name for pod in await pods.of(namespace, parse(selector))]
+async def names(pods: PodLister, namespace: str, selector: str) -> list[str]:
+    return [pod.name for pod in await pods.list(namespace, parse(selector))]
 
 
-async def test_a_selector_finds_its_pods_in_its_namespace() -> None:
+async def test_pods_are_selected_within_the_namespace() -> None:
     async with stage() as (cluster, pods):
         make_pod(cluster, "shop", "web-1", app="web")
         make_pod(cluster, "shop", "api-1", app="api")
@@ -46,25 +46,25 @@ async def test_a_selector_finds_its_pods_in_its_namespace() -> None:
         assert listed(cluster) == ["/api/v1/namespaces/shop/pods"]
 
 
-async def test_nothing_is_watched_before_somebody_asks() -> None:
+async def test_pods_are_not_watched_before_the_first_list() -> None:
     async with stage() as (cluster, _):
-        assert cluster.asked == []
+        assert cluster.requests == []
 
 
-async def test_asking_again_gives_the_same_pods_until_one_changes() -> None:
+async def test_result_is_cached_until_a_pod_changes() -> None:
     async with stage() as (cluster, pods):
         make_pod(cluster, "shop", "web-1", app="web")
-        first = await pods.of("shop", EVERYTHING)
-        assert await pods.of("shop", EVERYTHING) is first
+        first = await pods.list("shop", EVERYTHING)
+        assert await pods.list("shop", EVERYTHING) is first
         make_pod(cluster, "shop", "web-2", app="web")
 
-        async def sees_both() -> bool:
+        async def lists_both() -> bool:
             return await names(pods, "shop", "") == ["web-1", "web-2"]
 
-        await eventually(sees_both)
+        await eventually(lists_both)
 
 
-async def test_a_pod_that_went_is_gone() -> None:
+async def test_deleted_pod_is_not_listed() -> None:
     async with stage() as (cluster, pods):
         make_pod(cluster, "shop", "web-1")
         assert await names(pods, "shop", "") == ["web-1"]
@@ -76,16 +76,16 @@ async def test_a_pod_that_went_is_gone() -> None:
         await eventually(is_gone)
 
 
-async def test_a_pod_that_went_while_nobody_listened_is_gone() -> None:
+async def test_pod_deleted_while_the_watch_was_down_is_not_listed() -> None:
     async with stage() as (cluster, pods):
         make_pod(cluster, "shop", "web-1")
         make_pod(cluster, "shop", "web-2")
         assert await names(pods, "shop", "") == ["web-1", "web-2"]
-        cluster.weather.forbid("watch", "pods")
-        cluster.hang_up()
+        cluster.faults.forbid("watch", "pods")
+        cluster.close_watches()
         cluster.delete("/api/v1/namespaces/shop/pods/web-1")
         cluster.expire_watches()
-        cluster.weather.permit("watch", "pods")
+        cluster.faults.allow("watch", "pods")
 
         async def is_gone() -> bool:
             return await names(pods, "shop", "") == ["web-2"]
@@ -93,7 +93,7 @@ async def test_a_pod_that_went_while_nobody_listened_is_gone() -> None:
         await eventually(is_gone)
 
 
-async def test_many_namespaces_are_one_watch() -> None:
+async def test_many_namespaces_share_one_informer_for_the_cluster() -> None:
     async with stage() as (cluster, pods):
         for number in range(20):
             make_pod(cluster, f"team-{number}", "web-1")
@@ -103,26 +103,26 @@ async def test_many_namespaces_are_one_watch() -> None:
         assert listed(cluster)[16:] == ["/api/v1/pods"]
 
 
-async def test_pods_that_may_not_be_listed_are_an_error_that_says_so() -> None:
+async def test_missing_permission_to_list_pods_raises_forbidden() -> None:
     async with stage() as (cluster, pods):
-        cluster.weather.forbid("list", "pods")
+        cluster.faults.forbid("list", "pods")
         with pytest.raises(Forbidden, match="cannot list"):
-            await pods.of("shop", EVERYTHING)
+            await pods.list("shop", EVERYTHING)
 
 
-async def test_the_pods_of_a_deployment_are_ready_and_started() -> None:
+async def test_pods_of_a_deployment_are_listed_as_ready() -> None:
     async with stage() as (cluster, pods):
         cluster.create("/apis/apps/v1/namespaces/shop/deployments", deployment("web", 2))
 
         async def two_are_ready() -> bool:
-            return [(pod.phase, pod.ready) for pod in await pods.of("shop", parse("app=web"))] == [
+            return [(pod.phase, pod.ready) for pod in await pods.list("shop", parse("app=web"))] == [
                 ("Running", "True")
             ] * 2
 
         await eventually(two_are_ready)
 
 
-def test_what_the_arithmetic_needs_of_a_pod_is_kept() -> None:
+def test_decoded_pod_has_the_fields_of_the_algorithm() -> None:
     content = {
         "metadata": {"name": "web-1", "labels": {"app": "web"}, "deletionTimestamp": "2026-03-01T12:01:00Z"},
         "spec": {
@@ -155,5 +155,5 @@ def test_what_the_arithmetic_needs_of_a_pod_is_kept() -> None:
     )
 
 
-def test_a_pod_that_has_hardly_begun_is_a_pod() -> None:
+def test_pod_without_spec_and_status_is_decoded() -> None:
     assert decode_pod({"metadata": {"name": "web-1"}}) == Pod("web-1", "", {})

@@ -1,4 +1,4 @@
-"""Targets on bad days: nothing to watch, nothing to read, others who write; and how many requests that costs."""
+"""Reading and writing scales during failures, and the number of requests."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,8 +9,8 @@ from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.discovery import Discovery
 from autoscaler.kube.scale import NotRescaled, Rescaled, ScaleClient
 from autoscaler.kube.scale_paths import scale_target
-from autoscaler.kube.targets import Targets
-from autoscaler.types.observation import Hop, ScaleTarget, TargetUnreadable
+from autoscaler.kube.targets import TargetInformers
+from autoscaler.types.observation import ScaleTarget, TargetReadStage, UnavailableTarget
 from tests.contract.objects import (
     DEPLOYMENTS,
     WIDGETS,
@@ -28,136 +28,136 @@ SCALE = f"{DEPLOYMENTS}/web/scale"
 
 @asynccontextmanager
 async def stage() -> AsyncIterator[tuple[Cluster, ScaleClient]]:
-    async with Cluster.serving() as cluster, cluster.client() as client, Targets.open(client) as targets:
-        cluster.workloads.switch_off()
+    async with Cluster.serving() as cluster, cluster.client() as client, TargetInformers.open(client) as targets:
+        cluster.workloads.pause()
         cluster.create(DEPLOYMENTS, deployment("web", 3))
         yield cluster, ScaleClient(client, Discovery(client), targets)
 
 
 def requests(cluster: Cluster) -> list[tuple[str, str]]:
-    return [(one.verb, one.path) for one in cluster.asked]
+    return [(request.verb, request.path) for request in cluster.requests]
 
 
-async def test_once_watched_a_target_costs_no_request() -> None:
+async def test_watched_target_is_read_without_requests() -> None:
     async with stage() as (cluster, scales):
         await scales.read(WEB)
-        cluster.asked.clear()
+        cluster.requests.clear()
         for _ in range(100):
             assert await scales.read(WEB) == ScaleTarget(3, 0, "app=web")
-        assert [one for one in cluster.asked if one.verb != "watch"] == []
+        assert [request for request in cluster.requests if request.verb != "watch"] == []
 
 
-async def test_what_somebody_else_changes_is_seen() -> None:
+async def test_change_by_another_client_is_observed() -> None:
     async with stage() as (cluster, scales):
         await scales.read(WEB)
-        cluster.edit(SCALE, {"spec": {"replicas": 7}})
+        cluster.patch(SCALE, {"spec": {"replicas": 7}})
 
-        async def sees() -> bool:
+        async def is_observed() -> bool:
             return await scales.read(WEB) == ScaleTarget(7, 0, "app=web")
 
-        await eventually(sees)
+        await eventually(is_observed)
 
 
-async def test_what_may_not_be_watched_is_fetched() -> None:
+async def test_kind_without_permission_to_list_is_fetched() -> None:
     async with stage() as (cluster, scales):
-        cluster.weather.forbid("list", "deployments")
+        cluster.faults.forbid("list", "deployments")
         assert await scales.read(WEB) == ScaleTarget(3, 0, "app=web")
         assert requests(cluster)[-1] == ("get", SCALE)
         assert await scales.write(WEB, 4) == Rescaled(4)
         assert await scales.read(WEB) == ScaleTarget(4, 0, "app=web")
 
 
-async def test_a_custom_target_whose_definition_may_not_be_read_is_fetched() -> None:
+async def test_custom_resource_without_permission_to_read_its_definition_is_fetched() -> None:
     async with stage() as (cluster, scales):
-        cluster.define(widget_definition())
+        cluster.install_crd(widget_definition())
         cluster.create(WIDGETS, widget("web", size=2))
-        cluster.weather.forbid("get", "customresourcedefinitions")
+        cluster.faults.forbid("get", "customresourcedefinitions")
         assert await scales.read(CUSTOM) == ScaleTarget(2, 0, "")
         assert requests(cluster)[-1] == ("get", f"{WIDGETS}/web/scale")
 
 
-async def test_a_kind_that_appears_later_is_found_after_a_while() -> None:
+async def test_kind_installed_later_is_discovered_after_the_retry_interval() -> None:
     async with stage() as (cluster, scales):
-        lost = TargetUnreadable('no matches for kind "Widget" in group "example.dev"', Hop.MAPPING)
-        assert await scales.read(CUSTOM) == lost
-        cluster.define(widget_definition())
+        no_match = UnavailableTarget('no matches for kind "Widget" in group "example.dev"', TargetReadStage.MAPPING)
+        assert await scales.read(CUSTOM) == no_match
+        cluster.install_crd(widget_definition())
         cluster.create(WIDGETS, widget("web", size=2))
-        assert await scales.read(CUSTOM) == lost  # not asked again so soon
+        assert await scales.read(CUSTOM) == no_match  # within the retry interval
         scales._discovery._groups.clear()
         assert await scales.read(CUSTOM) == ScaleTarget(2, 0, "")
 
 
-async def test_a_kind_that_cannot_be_scaled_is_refused_in_the_servers_words() -> None:
+async def test_kind_without_scale_subresource_has_the_message_of_the_server() -> None:
     async with stage() as (_, scales):
-        refused = TargetUnreadable("the server could not find the requested resource")
-        assert await scales.read(autoscaler_of("ConfigMap", "web", "v1")) == refused
+        expected = UnavailableTarget("the server could not find the requested resource")
+        assert await scales.read(autoscaler_of("ConfigMap", "web", "v1")) == expected
 
 
-async def test_a_reference_that_makes_no_sense_is_the_users_fault() -> None:
+async def test_malformed_api_version_is_an_error_of_the_reference() -> None:
     async with stage() as (_, scales):
-        wrong = TargetUnreadable("unexpected GroupVersion string: a/b/c", Hop.REFERENCE)
-        assert await scales.read(autoscaler_of("Deployment", "web", "a/b/c")) == wrong
+        expected = UnavailableTarget("unexpected GroupVersion string: a/b/c", TargetReadStage.REFERENCE)
+        assert await scales.read(autoscaler_of("Deployment", "web", "a/b/c")) == expected
 
 
-async def test_four_conflicts_are_overcome_and_five_are_not() -> None:
+async def test_write_is_retried_after_four_conflicts_but_not_after_five() -> None:
     async with stage() as (cluster, scales):
         await scales.read(WEB)
-        cluster.refuse_next(409, times=4, verb="update")
-        assert await scales.write(WEB, 5) == Rescaled(5, writes=5)
-        cluster.asked.clear()
-        cluster.refuse_next(409, times=5, verb="update")
-        assert await scales.write(WEB, 6) == NotRescaled("refused on request")
-        assert [one.verb for one in cluster.asked if one.verb != "watch"].count("update") == 5
+        cluster.fail_next(409, times=4, verb="update")
+        assert await scales.write(WEB, 5) == Rescaled(5, attempts=5)
+        cluster.requests.clear()
+        cluster.fail_next(409, times=5, verb="update")
+        assert await scales.write(WEB, 6) == NotRescaled("injected fault")
+        assert [request.verb for request in cluster.requests if request.verb != "watch"].count("update") == 5
         assert await scales.read(WEB) == ScaleTarget(5, 0, "app=web")
 
 
 @pytest.mark.parametrize("code", [403, 404, 422, 429, 500, 503])
-async def test_any_other_refusal_is_the_end(code: int) -> None:
+async def test_write_is_not_retried_after_other_errors(code: int) -> None:
     async with stage() as (cluster, scales):
         await scales.read(WEB)
-        cluster.asked.clear()
-        cluster.refuse_next(code, verb="update")
-        assert await scales.write(WEB, 5) == NotRescaled("refused on request")
-        assert [one.verb for one in cluster.asked if one.verb != "watch"] == ["update"]
+        cluster.requests.clear()
+        cluster.fail_next(code, verb="update")
+        assert await scales.write(WEB, 5) == NotRescaled("injected fault")
+        assert [request.verb for request in cluster.requests if request.verb != "watch"] == ["update"]
 
 
-async def test_an_outage_is_no_exception() -> None:
+async def test_outage_is_returned_as_a_result() -> None:
     async with stage() as (cluster, scales):
         await scales.read(WEB)
-        await cluster.go_down()
+        await cluster.stop()
         assert isinstance(await scales.write(WEB, 5), NotRescaled)
         assert await scales.read(WEB) == ScaleTarget(3, 0, "app=web")
 
 
-async def test_a_permission_that_is_taken_away_turns_watching_into_fetching() -> None:
+async def test_scale_is_fetched_after_the_permission_to_watch_was_revoked() -> None:
     async with stage() as (cluster, scales):
         await scales.read(WEB)
-        cluster.weather.forbid("list", "deployments")
-        cluster.weather.forbid("watch", "deployments")
-        cluster.hang_up()
-        cluster.edit(SCALE, {"spec": {"replicas": 9}})
+        cluster.faults.forbid("list", "deployments")
+        cluster.faults.forbid("watch", "deployments")
+        cluster.close_watches()
+        cluster.patch(SCALE, {"spec": {"replicas": 9}})
 
-        async def fetches() -> bool:
+        async def is_fetched() -> bool:
             return await scales.read(WEB) == ScaleTarget(9, 0, "app=web")
 
-        await eventually(fetches)
+        await eventually(is_fetched)
         assert ("get", SCALE) in requests(cluster)
 
 
 @pytest.mark.parametrize(
     ("selector", "scale"),
     [
-        pytest.param("b=2,a==1", ScaleTarget(1, 0, "a=1,b=2"), id="sorted and plain"),
+        pytest.param("b=2,a==1", ScaleTarget(1, 0, "a=1,b=2"), id="sorted and normalized"),
         pytest.param("a!=1", ScaleTarget(1, 0, "a notin (1)"), id="not equal"),
-        pytest.param("", ScaleTarget(1, 0, ""), id="none"),
-        pytest.param("a>1", TargetUnreadable('"gt" isn\'t supported in label selectors'), id="greater"),
+        pytest.param("", ScaleTarget(1, 0, ""), id="empty"),
+        pytest.param("a>1", UnavailableTarget('"gt" isn\'t supported in label selectors'), id="greater than"),
     ],
 )
-def test_a_selector_is_read_and_printed_again(selector: str, scale: ScaleTarget | TargetUnreadable) -> None:
+def test_selector_is_normalized(selector: str, scale: ScaleTarget | UnavailableTarget) -> None:
     assert scale_target(1, 0, selector) == scale
 
 
-def test_a_selector_that_does_not_parse_is_quoted() -> None:
+def test_invalid_selector_is_quoted_in_the_message() -> None:
     scale = scale_target(1, 0, "a in")
-    assert isinstance(scale, TargetUnreadable)
+    assert isinstance(scale, UnavailableTarget)
     assert scale.message.startswith('couldn\'t parse the selector string "a in": ')

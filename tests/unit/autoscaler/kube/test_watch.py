@@ -1,4 +1,4 @@
-"""A watch, through everything that a server does to one."""
+"""List and watch through closed streams, expired versions and outages."""
 
 import asyncio
 import json
@@ -11,38 +11,46 @@ import pytest
 
 from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.errors import Expired, Unavailable
-from autoscaler.kube.watch import Change, Happened, Listing, News, Progress, Watched, follow
+from autoscaler.kube.watch import (
+    ListWatch,
+    ObjectList,
+    WatchDecoder,
+    WatchEvent,
+    WatchEventType,
+    WatchItem,
+    list_and_watch,
+)
 
 ONE = "/api/v1/namespaces/default/configmaps/one"
 SOON = timedelta(milliseconds=5)
-ALL = Watched("/api/v1/namespaces/default/configmaps")
+ALL = ListWatch("/api/v1/namespaces/default/configmaps")
 
 
-def line(kind: str, **thing: Any) -> bytes:
-    return json.dumps({"type": kind, "object": thing}).encode()
+def line(kind: str, **content: Any) -> bytes:
+    return json.dumps({"type": kind, "object": content}).encode()
 
 
-def test_a_change_is_told_and_moves_the_version():
-    progress = Progress("1")
-    thing = {"metadata": {"resourceVersion": "2", "name": "one"}}
-    assert progress.feed(line("ADDED", **thing)) == Change(Happened.ADDED, thing)
-    assert progress.version == "2"
+def test_event_is_decoded_and_advances_the_resource_version():
+    decoder = WatchDecoder("1")
+    content = {"metadata": {"resourceVersion": "2", "name": "one"}}
+    assert decoder.decode(line("ADDED", **content)) == WatchEvent(WatchEventType.ADDED, content)
+    assert decoder.resource_version == "2"
 
 
-def test_a_bookmark_only_moves_the_version():
-    progress = Progress("1")
-    assert progress.feed(line("BOOKMARK", metadata={"resourceVersion": "7"})) is None
-    assert progress.version == "7"
+def test_bookmark_only_advances_the_resource_version():
+    decoder = WatchDecoder("1")
+    assert decoder.decode(line("BOOKMARK", metadata={"resourceVersion": "7"})) is None
+    assert decoder.resource_version == "7"
 
 
-def test_a_version_that_is_too_old_is_said_within_the_stream():
+def test_error_event_with_code_410_raises_expired():
     with pytest.raises(Expired):
-        Progress("1").feed(line("ERROR", code=410, reason="Expired", message="too old resource version"))
+        WatchDecoder("1").decode(line("ERROR", code=410, reason="Expired", message="too old resource version"))
 
 
-def test_what_is_not_json_is_an_outage():
+def test_line_that_is_not_json_raises_unavailable():
     with pytest.raises(Unavailable):
-        Progress("1").feed(b"upstream connect error")
+        WatchDecoder("1").decode(b"upstream connect error")
 
 
 @pytest.fixture
@@ -52,81 +60,74 @@ async def api() -> AsyncIterator[Cluster]:
         yield serving
 
 
-class Listener:
-    """Hears all news of a watch, one at a time."""
-
-    def __init__(self, news: AsyncIterator[News]) -> None:
-        self._news = news
-
-    async def next(self) -> News:
-        async with asyncio.timeout(5):
-            return await anext(self._news)
+async def receive(items: AsyncIterator[WatchItem]) -> WatchItem:
+    async with asyncio.timeout(5):
+        return await anext(items)
 
 
-def data(news: News) -> Any:
-    match news:
-        case Listing(objects):
-            return [thing["data"]["is"] for thing in objects]
-        case Change(happened, thing):
-            return happened, thing["data"]["is"]
+def data(item: WatchItem) -> Any:
+    match item:
+        case ObjectList(objects):
+            return [content["data"]["is"] for content in objects]
+        case WatchEvent(event_type, content):
+            return event_type, content["data"]["is"]
 
 
-async def test_it_lists_and_then_tells_what_happens(api: Cluster) -> None:
-    async with api.client() as client, aclosing(follow(client, ALL, first_pause=SOON)) as news:
-        listener = Listener(news)
-        assert data(await listener.next()) == ["1"]
+async def test_list_is_followed_by_watch_events(api: Cluster) -> None:
+    async with api.client() as client, aclosing(list_and_watch(client, ALL, initial_backoff=SOON)) as items:
+        assert data(await receive(items)) == ["1"]
         api.put(ONE, {"data": {"is": "2"}})
-        assert data(await listener.next()) == (Happened.MODIFIED, "2")
+        assert data(await receive(items)) == (WatchEventType.MODIFIED, "2")
         api.delete(ONE)
-        assert data(await listener.next()) == (Happened.DELETED, "2")
+        assert data(await receive(items)) == (WatchEventType.DELETED, "2")
 
 
-async def test_a_stream_that_ends_is_taken_up_where_it_was(api: Cluster) -> None:
-    async with api.client() as client, aclosing(follow(client, ALL, first_pause=SOON)) as news:
-        listener = Listener(news)
-        await listener.next()
-        api.hang_up()
+async def test_closed_stream_is_resumed_without_a_new_list(api: Cluster) -> None:
+    async with api.client() as client, aclosing(list_and_watch(client, ALL, initial_backoff=SOON)) as items:
+        await receive(items)
+        api.close_watches()
         api.put(ONE, {"data": {"is": "2"}})
-        assert data(await listener.next()) == (Happened.MODIFIED, "2")
+        assert data(await receive(items)) == (WatchEventType.MODIFIED, "2")
 
 
-async def test_an_expired_version_means_a_new_list(api: Cluster) -> None:
-    async with api.client() as client, aclosing(follow(client, ALL, first_pause=SOON)) as news:
-        listener = Listener(news)
-        assert data(await listener.next()) == ["1"]
+async def test_expired_resource_version_causes_a_new_list(api: Cluster) -> None:
+    async with api.client() as client, aclosing(list_and_watch(client, ALL, initial_backoff=SOON)) as items:
+        assert data(await receive(items)) == ["1"]
         api.expire_watches()
-        assert data(await listener.next()) == ["1"]
+        assert data(await receive(items)) == ["1"]
 
 
-async def test_an_outage_is_waited_out_and_nothing_is_missed(api: Cluster) -> None:
-    async with api.client() as client, aclosing(follow(client, ALL, first_pause=SOON)) as news:
-        listener = Listener(news)
-        await listener.next()
-        api.weather.refusing = 503
-        api.hang_up()
+async def test_events_during_an_outage_are_received_after_it(api: Cluster) -> None:
+    async with api.client() as client, aclosing(list_and_watch(client, ALL, initial_backoff=SOON)) as items:
+        await receive(items)
+        api.faults.fail_all_with = 503
+        api.close_watches()
         await asyncio.sleep(0.05)
         api.put(ONE, {"data": {"is": "2"}})
-        api.weather.refusing = 0
-        assert data(await listener.next()) == (Happened.MODIFIED, "2")
+        api.faults.fail_all_with = 0
+        assert data(await receive(items)) == (WatchEventType.MODIFIED, "2")
 
 
-async def test_an_outage_at_the_start_is_waited_out(api: Cluster) -> None:
-    api.weather.refusing = 403
-    async with api.client() as client, aclosing(follow(client, ALL, first_pause=SOON)) as news:
-        waiting = asyncio.create_task(anext(news))
+async def test_failing_first_list_is_retried(api: Cluster) -> None:
+    api.faults.fail_all_with = 403
+    async with api.client() as client, aclosing(list_and_watch(client, ALL, initial_backoff=SOON)) as items:
+        waiting = asyncio.create_task(anext(items))
         await asyncio.sleep(0.05)
-        api.weather.refusing = 0
+        api.faults.fail_all_with = 0
         async with asyncio.timeout(5):
             assert data(await waiting) == ["1"]
 
 
 @pytest.mark.looptime
-async def test_a_watch_whose_time_is_over_goes_on_at_once(api: Cluster) -> None:
-    async with api.client() as client, aclosing(follow(client, ALL, first_pause=timedelta(minutes=10))) as news:
-        await anext(news)
-        hearing = asyncio.ensure_future(anext(news))
+async def test_watch_closed_by_the_server_timeout_restarts_without_backoff(api: Cluster) -> None:
+    async with (
+        api.client() as client,
+        aclosing(list_and_watch(client, ALL, initial_backoff=timedelta(minutes=10))) as items,
+    ):
+        await anext(items)
+        next_item = asyncio.ensure_future(anext(items))
         await asyncio.sleep(2)
-        api.hang_up()
+        api.close_watches()
         api.put(ONE, {"data": {"is": "2"}})
         async with asyncio.timeout(60):
-            assert data(await hearing) == (Happened.MODIFIED, "2")
+            assert data(await next_item) == (WatchEventType.MODIFIED, "2")
