@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import sys
+from collections.abc import Callable
 from typing import Final
 
 from adapter import app, log
@@ -26,7 +27,8 @@ def run(options: argparse.Namespace) -> int:
         file = ConfigFile(options.config, overrides)
         loaded = file.start()
         log.configure(loaded.config.log.format, loaded.config.log.level)
-        asyncio.run(app.serve(file, loaded, components))
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(app.serve(file, loaded, components))
     except (ConfigInvalid, InvalidFlags) as error:
         sys.stderr.writelines(f"{problem}\n" for problem in error.problems)
         return INVALID_CONFIG
@@ -34,6 +36,15 @@ def run(options: argparse.Namespace) -> int:
         sys.stderr.write(f"{error}\n")
         return NO_CLUSTER
     return 0
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return uvloop's factory, which saves about a sixth of the CPU time; None, the default, on Windows."""
+    if sys.platform == "win32":
+        return None
+    import uvloop  # noqa: PLC0415 - not available on Windows
+
+    return uvloop.new_event_loop
 
 
 def _components(options: argparse.Namespace) -> app.Components:

@@ -1,4 +1,4 @@
-"""A client that sends exactly what it is told: repeated headers, odd methods, nothing added but Host."""
+"""An HTTP client that adds no headers except Host, and can repeat headers and send any method."""
 
 import http.client
 import json
@@ -11,8 +11,8 @@ Headers = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What came back."""
+class Response:
+    """A received response."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -29,7 +29,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Target:
-    """A server to examine, who we are to it, and one metric that it has."""
+    """A server to test, the credentials for it, and the name of one of its metrics."""
 
     url: str
     ca: str | None = None
@@ -37,8 +37,8 @@ class Target:
     headers: Headers = ()
     namespace: str = "default"
     metric: str = "my-metric"
-    ours: bool = False
-    """Whether it is our own, with the rehearsal's metrics."""
+    is_loopback: bool = False
+    """Whether it is the loopback server, with its failing metrics."""
 
     @property
     def metrics(self) -> str:
@@ -55,30 +55,30 @@ class Target:
         return context
 
     def connect(self) -> http.client.HTTPConnection:
-        where = urlsplit(self.url)
-        if where.scheme == "http":
-            return http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
-        return http.client.HTTPSConnection(where.hostname or "", where.port, timeout=20, context=self.tls())
+        address = urlsplit(self.url)
+        if address.scheme == "http":
+            return http.client.HTTPConnection(address.hostname or "", address.port, timeout=20)
+        return http.client.HTTPSConnection(address.hostname or "", address.port, timeout=20, context=self.tls())
 
-    def ask(self, path: str, *headers: tuple[str, str], method: str = "GET", body: bytes | None = None) -> Answer:
-        """Send one request on a connection of its own."""
+    def request(self, path: str, *headers: tuple[str, str], method: str = "GET", body: bytes | None = None) -> Response:
+        """Send one request on a new connection."""
         connection = self.connect()
         try:
             return send(connection, urlsplit(self.url).path.rstrip("/") + path, self.headers + headers, method, body)
         finally:
             connection.close()
 
-    def get(self, path: str, accept: str | None = None) -> Answer:
-        return self.ask(path, *([("Accept", accept)] if accept else []))
+    def get(self, path: str, accept: str | None = None) -> Response:
+        return self.request(path, *([("Accept", accept)] if accept else []))
 
 
 def send(
     connection: http.client.HTTPConnection, path: str, headers: Headers, method: str = "GET", body: bytes | None = None
-) -> Answer:
-    """Send one request on this connection and read the whole answer."""
+) -> Response:
+    """Send one request on this connection and read the response."""
     connection.putrequest(method, path, skip_accept_encoding=True)
     for name, value in headers:
         connection.putheader(name, value)
     connection.endheaders(body)
-    response = connection.getresponse()
-    return Answer(response.status, response.headers, response.read())
+    received = connection.getresponse()
+    return Response(received.status, received.headers, received.read())

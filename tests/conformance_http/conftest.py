@@ -1,4 +1,4 @@
-"""Which server is examined: ``--target URL`` names another one, otherwise ours is started on loopback.
+"""The server under test: ``--target URL``, or else a server on loopback.
 
 ``pytest tests/conformance_http --target https://host:443 --target-ca ca.crt --target-cert fp.crt --target-key fp.key
 --target-header 'X-Remote-User: z' --target-header 'X-Remote-Group: system:masters' --target-metric my-metric``
@@ -12,26 +12,26 @@ from tests.conformance_http.client import Target
 from tests.loopback import Loopback, loopback
 
 _OPTIONS = {
-    "--target": "address of the server to examine",
-    "--target-ca": "who signed its certificate",
-    "--target-cert": "our client certificate",
-    "--target-key": "our client key",
-    "--target-metric": "a metric that it has",
-    "--target-namespace": "a namespace where it has it",
+    "--target": "URL of the server to test",
+    "--target-ca": "CA of its certificate",
+    "--target-cert": "client certificate",
+    "--target-key": "key of the client certificate",
+    "--target-metric": "an existing metric",
+    "--target-namespace": "namespace of the metric",
 }
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    for option, says in _OPTIONS.items():
-        parser.addoption(option, default=None, help=says)
+    for option, help_text in _OPTIONS.items():
+        parser.addoption(option, default=None, help=help_text)
     parser.addoption("--target-header", action="append", default=[], help="sent with every request, as 'Name: value'")
 
 
 @pytest.fixture(scope="session")
-def ours(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopback]:
-    """Our own server, for what cannot be asked of another."""
+def loopback_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopback]:
+    """The server on loopback, for tests that need its certificates and reviews."""
     if request.config.getoption("--target", default=None):
-        pytest.skip("another server does not trust the certificates that this needs")
+        pytest.skip("needs client certificates of the loopback server")
     with loopback(tmp_path_factory.mktemp("loopback")) as running:
         yield running
 
@@ -44,7 +44,7 @@ def target(request: pytest.FixtureRequest) -> Target:
 
     url = option("--target")
     if url is None:
-        return masters(request.getfixturevalue("ours"))
+        return masters(request.getfixturevalue("loopback_server"))
     cert, key = option("--target-cert"), option("--target-key")
     headers = tuple(_header(text) for text in request.config.getoption("--target-header"))
     return Target(
@@ -58,18 +58,18 @@ def target(request: pytest.FixtureRequest) -> Target:
 
 
 @pytest.fixture
-def rehearsing(target: Target) -> Target:
-    """The target, if it has the metrics that our own rehearsal fails with."""
-    if not target.ours:
-        pytest.skip("another server has not the metrics that this needs")
+def own_server(target: Target) -> Target:
+    """The target, if it is the loopback server with its failing metrics."""
+    if not target.is_loopback:
+        pytest.skip("needs metrics of the loopback server")
     return target
 
 
 def masters(running: Loopback) -> Target:
-    """Our server, as the API server's front proxy speaks to it for an administrator."""
+    """Return the loopback server with requests of the front proxy for a system:masters user."""
     cert, key = running.credentials("fp")
-    who = (("X-Remote-User", "z"), ("X-Remote-Group", "system:masters"))
-    return Target(running.url, ca=str(running.ca), certificate=(str(cert), str(key)), headers=who, ours=True)
+    user = (("X-Remote-User", "z"), ("X-Remote-Group", "system:masters"))
+    return Target(running.url, ca=str(running.ca), certificate=(str(cert), str(key)), headers=user, is_loopback=True)
 
 
 def _header(text: str) -> tuple[str, str]:

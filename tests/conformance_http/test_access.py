@@ -1,4 +1,4 @@
-"""Who may: the golden matrix of Kubernetes' own servers, on ours."""
+"""Authentication and authorization, with the results of Kubernetes' own servers."""
 
 import http.client
 import ssl
@@ -16,92 +16,92 @@ USER, GROUP = "X-Remote-User", "X-Remote-Group"
 ADMIN = ((USER, "admin"), (GROUP, "system:masters"))
 
 
-def as_holder_of(ours: Loopback, name: str | None) -> Target:
-    certificate = tuple(map(str, ours.credentials(name))) if name else None
-    return replace(masters(ours), certificate=certificate, headers=())
+def with_certificate(loopback_server: Loopback, name: str | None) -> Target:
+    certificate = tuple(map(str, loopback_server.credentials(name))) if name else None
+    return replace(masters(loopback_server), certificate=certificate, headers=())
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-def test_health_is_for_everyone(ours: Loopback, path: str):
-    assert as_holder_of(ours, None).get(path).body == b"ok"
+def test_health_needs_no_authentication(loopback_server: Loopback, path: str):
+    assert with_certificate(loopback_server, None).get(path).body == b"ok"
 
 
 @pytest.mark.parametrize(
-    "path", [METRIC, "/apis", "/readyz/ping", "/nothing", "/metrics", "/debug/page", "/debug/picture"]
+    "path", [METRIC, "/apis", "/readyz/ping", "/nothing", "/metrics", "/debug/page", "/debug/overview"]
 )
-def test_the_rest_is_not_for_strangers(ours: Loopback, path: str):
-    answer = as_holder_of(ours, None).get(path)
+def test_other_paths_are_forbidden_for_anonymous_callers(loopback_server: Loopback, path: str):
+    response = with_certificate(loopback_server, None).get(path)
 
-    assert_status(answer, 403, "Forbidden")
-    assert "system:anonymous" in answer.json["message"]
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-
-
-def test_forged_headers_without_a_certificate_are_not_believed(ours: Loopback):
-    answer = as_holder_of(ours, None).ask(METRIC, *ADMIN)
-
-    assert_status(answer, 403, "Forbidden")
-    assert "system:anonymous" in answer.json["message"]
+    assert_status(response, 403, "Forbidden")
+    assert "system:anonymous" in response.json["message"]
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_forged_headers_with_an_ordinary_certificate_are_not_believed(ours: Loopback):
-    answer = as_holder_of(ours, "alice").ask("/metrics", *ADMIN)
+def test_front_proxy_headers_without_a_certificate_are_ignored(loopback_server: Loopback):
+    response = with_certificate(loopback_server, None).request(METRIC, *ADMIN)
 
-    assert_status(answer, 403, "Forbidden")
-    assert '"alice"' in answer.json["message"]
+    assert_status(response, 403, "Forbidden")
+    assert "system:anonymous" in response.json["message"]
 
 
-@pytest.mark.parametrize(
-    ("holder", "headers"),
-    [
-        pytest.param("fp", (), id="a front proxy that names nobody"),
-        pytest.param("fp", ((USER, ""), (USER, "alice")), id="a first name that is empty"),
-        pytest.param("fpbad", ((USER, "alice"),), id="a certificate of that authority with another name"),
-        pytest.param(None, (("Authorization", "Bearer bad"),), id="a bad token"),
-    ],
-)
-def test_bad_credentials_are_refused_and_not_taken_for_none(ours: Loopback, holder: str | None, headers):
-    answer = as_holder_of(ours, holder).ask(METRIC, *headers)
+def test_front_proxy_headers_with_a_user_certificate_are_ignored(loopback_server: Loopback):
+    response = with_certificate(loopback_server, "alice").request("/metrics", *ADMIN)
 
-    assert_status(answer, 401, "Unauthorized")
-    assert answer.json["message"] == "Unauthorized"
-    assert "WWW-Authenticate" not in answer.headers
+    assert_status(response, 403, "Forbidden")
+    assert '"alice"' in response.json["message"]
 
 
 @pytest.mark.parametrize(
     ("holder", "headers"),
     [
-        pytest.param("fp", ((USER, "alice"),), id="by the front proxy"),
-        pytest.param("fp", ((USER.lower(), "alice"), (GROUP.lower(), "a")), id="in lower case"),
-        pytest.param("fp", ((USER, "alice"), ("Authorization", "Bearer bad")), id="a bad token beside it"),
-        pytest.param("alice", (), id="by a certificate"),
-        pytest.param("admin", (), id="an administrator by a certificate"),
-        pytest.param(None, (("Authorization", "Bearer good"),), id="by a token"),
-        pytest.param(None, (("Authorization", "bearer good"),), id="by a token, in lower case"),
+        pytest.param("fp", (), id="front proxy without a user header"),
+        pytest.param("fp", ((USER, ""), (USER, "alice")), id="empty first user header"),
+        pytest.param("fpbad", ((USER, "alice"),), id="front proxy certificate with another name"),
+        pytest.param(None, (("Authorization", "Bearer bad"),), id="invalid token"),
     ],
 )
-def test_who_may_is_let_in(ours: Loopback, holder: str | None, headers):
-    assert as_holder_of(ours, holder).ask(METRIC, *headers).status == 200
+def test_invalid_credentials_are_rejected_and_not_anonymous(loopback_server: Loopback, holder: str | None, headers):
+    response = with_certificate(loopback_server, holder).request(METRIC, *headers)
+
+    assert_status(response, 401, "Unauthorized")
+    assert response.json["message"] == "Unauthorized"
+    assert "WWW-Authenticate" not in response.headers
 
 
 @pytest.mark.parametrize(
     ("holder", "headers"),
     [
-        pytest.param("fp", ((USER, "carol"), (GROUP, "a,system:masters")), id="a comma makes no second group"),
-        pytest.param("fp", ((USER, "system:anonymous"),), id="anonymous by name"),
-        pytest.param(None, (("Authorization", "Basic Z29vZA=="),), id="basic"),
-        pytest.param(None, (("Authorization", "Bearer "),), id="an empty token"),
-        pytest.param(None, (("Authorization", "Bearer  good"),), id="two spaces"),
-        pytest.param("fp", ((USER, "carol"), ("Impersonate-User", "alice")), id="impersonation is not ours to grant"),
+        pytest.param("fp", ((USER, "alice"),), id="front proxy"),
+        pytest.param("fp", ((USER.lower(), "alice"), (GROUP.lower(), "a")), id="lower-case header names"),
+        pytest.param("fp", ((USER, "alice"), ("Authorization", "Bearer bad")), id="front proxy and an invalid token"),
+        pytest.param("alice", (), id="client certificate"),
+        pytest.param("admin", (), id="system:masters certificate"),
+        pytest.param(None, (("Authorization", "Bearer good"),), id="token"),
+        pytest.param(None, (("Authorization", "bearer good"),), id="token with a lower-case scheme"),
     ],
 )
-def test_who_may_not_is_forbidden(ours: Loopback, holder: str | None, headers):
-    assert_status(as_holder_of(ours, holder).ask(METRIC, *headers), 403, "Forbidden")
+def test_authorized_callers_get_the_metric(loopback_server: Loopback, holder: str | None, headers):
+    assert with_certificate(loopback_server, holder).request(METRIC, *headers).status == 200
 
 
-def test_a_strangers_certificate_ends_the_handshake(ours: Loopback):
+@pytest.mark.parametrize(
+    ("holder", "headers"),
+    [
+        pytest.param("fp", ((USER, "carol"), (GROUP, "a,system:masters")), id="group header is not split at commas"),
+        pytest.param("fp", ((USER, "system:anonymous"),), id="front proxy names system:anonymous"),
+        pytest.param(None, (("Authorization", "Basic Z29vZA=="),), id="basic auth"),
+        pytest.param(None, (("Authorization", "Bearer "),), id="empty token"),
+        pytest.param(None, (("Authorization", "Bearer  good"),), id="two spaces before the token"),
+        pytest.param("fp", ((USER, "carol"), ("Impersonate-User", "alice")), id="impersonation headers are ignored"),
+    ],
+)
+def test_unauthorized_callers_are_forbidden(loopback_server: Loopback, holder: str | None, headers):
+    assert_status(with_certificate(loopback_server, holder).request(METRIC, *headers), 403, "Forbidden")
+
+
+def test_certificate_of_an_unknown_ca_fails_the_handshake(loopback_server: Loopback):
     with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
-        as_holder_of(ours, "x").get(METRIC)
+        with_certificate(loopback_server, "x").get(METRIC)
 
 
 @pytest.mark.parametrize(
@@ -112,21 +112,25 @@ def test_a_strangers_certificate_ends_the_handshake(ours: Loopback):
         pytest.param(((USER, "alice"), ("X-Remote-Extra-Note", "\xff")), id="extra"),
     ],
 )
-def test_whoever_is_named_in_bytes_that_are_no_text_is_refused(ours: Loopback, headers: tuple[tuple[str, str], ...]):
-    before = len(ours.reviews.wishes)
-    answer = as_holder_of(ours, "fp").ask(METRIC, *headers)
+def test_caller_with_fields_that_are_not_utf_8_is_forbidden(
+    loopback_server: Loopback, headers: tuple[tuple[str, str], ...]
+):
+    before = len(loopback_server.reviews.access_reviews)
+    response = with_certificate(loopback_server, "fp").request(METRIC, *headers)
 
-    assert_status(answer, 403, "Forbidden")
-    assert "not UTF-8" in answer.json["message"]
-    assert len(ours.reviews.wishes) == before
+    assert_status(response, 403, "Forbidden")
+    assert "not UTF-8" in response.json["message"]
+    assert len(loopback_server.reviews.access_reviews) == before
 
 
-def test_leave_is_asked_for_with_kubernetes_own_words(ours: Loopback):
-    as_holder_of(ours, "fp").ask(METRIC.replace("my-metric", "whole"), (USER, "alice"), (GROUP, "b"), (GROUP, "a"))
-    subject, wanted = ours.reviews.wishes[-1]
+def test_metric_is_reviewed_with_resource_attributes(loopback_server: Loopback):
+    with_certificate(loopback_server, "fp").request(
+        METRIC.replace("my-metric", "whole"), (USER, "alice"), (GROUP, "b"), (GROUP, "a")
+    )
+    subject, attributes = loopback_server.reviews.access_reviews[-1]
 
     assert subject.groups == ("b", "a", "system:authenticated")
-    assert wanted["resourceAttributes"] == {
+    assert attributes["resourceAttributes"] == {
         "verb": "list",
         "group": "external.metrics.k8s.io",
         "version": "v1beta1",
@@ -135,48 +139,48 @@ def test_leave_is_asked_for_with_kubernetes_own_words(ours: Loopback):
     }
 
 
-def test_leave_to_see_a_plain_path_is_asked_for_as_such(ours: Loopback):
-    as_holder_of(ours, "fp").ask("/apis/external.metrics.k8s.io/v1beta1", (USER, "dave"))
+def test_other_path_is_reviewed_with_non_resource_attributes(loopback_server: Loopback):
+    with_certificate(loopback_server, "fp").request("/apis/external.metrics.k8s.io/v1beta1", (USER, "dave"))
 
-    assert ours.reviews.wishes[-1][1] == {
+    assert loopback_server.reviews.access_reviews[-1][1] == {
         "nonResourceAttributes": {"verb": "get", "path": "/apis/external.metrics.k8s.io/v1beta1"}
     }
 
 
-def test_extra_and_uid_are_passed_on(ours: Loopback):
+def test_extra_and_uid_are_part_of_the_review(loopback_server: Loopback):
     extra = ("X-Remote-Extra-Acme.Io%2fFoo", "v1")
-    as_holder_of(ours, "fp").ask("/version", (USER, "erin"), extra, extra, ("X-Remote-Uid", "u1"))
-    subject, _ = ours.reviews.wishes[-1]
+    with_certificate(loopback_server, "fp").request("/version", (USER, "erin"), extra, extra, ("X-Remote-Uid", "u1"))
+    subject, _ = loopback_server.reviews.access_reviews[-1]
 
     assert (dict(subject.extra), subject.uid) == ({"acme.io/foo": ("v1", "v1")}, "u1")
 
 
-def test_in_which_order_more_is_told_makes_no_other_caller(ours: Loopback):
+def test_order_of_extra_headers_does_not_matter_for_the_cache(loopback_server: Loopback):
     one, other = ("X-Remote-Extra-One", "1"), ("X-Remote-Extra-Other", "2")
-    target = as_holder_of(ours, "fp")
-    target.ask("/version", (USER, "frank"), one, other)
-    before = len(ours.reviews.wishes)
-    target.ask("/version", (USER, "frank"), other, one)
+    target = with_certificate(loopback_server, "fp")
+    target.request("/version", (USER, "frank"), one, other)
+    before = len(loopback_server.reviews.access_reviews)
+    target.request("/version", (USER, "frank"), other, one)
 
-    assert len(ours.reviews.wishes) == before
+    assert len(loopback_server.reviews.access_reviews) == before
 
 
-def test_a_yes_is_remembered(ours: Loopback):
-    target = as_holder_of(ours, "fp")
-    target.ask(METRIC, (USER, "alice"), (GROUP, "remembered"))
-    before = len(ours.reviews.wishes)
+def test_allowed_review_is_cached(loopback_server: Loopback):
+    target = with_certificate(loopback_server, "fp")
+    target.request(METRIC, (USER, "alice"), (GROUP, "cached"))
+    before = len(loopback_server.reviews.access_reviews)
     for _ in range(20):
-        target.ask(METRIC, (USER, "alice"), (GROUP, "remembered"))
+        target.request(METRIC, (USER, "alice"), (GROUP, "cached"))
 
-    assert len(ours.reviews.wishes) == before
+    assert len(loopback_server.reviews.access_reviews) == before
 
 
-def test_writing_is_forbidden_before_it_is_impossible(ours: Loopback):
-    assert_status(as_holder_of(ours, "alice").ask(METRIC, method="POST"), 403, "Forbidden")
+def test_authorization_is_checked_before_the_method(loopback_server: Loopback):
+    assert_status(with_certificate(loopback_server, "alice").request(METRIC, method="POST"), 403, "Forbidden")
 
 
 @pytest.mark.parametrize("namespace", ["default%2Fother", "default/../other", "other%2F..%2Fdefault"])
-def test_what_is_served_is_what_was_authorized(ours: Loopback, namespace: str):
-    answer = as_holder_of(ours, "alice").get(METRIC.replace("default", namespace))
+def test_path_is_authorized_as_it_is_served(loopback_server: Loopback, namespace: str):
+    response = with_certificate(loopback_server, "alice").get(METRIC.replace("default", namespace))
 
-    assert answer.status in {403, 404}
+    assert response.status in {403, 404}

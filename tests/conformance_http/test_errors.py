@@ -1,4 +1,4 @@
-"""What cannot be answered: always a Status, always the same words, never a number that would mislead."""
+"""Errors: always a Status with a stable message, never a misleading value."""
 
 import pytest
 
@@ -6,17 +6,17 @@ from tests.conformance_http.client import Target
 from tests.conformance_http.test_discovery import assert_status
 
 
-def test_an_unknown_metric_is_not_found_and_says_what_was_asked_for(rehearsing: Target):
-    answer = rehearsing.get(f"{rehearsing.metrics}/my-metrik")
+def test_unknown_metric_is_not_found_and_names_the_nearest_metric(own_server: Target):
+    response = own_server.get(f"{own_server.metrics}/my-metrik")
 
-    assert_status(answer, 404, "NotFound")
-    assert answer.json["details"]["group"] == "external.metrics.k8s.io"
-    assert answer.json["details"]["kind"] == "my-metrik"
-    assert "'my-metric'" in answer.json["message"]
+    assert_status(response, 404, "NotFound")
+    assert response.json["details"]["group"] == "external.metrics.k8s.io"
+    assert response.json["details"]["kind"] == "my-metrik"
+    assert "'my-metric'" in response.json["message"]
 
 
-def test_a_metric_of_another_namespace_is_not_found(rehearsing: Target):
-    assert_status(rehearsing.get(f"{rehearsing.metrics}/elsewhere"), 404, "NotFound")
+def test_metric_of_another_namespace_is_not_found(own_server: Target):
+    assert_status(own_server.get(f"{own_server.metrics}/elsewhere"), 404, "NotFound")
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_metric_of_another_namespace_is_not_found(rehearsing: Target):
         "/apis/external.metrics.k8s.io/v2/namespaces/default/my-metric",
     ],
 )
-def test_paths_that_are_not_a_metric_are_not_found(target: Target, path: str):
+def test_path_that_is_not_a_metric_is_not_found(target: Target, path: str):
     assert_status(target.get(path.format(metric=target.path)), 404, "NotFound")
 
 
@@ -48,66 +48,66 @@ def test_paths_that_are_not_a_metric_are_not_found(target: Target, path: str):
         ("refused", "Refused"),
     ],
 )
-def test_a_number_that_would_mislead_is_an_error_with_its_class(rehearsing: Target, metric: str, cause: str):
-    answer = rehearsing.get(f"{rehearsing.metrics}/{metric}")
+def test_invalid_value_is_an_error_with_its_failure_class(own_server: Target, metric: str, cause: str):
+    response = own_server.get(f"{own_server.metrics}/{metric}")
 
-    assert_status(answer, 503, "ServiceUnavailable")
-    assert [each["reason"] for each in answer.json["details"]["causes"]] == [cause]
-    assert metric in answer.json["message"]
-    assert "retryAfterSeconds" not in answer.json["details"]
+    assert_status(response, 503, "ServiceUnavailable")
+    assert [item["reason"] for item in response.json["details"]["causes"]] == [cause]
+    assert metric in response.json["message"]
+    assert "retryAfterSeconds" not in response.json["details"]
 
 
-def test_nothing_that_matches_is_an_error_with_its_class(rehearsing: Target):
-    answer = rehearsing.get(f"{rehearsing.path}?labelSelector=foo%3Dnope")
+def test_selector_without_matches_is_an_error(own_server: Target):
+    response = own_server.get(f"{own_server.path}?labelSelector=foo%3Dnope")
 
-    assert_status(answer, 503, "ServiceUnavailable")
-    assert answer.json["message"] == "metric 'my-metric': static: no series: nothing matches foo=nope"
+    assert_status(response, 503, "ServiceUnavailable")
+    assert response.json["message"] == "metric 'my-metric': static: no series: no series match selector foo=nope"
 
 
 @pytest.mark.parametrize("metric", ["negative", "refused", "old", "my-metrik"])
-def test_the_same_cause_has_the_same_words(rehearsing: Target, metric: str):
-    assert len({rehearsing.get(f"{rehearsing.metrics}/{metric}").body for _ in range(3)}) == 1
+def test_same_error_has_the_same_body(own_server: Target, metric: str):
+    assert len({own_server.get(f"{own_server.metrics}/{metric}").body for _ in range(3)}) == 1
 
 
-def test_a_deadline_of_the_callers_is_kept(rehearsing: Target):
-    answer = rehearsing.get(f"{rehearsing.metrics}/slow?timeout=200ms")
+def test_timeout_parameter_limits_the_request(own_server: Target):
+    response = own_server.get(f"{own_server.metrics}/slow?timeout=200ms")
 
-    assert_status(answer, 504, "Timeout")
+    assert_status(response, 504, "Timeout")
 
 
-def test_a_bug_of_ours_says_nothing_about_itself(rehearsing: Target):
-    answer = rehearsing.get(f"{rehearsing.metrics}/broken")
+def test_unexpected_error_reveals_no_details(own_server: Target):
+    response = own_server.get(f"{own_server.metrics}/broken")
 
-    assert_status(answer, 500, "InternalError")
-    assert b"secret" not in answer.body
-    assert b"Traceback" not in answer.body
+    assert_status(response, 500, "InternalError")
+    assert b"an internal detail" not in response.body
+    assert b"Traceback" not in response.body
 
 
 @pytest.mark.parametrize("path", ["/apis", "/nothing", "/healthz", "{metric}", "{metric}?watch=1"])
-def test_every_answer_has_a_content_type_an_audit_id_and_no_boast(target: Target, path: str):
-    answer = target.ask(path.format(metric=target.path), ("Audit-Id", "0f1e-2d3c"))
+def test_every_response_has_content_type_and_audit_id_and_no_library_version(target: Target, path: str):
+    response = target.request(path.format(metric=target.path), ("Audit-Id", "0f1e-2d3c"))
 
-    assert answer.headers["Content-Type"]
-    assert answer.headers["Audit-Id"] == "0f1e-2d3c"
-    assert "Python" not in answer.headers.get("Server", "")
-    assert "Retry-After" not in answer.headers
+    assert response.headers["Content-Type"]
+    assert response.headers["Audit-Id"] == "0f1e-2d3c"
+    assert "Python" not in response.headers.get("Server", "")
+    assert "Retry-After" not in response.headers
 
 
-def test_a_user_with_300_groups_gets_through(target: Target):
+def test_caller_with_300_groups_is_accepted(target: Target):
     groups = (("X-Remote-Group", f"group-with-a-rather-long-name-{number}") for number in range(300))
 
-    assert target.ask(target.path, *groups).status == 200
+    assert target.request(target.path, *groups).status == 200
 
 
-def test_a_selector_of_20_kilobytes_gets_an_answer(target: Target):
-    many = ",".join(f"v{number:06}" for number in range(2500))
-    answer = target.get(f"{target.path}?labelSelector=foo+notin+({many})")
+def test_selector_of_20_kilobytes_is_accepted(target: Target):
+    values = ",".join(f"v{number:06}" for number in range(2500))
+    response = target.get(f"{target.path}?labelSelector=foo+notin+({values})")
 
-    assert len(many) > 19_000
-    assert answer.status == 200
+    assert len(values) > 19_000
+    assert response.status == 200
 
 
-def test_an_endless_request_line_is_refused_with_a_status(target: Target):
-    answer = target.get(f"{target.path}?labelSelector={'a' * 66_000}")
+def test_too_long_request_line_gets_a_status(target: Target):
+    response = target.get(f"{target.path}?labelSelector={'a' * 66_000}")
 
-    assert_status(answer, 400, "BadRequest")
+    assert_status(response, 400, "BadRequest")

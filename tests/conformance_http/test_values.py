@@ -1,4 +1,4 @@
-"""Reading a metric: the list, its forms, and what a caller may add to the path."""
+"""Values of a metric: the list, its representations, and query parameters."""
 
 import re
 from datetime import datetime
@@ -16,17 +16,17 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 def values(target: Target, query: str) -> list[str]:
-    answer = target.get(f"{target.path}?{query}")
-    assert answer.status == 200
-    return [item["value"] for item in answer.json["items"]]
+    response = target.get(f"{target.path}?{query}")
+    assert response.status == 200
+    return [item["value"] for item in response.json["items"]]
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_a_metric_is_a_list_of_values(target: Target, slash: str):
-    answer = target.get(target.path + slash)
+def test_metric_is_served_as_a_list_of_values(target: Target, slash: str):
+    response = target.get(target.path + slash)
 
-    assert (answer.status, answer.media) == (200, "application/json")
-    body = answer.json
+    assert (response.status, response.media) == (200, "application/json")
+    body = response.json
     assert (body["kind"], body["apiVersion"]) == ("ExternalMetricValueList", "external.metrics.k8s.io/v1beta1")
     assert body["metadata"] == {}
     assert body["items"]
@@ -37,19 +37,21 @@ def test_a_metric_is_a_list_of_values(target: Target, slash: str):
         assert all(isinstance(label, str) for label in item["metricLabels"].values())
 
 
-def test_the_timestamp_is_utc_and_of_this_minute(rehearsing: Target):
-    answer = rehearsing.get(rehearsing.path)
-    taken = datetime.fromisoformat(answer.json["items"][0]["timestamp"])
-    sent = datetime.strptime(answer.headers["Date"], "%a, %d %b %Y %H:%M:%S %Z").replace(tzinfo=taken.tzinfo)
+def test_timestamp_is_utc_and_recent(own_server: Target):
+    response = own_server.get(own_server.path)
+    timestamp = datetime.fromisoformat(response.json["items"][0]["timestamp"])
+    sent = datetime.strptime(response.headers["Date"], "%a, %d %b %Y %H:%M:%S %Z").replace(tzinfo=timestamp.tzinfo)
 
-    assert -1 <= (sent - taken).total_seconds() <= 60
+    assert -1 <= (sent - timestamp).total_seconds() <= 60
 
 
 @pytest.mark.parametrize(
     ("metric", "value"), [("tiny", "1m"), ("whole", "2"), ("mixedcase", "7"), ("MIXEDCASE", "7"), ("MixedCase", "7")]
 )
-def test_numbers_are_rounded_up_to_thousandths_and_names_found_in_any_case(rehearsing: Target, metric: str, value: str):
-    body = rehearsing.get(f"{rehearsing.metrics}/{metric}").json
+def test_values_are_rounded_up_to_thousandths_and_names_are_case_insensitive(
+    own_server: Target, metric: str, value: str
+):
+    body = own_server.get(f"{own_server.metrics}/{metric}").json
 
     assert [(item["metricName"], item["value"]) for item in body["items"]] == [(metric, value)]
 
@@ -58,88 +60,88 @@ def test_numbers_are_rounded_up_to_thousandths_and_names_found_in_any_case(rehea
     ("selector", "expected"),
     [
         pytest.param("foo%3Dbar", ["1100m"], id="equals"),
-        pytest.param("foo%3D%3Dbar", ["1100m"], id="equals twice"),
-        pytest.param("foo!%3Dbar", ["2"], id="differs"),
-        pytest.param("foo+in+(bar,baz)", ["1100m", "2"], id="one of"),
-        pytest.param("foo+notin+(bar)", ["2"], id="none of"),
-        pytest.param("foo", ["1100m", "2"], id="has it"),
-        pytest.param("!zz,a!%3Db", ["1100m", "2"], id="has it not, and differs where absent"),
+        pytest.param("foo%3D%3Dbar", ["1100m"], id="double equals"),
+        pytest.param("foo!%3Dbar", ["2"], id="not equal"),
+        pytest.param("foo+in+(bar,baz)", ["1100m", "2"], id="in"),
+        pytest.param("foo+notin+(bar)", ["2"], id="notin"),
+        pytest.param("foo", ["1100m", "2"], id="exists"),
+        pytest.param("!zz,a!%3Db", ["1100m", "2"], id="does not exist and not equal"),
         pytest.param("", ["1100m", "2"], id="empty"),
     ],
 )
-def test_selectors_mean_what_kubernetes_means(rehearsing: Target, selector: str, expected: list[str]):
-    assert sorted(values(rehearsing, f"labelSelector={selector}")) == sorted(expected)
+def test_selector_matches_as_in_kubernetes(own_server: Target, selector: str, expected: list[str]):
+    assert sorted(values(own_server, f"labelSelector={selector}")) == sorted(expected)
 
 
 @pytest.mark.parametrize("selector", ["a%3D%3D%3Db", "a%3Db%3Dc", "(", "a+in", "a+in+()x", "uri%3D/v1/login", "%3Db"])
-def test_a_selector_that_does_not_parse_is_refused(target: Target, selector: str):
+def test_invalid_selector_is_a_bad_request(target: Target, selector: str):
     assert_status(target.get(f"{target.path}?labelSelector={selector}"), 400, "BadRequest")
 
 
-def test_a_selector_that_matches_nothing_is_an_empty_list_or_an_error_but_never_a_number(target: Target):
-    answer = target.get(f"{target.path}?labelSelector=foo%3Dnope-nothing-has-this")
+def test_selector_without_matches_gives_an_empty_list_or_an_error(target: Target):
+    response = target.get(f"{target.path}?labelSelector=foo%3Dnope-nothing-has-this")
 
-    if answer.status == 200:
-        assert answer.json["items"] == []
+    if response.status == 200:
+        assert response.json["items"] == []
     else:
-        assert_status(answer, 503, "ServiceUnavailable")
+        assert_status(response, 503, "ServiceUnavailable")
 
 
 @pytest.mark.parametrize(
     "query", ["limit=1", "limit=500&continue=", "resourceVersion=abc", "unknown=1", "timeout=5s", "timeout=1m30s"]
 )
-def test_what_a_list_may_also_be_asked_changes_nothing(target: Target, query: str):
-    plain, asked = target.get(target.path).json, target.get(f"{target.path}?{query}").json
+def test_other_list_parameters_are_ignored(target: Target, query: str):
+    plain, with_query = target.get(target.path).json, target.get(f"{target.path}?{query}").json
 
-    assert len(asked["items"]) == len(plain["items"])
-    assert "continue" not in asked["metadata"]
+    assert len(with_query["items"]) == len(plain["items"])
+    assert "continue" not in with_query["metadata"]
 
 
 @pytest.mark.parametrize("query", ["limit=x", "fieldSelector=a%3Db", "timeout=abc", "timeout=-1s"])
-def test_a_parameter_that_makes_no_sense_is_refused(target: Target, query: str):
+def test_invalid_query_parameter_is_a_bad_request(target: Target, query: str):
     assert_status(target.get(f"{target.path}?{query}"), 400, "BadRequest")
 
 
 @pytest.mark.parametrize("watch", ["true", "1", ""])
-def test_watching_is_not_possible(target: Target, watch: str):
+def test_watch_is_not_supported(target: Target, watch: str):
     assert_status(target.get(f"{target.path}?watch={watch}"), 405, "MethodNotAllowed")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
-def test_reading_is_all_there_is(target: Target, method: str):
-    answer = target.ask(target.path, method=method)
+def test_other_methods_than_get_are_not_allowed(target: Target, method: str):
+    response = target.request(target.path, method=method)
 
-    assert_status(answer, 405, "MethodNotAllowed")
+    assert_status(response, 405, "MethodNotAllowed")
 
 
-def test_head_is_refused_too_and_has_no_body(target: Target):
-    answer = target.ask(target.path, method="HEAD")
+def test_head_is_not_allowed_and_has_no_body(target: Target):
+    response = target.request(target.path, method="HEAD")
 
-    assert (answer.status, answer.body) == (405, b"")
+    assert (response.status, response.body) == (405, b"")
 
 
 @pytest.mark.parametrize("agent", ["curl/8", "Wget/1", "Mozilla/5.0 (X11)"])
-def test_people_get_it_indented_unless_they_say_no(target: Target, agent: str):
-    assert target.ask(target.path, ("User-Agent", agent)).body.startswith(b"{\n  ")
-    assert b"\n  " not in target.ask(f"{target.path}?pretty=false", ("User-Agent", agent)).body
+def test_response_to_a_human_user_agent_is_indented_by_default(target: Target, agent: str):
+    assert target.request(target.path, ("User-Agent", agent)).body.startswith(b"{\n  ")
+    assert b"\n  " not in target.request(f"{target.path}?pretty=false", ("User-Agent", agent)).body
     assert target.get(f"{target.path}?pretty=true").body.startswith(b"{\n  ")
 
 
 @pytest.mark.parametrize(
     "accept", [f"{PROTOBUF}, */*", f"{PROTOBUF},application/json", "application/json, */*", "*/*", "application/json"]
 )
-def test_every_real_client_gets_a_form_it_can_read(target: Target, accept: str):
-    answer = target.get(target.path, accept)
+def test_accept_headers_of_real_clients_are_supported(target: Target, accept: str):
+    response = target.get(target.path, accept)
 
-    assert answer.status == 200
-    if answer.media == PROTOBUF:
-        assert answer.body.startswith(b"k8s\x00")
-        assert b"ExternalMetricValueList" in answer.body
+    assert response.status == 200
+    if response.media == PROTOBUF:
+        assert response.body.startswith(b"k8s\x00")
+        assert b"ExternalMetricValueList" in response.body
     else:
-        assert (answer.media, answer.json["kind"]) == ("application/json", "ExternalMetricValueList")
+        assert (response.media, response.json["kind"]) == ("application/json", "ExternalMetricValueList")
 
 
-def test_kubectl_gets_a_table_or_the_list(target: Target):
+def test_accept_header_of_kubectl_gives_a_table_or_the_list(target: Target):
     body = target.get(f"{target.path}?limit=500", KUBECTL).json
 
     if body["kind"] == "Table":
@@ -150,51 +152,51 @@ def test_kubectl_gets_a_table_or_the_list(target: Target):
         assert body["kind"] == "ExternalMetricValueList"
 
 
-def test_an_old_table_has_the_old_version_or_is_refused(target: Target):
-    answer = target.get(target.path, TABLE.format("v1beta1"))
+def test_table_of_v1beta1_is_served_or_not_acceptable(target: Target):
+    response = target.get(target.path, TABLE.format("v1beta1"))
 
-    if answer.status == 200:
-        assert answer.json["apiVersion"] == "meta.k8s.io/v1beta1"
+    if response.status == 200:
+        assert response.json["apiVersion"] == "meta.k8s.io/v1beta1"
     else:
-        assert_status(answer, 406, "NotAcceptable")
+        assert_status(response, 406, "NotAcceptable")
 
 
 @pytest.mark.parametrize(
     ("include", "kind"), [("None", None), ("Metadata", "PartialObjectMetadata"), ("Object", "value")]
 )
-def test_a_tables_rows_hold_what_was_asked_for(rehearsing: Target, include: str, kind: str | None):
-    rows = rehearsing.get(f"{rehearsing.path}?includeObject={include}", TABLE.format("v1")).json["rows"]
+def test_include_object_determines_the_object_of_a_row(own_server: Target, include: str, kind: str | None):
+    rows = own_server.get(f"{own_server.path}?includeObject={include}", TABLE.format("v1")).json["rows"]
 
-    held = rows[0]["object"]
-    assert (held is None) if kind is None else (held.get("kind", "value") == kind)
+    row_object = rows[0]["object"]
+    assert (row_object is None) if kind is None else (row_object.get("kind", "value") == kind)
 
 
-def test_yaml_is_the_same_document(target: Target):
-    answer = target.get(target.path, "application/yaml")
+def test_yaml_has_the_same_content(target: Target):
+    response = target.get(target.path, "application/yaml")
 
-    if answer.status == 406:
-        assert_status(answer, 406, "NotAcceptable")
+    if response.status == 406:
+        assert_status(response, 406, "NotAcceptable")
     else:
-        assert answer.media == "application/yaml"
-        assert yaml.safe_load(answer.body)["items"][0]["value"] == target.get(target.path).json["items"][0]["value"]
+        assert response.media == "application/yaml"
+        assert yaml.safe_load(response.body)["items"][0]["value"] == target.get(target.path).json["items"][0]["value"]
 
 
 @pytest.mark.parametrize("accept", ["application/cbor", "text/html", "text/plain", "application/json;as=Bogus;v=v1"])
-def test_what_nobody_speaks_is_not_acceptable(target: Target, accept: str):
+def test_unsupported_media_type_is_not_acceptable(target: Target, accept: str):
     assert_status(target.get(target.path, accept), 406, "NotAcceptable")
 
 
 @pytest.mark.parametrize(
     "accept", ["text/html, application/json;q=0.5", "application/json;foo=bar", "application/json;stream=watch"]
 )
-def test_the_first_clause_that_fits_wins(target: Target, accept: str):
-    answer = target.get(target.path, accept)
+def test_first_matching_clause_of_accept_is_used(target: Target, accept: str):
+    response = target.get(target.path, accept)
 
-    assert (answer.status, answer.media) == (200, "application/json")
+    assert (response.status, response.media) == (200, "application/json")
 
 
-def test_kubectl_can_list_all_metrics_of_a_namespace(rehearsing: Target):
-    body = rehearsing.get(f"{rehearsing.metrics}/externalmetrics", KUBECTL).json
+def test_index_lists_all_readable_metrics_of_a_namespace(own_server: Target):
+    body = own_server.get(f"{own_server.metrics}/externalmetrics", KUBECTL).json
 
     names = [row["cells"][0] for row in body["rows"]]
     assert names == sorted(names)

@@ -1,4 +1,4 @@
-"""Requests made up from our own OpenAPI document, and answers held against it."""
+"""Requests generated from the OpenAPI document, and responses checked against it."""
 
 from collections.abc import Iterator
 
@@ -18,10 +18,10 @@ from tests.conformance_http.conftest import masters
 from tests.loopback import RULES, loopback
 
 schema = schemathesis.openapi.from_dict(V3)
-readings = schema.include(path_regex="metric")
+metric_paths = schema.include(path_regex="metric")
 CHECKS = [content_type_conformance, response_schema_conformance, status_code_conformance]
 RELAXED = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-FAILING = {"broken", "slow"}  # these fail on purpose, with 500 and after a minute
+FAILING = {"broken", "slow"}  # fail by design: with 500, and after a minute
 metrics = st.sampled_from([rule["name"] for rule in RULES if rule["name"] not in FAILING])
 
 
@@ -39,13 +39,13 @@ def validate(case: schemathesis.Case, target: Target) -> None:
 
 @schema.parametrize()
 @RELAXED
-def test_whatever_is_asked_the_answer_is_as_we_said(case: schemathesis.Case, target: Target):
+def test_response_conforms_to_the_schema(case: schemathesis.Case, target: Target):
     validate(case, target)
 
 
-@readings.given(metric=metrics)
-@readings.parametrize()
+@metric_paths.given(metric=metrics)
+@metric_paths.parametrize()
 @RELAXED
-def test_so_it_is_for_metrics_that_we_have(case: schemathesis.Case, target: Target, metric: str):
+def test_response_for_an_existing_metric_conforms_to_the_schema(case: schemathesis.Case, target: Target, metric: str):
     case.path_parameters = {"namespace": "default", "metric": metric}
     validate(case, target)

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is HTTP, a Status or a document, never a failure of our making and never a traceback."""
+"""Any request gets an HTTP response, a Status or a document, never an internal error or a traceback."""
 
 import json
 import socket
@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.conformance_http.client import Answer, Target, send
+from tests.conformance_http.client import Response, Target, send
 from tests.conformance_http.conftest import masters
 from tests.loopback import loopback
 
 ROOT = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default"
-OURS = {500, 501, 502}  # 503 and 504 are a metric's; there is none here that has them
-KNOWN = [
+INTERNAL_ERRORS = {500, 501, 502}
+PATHS = [
     "/",
     "/apis",
     "/openapi/v2",
@@ -27,13 +27,15 @@ KNOWN = [
     "/livez/ping",
     f"{ROOT}/my-metric",
 ]
-MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 segments = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="#?"), max_size=20)
-words = st.sampled_from(
+special_segments = st.sampled_from(
     ["apis", "external.metrics.k8s.io", "v1beta1", "namespaces", "default", "status", "..", "%2F", ""]
 )
-paths = st.lists(segments | words, max_size=9).map(lambda parts: "/" + "/".join(parts)) | st.sampled_from(KNOWN)
+paths = st.lists(segments | special_segments, max_size=9).map(lambda parts: "/" + "/".join(parts)) | st.sampled_from(
+    PATHS
+)
 keys = st.sampled_from(
     [
         "labelSelector",
@@ -83,87 +85,87 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 
 @pytest.fixture(scope="module")
 def connection(target: Target) -> Iterator[list]:
-    kept = [target.connect()]
-    yield kept
-    kept[0].close()
+    connections = [target.connect()]
+    yield connections
+    connections[0].close()
 
 
-def ask(target: Target, kept: list, path: str, *headers: tuple[str, str], method: str = "GET") -> Answer:
-    """Send on the connection that is kept, a new one if the server hung up."""
-    answer = send(kept[0], path, target.headers + headers, method)
-    if answer.headers.get("Connection") == "close":
-        kept[0].close()
-        kept[0] = target.connect()
-    return answer
+def request(target: Target, connections: list, path: str, *headers: tuple[str, str], method: str = "GET") -> Response:
+    """Send a request on the kept connection; replace it if the server closes it."""
+    response = send(connections[0], path, target.headers + headers, method)
+    if response.headers.get("Connection") == "close":
+        connections[0].close()
+        connections[0] = target.connect()
+    return response
 
 
-def assert_decent(answer: Answer) -> None:
-    assert answer.status not in OURS
-    assert "Retry-After" not in answer.headers
-    assert b"Traceback" not in answer.body
-    assert b'File "' not in answer.body
-    if answer.status >= 400 and answer.body:
-        assert answer.media == "application/json"
-        status = json.loads(answer.body)
-        assert (status["kind"], status["code"]) == ("Status", answer.status)
+def assert_well_formed(response: Response) -> None:
+    assert response.status not in INTERNAL_ERRORS
+    assert "Retry-After" not in response.headers
+    assert b"Traceback" not in response.body
+    assert b'File "' not in response.body
+    if response.status >= 400 and response.body:
+        assert response.media == "application/json"
+        status = json.loads(response.body)
+        assert (status["kind"], status["code"]) == ("Status", response.status)
 
 
-@MANY
+@SETTINGS
 @given(
     path=paths,
     query=queries,
     method=st.sampled_from(["GET", "GET", "GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]),
 )
 def test_any_path_query_and_method(target: Target, connection: list, path: str, query: str, method: str):
-    assert_decent(ask(target, connection, f"{path}?{query}" if query else path, method=method))
+    assert_well_formed(request(target, connection, f"{path}?{query}" if query else path, method=method))
 
 
-@MANY
+@SETTINGS
 @given(selector=selectors)
 def test_any_selector(target: Target, connection: list, selector: str):
     text = quote_plus(selector, errors="surrogatepass")
-    answer = ask(target, connection, f"{ROOT}/my-metric?labelSelector={text}")
+    response = request(target, connection, f"{ROOT}/my-metric?labelSelector={text}")
 
-    assert answer.status in {200, 400, 503}
-    if answer.status == 503:
-        assert answer.json["details"]["causes"][0]["reason"] == "NoSeries"
+    assert response.status in {200, 400, 503}
+    if response.status == 503:
+        assert response.json["details"]["causes"][0]["reason"] == "NoSeries"
     else:
-        assert_decent(answer)
+        assert_well_formed(response)
 
 
-@MANY
-@given(headers=st.lists(st.tuples(header_names, header_values), max_size=5), path=st.sampled_from(KNOWN))
+@SETTINGS
+@given(headers=st.lists(st.tuples(header_names, header_values), max_size=5), path=st.sampled_from(PATHS))
 def test_any_header(target: Target, connection: list, headers: list[tuple[str, str]], path: str):
-    assert_decent(ask(target, connection, path, *headers))
+    assert_well_formed(request(target, connection, path, *headers))
 
 
-@MANY
-@given(accept=accepts, path=st.sampled_from(KNOWN))
+@SETTINGS
+@given(accept=accepts, path=st.sampled_from(PATHS))
 def test_any_accept(target: Target, connection: list, accept: str, path: str):
-    assert_decent(ask(target, connection, path, ("Accept", accept)))
+    assert_well_formed(request(target, connection, path, ("Accept", accept)))
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     body=st.binary(max_size=2000),
-    told=st.sampled_from(["length", "chunks", "nothing"]),
+    framing=st.sampled_from(["length", "chunked", "none"]),
     method=st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"]),
-    path=st.sampled_from(KNOWN),
+    path=st.sampled_from(PATHS),
 )
-def test_any_body(target: Target, body: bytes, told: str, method: str, path: str):
+def test_any_body(target: Target, body: bytes, framing: str, method: str, path: str):
     sent, header = body, ()
-    if told == "length":
+    if framing == "length":
         header = (("Content-Length", str(len(body))),)
-    elif told == "chunks":
+    elif framing == "chunked":
         sent, header = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body), (("Transfer-Encoding", "chunked"),)
-    answer = target.ask(path, *header, ("Content-Type", "application/json"), method=method, body=sent)
-    assert_decent(answer)
-    assert answer.status in ({200, 400} if method == "GET" else {400, 405})
+    response = target.request(path, *header, ("Content-Type", "application/json"), method=method, body=sent)
+    assert_well_formed(response)
+    assert response.status in ({200, 400} if method == "GET" else {400, 405})
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.binary(min_size=1, max_size=300))
-def test_any_bytes_at_all(target: Target, noise: bytes):
+def test_any_bytes(target: Target, noise: bytes):
     host, port = target.url.removeprefix("https://").split(":")
     with (
         socket.create_connection((host, int(port)), 5) as plain,
@@ -171,12 +173,12 @@ def test_any_bytes_at_all(target: Target, noise: bytes):
     ):
         tls.sendall(noise + b"\r\n\r\n")
         tls.settimeout(0.2)
-        heard = b""
+        received = b""
         try:
             while chunk := tls.recv(65536):
-                heard += chunk
+                received += chunk
         except (TimeoutError, ssl.SSLError, ConnectionError):
             pass
 
-    assert heard == b"" or heard.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4", b"HTTP/1.1 200", b"HTTP/1.0 200"))
-    assert b"Traceback" not in heard
+    assert received == b"" or received.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4", b"HTTP/1.1 200", b"HTTP/1.0 200"))
+    assert b"Traceback" not in received

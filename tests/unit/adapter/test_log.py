@@ -7,43 +7,45 @@ import pytest
 
 from adapter import log
 
-AT = datetime(2026, 1, 2, 3, 4, 5, 678_900, tzinfo=UTC)
+TIME = datetime(2026, 1, 2, 3, 4, 5, 678_900, tzinfo=UTC)
 
 
-def record(**facts: object) -> logging.LogRecord:
-    made = logging.makeLogRecord({"msg": "rescaled %s", "args": ("web",), "levelname": "WARNING", **facts})
-    made.created = AT.timestamp()
-    return made
+def record(**fields: object) -> logging.LogRecord:
+    created = logging.makeLogRecord({"msg": "rescaled %s", "args": ("web",), "levelname": "WARNING", **fields})
+    created.created = TIME.timestamp()
+    return created
 
 
-def test_a_json_line_is_a_sentence_and_facts():
-    line = json.loads(log.Lines("json").format(record(was=3, who="<script>\n")))
+def test_json_line_has_time_level_message_and_fields():
+    line = json.loads(log.FieldFormatter("json").format(record(previous=3, label="<script>\n")))
 
     assert line == {
         "time": "2026-01-02T03:04:05.678Z",
         "level": "warning",
         "msg": "rescaled web",
-        "was": 3,
-        "who": "<script>\n",
+        "previous": 3,
+        "label": "<script>\n",
     }
 
 
-def test_a_text_line_stays_one_line_whatever_is_in_it():
-    assert log.Lines("text").format(record(who="a\nb")) == "2026-01-02T03:04:05.678Z warning rescaled web who='a\\nb'"
+def test_text_line_escapes_line_breaks():
+    line = log.FieldFormatter("text").format(record(label="a\nb"))
+
+    assert line == "2026-01-02T03:04:05.678Z warning rescaled web label='a\\nb'"
 
 
 @pytest.mark.parametrize("style", ["json", "text"])
-def test_a_traceback_comes_with_it(style: log.Style):
+def test_traceback_is_included(style: log.Format):
     try:
         _ = 1 // 0
     except ZeroDivisionError:
-        made = record(exc_info=sys.exc_info())
+        failed = record(exc_info=sys.exc_info())
 
-    assert "ZeroDivisionError: " in log.Lines(style).format(made)
+    assert "ZeroDivisionError: " in log.FieldFormatter(style).format(failed)
 
 
-def test_the_short_way_looks_the_same(capsys: pytest.CaptureFixture[str]):
-    log.writer("json")(AT, "request", [{"status": 200}])
+def test_line_writer_uses_the_same_format(capsys: pytest.CaptureFixture[str]):
+    log.line_writer("json")(TIME, "request", {"status": 200})
 
     assert json.loads(capsys.readouterr().err) == {
         "time": "2026-01-02T03:04:05.678Z",
@@ -53,7 +55,7 @@ def test_the_short_way_looks_the_same(capsys: pytest.CaptureFixture[str]):
     }
 
 
-def test_what_is_no_text_is_written_all_the_same_beside_what_is(capsys: pytest.CaptureFixture[str]):
-    log.writer("json")(AT, "request", [{"caller": "al\udcff"}, {"caller": "alice"}])
+def test_field_that_is_not_utf_8_is_escaped(capsys: pytest.CaptureFixture[str]):
+    log.line_writer("json")(TIME, "request", {"caller": "al\udcff"})
 
-    assert [json.loads(line)["caller"] for line in capsys.readouterr().err.splitlines()] == ["al\udcff", "alice"]
+    assert json.loads(capsys.readouterr().err)["caller"] == "al\udcff"

@@ -1,40 +1,34 @@
 from adapter.telemetry import Telemetry
 
 
-async def _yes(_: str) -> bool:
+async def _review(_: str) -> bool:
     return True
 
 
-def test_counts_become_figures_when_someone_looks():
+def test_metrics_are_rendered_in_the_prometheus_text_format():
     telemetry = Telemetry()
     for code in ("200", "200", "404"):
-        telemetry.requests.add("metric", code)
+        telemetry.requests.labels("metric", code).inc()
     text, content_type = telemetry.render()
 
     assert content_type.startswith("text/plain; version=0.0.4")
-    assert b'steadyscale_requests_total{code="200",endpoint="metric"} 2.0' in text
-    assert b'steadyscale_requests_total{code="404",endpoint="metric"} 1.0' in text
+    assert b"# HELP steadyscale_requests_total Number of requests served.\n" in text
+    assert b'steadyscale_requests_total{code="200",endpoint="metric"} 2.0\n' in text
+    assert b'steadyscale_requests_total{code="404",endpoint="metric"} 1.0\n' in text
 
 
-def test_durations_are_counted_up_to_each_edge():
+def test_backend_queries_are_counted_with_their_duration():
     telemetry = Telemetry()
-    for seconds in (0.001, 0.002, 60.0):
-        telemetry.latency.add("metric", seconds)
+    telemetry.record_query("main", "ok", 0.25)
+    value = telemetry.registry.get_sample_value
 
-    def upto(edge: str) -> float | None:
-        labels = {"endpoint": "metric", "le": edge}
-        return telemetry.registry.get_sample_value("steadyscale_request_duration_seconds_bucket", labels)
-
-    assert [upto(edge) for edge in ("0.001", "0.0025", "10.0", "+Inf")] == [1, 2, 2, 3]
-    assert (
-        telemetry.registry.get_sample_value("steadyscale_request_duration_seconds_sum", {"endpoint": "metric"})
-        == 60.003
-    )
+    assert value("steadyscale_backend_queries_total", {"backend": "main", "result": "ok"}) == 1
+    assert value("steadyscale_backend_query_duration_seconds_sum", {"backend": "main"}) == 0.25
 
 
-async def test_a_review_is_counted_when_it_is_sent():
+async def test_each_call_of_a_wrapped_review_is_counted():
     telemetry = Telemetry()
-    review = telemetry.counting("token", _yes)
+    review = telemetry.count_reviews("token", _review)
 
     assert await review("t")
     assert telemetry.registry.get_sample_value("steadyscale_reviews_total", {"kind": "token"}) == 1
