@@ -14,7 +14,7 @@ from random import Random
 from tempfile import mkdtemp
 from typing import TextIO
 
-from adapter import app, log
+from adapter import log, process
 from adapter.demo.accelerated_loop import AcceleratedLoop, DemoClock, start_of_day
 from adapter.demo.environment import CONSUMERS, LOOPBACK, create_objects, create_user, service_config
 from adapter.demo.fake_prometheus import FakePrometheus
@@ -54,7 +54,7 @@ async def _play(options: DemoOptions, folder: Path, out: TextIO) -> None:
         out.write(text)
         out.flush()  # for a reader behind a pipe
 
-    stop, clock, random = app.stop_event(), DemoClock(start_of_day(app.clock())), Random()  # noqa: S311 - simulation
+    stop, clock, random = process.stop_event(), DemoClock(start_of_day(process.clock())), Random()  # noqa: S311 - simulation
     write(introduction(options.speed, END))
     narrator = Narrator(write, clock)
     playback = Playback(clock, narrator, random)

@@ -1,4 +1,4 @@
-"""A metric system that says what the test wants, when the test wants it, and counts who asks."""
+"""A backend with scripted results and delays, which counts fetches."""
 
 import asyncio
 from collections import Counter
@@ -12,40 +12,41 @@ BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def loop_clock() -> datetime:
-    """Tell the loop's time, which in a test passes at once."""
+    """Return the time of the event loop, which is virtual in tests with looptime."""
     return BEGINNING + timedelta(seconds=asyncio.get_running_loop().time())
 
 
 @dataclass
 class ScriptedBackend:
-    """Answers each query with what ``rows`` has for its text, after ``takes`` seconds; or raises what is there."""
+    """Returns, or raises, what ``results`` has for the text of a query, after ``delay`` seconds."""
 
     name: str = "scripted"
-    rows: dict[str, tuple[RawSample, ...] | Exception] = field(default_factory=dict)
-    takes: float = 0.0
-    asked: Counter[str] = field(default_factory=Counter)
-    at_once: Counter[str] = field(default_factory=Counter)
-    """The most fetches of one query that were ever under way together."""
+    results: dict[str, tuple[RawSample, ...] | Exception] = field(default_factory=dict)
+    delay: float = 0.0
+    fetches: Counter[str] = field(default_factory=Counter)
+    max_concurrent: Counter[str] = field(default_factory=Counter)
+    """The highest number of concurrent fetches of each query."""
 
     closed: bool = False
-    _under_way: Counter[str] = field(default_factory=Counter)
+    _in_flight: Counter[str] = field(default_factory=Counter)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:  # noqa: ARG002
-        self.asked[query.text] += 1
-        self._under_way[query.text] += 1
-        self.at_once[query.text] = max(self.at_once[query.text], self._under_way[query.text])
+        self.fetches[query.text] += 1
+        self._in_flight[query.text] += 1
+        self.max_concurrent[query.text] = max(self.max_concurrent[query.text], self._in_flight[query.text])
         try:
-            await asyncio.sleep(self.takes)
+            await asyncio.sleep(self.delay)
         finally:
-            self._under_way[query.text] -= 1
-        found = self.rows.get(query.text, ())
-        if isinstance(found, Exception):
-            raise found
-        return found
+            self._in_flight[query.text] -= 1
+        result = self.results.get(query.text, ())
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     async def ping(self) -> None:
-        if any(isinstance(found, Exception) for found in self.rows.values()):
-            raise next(found for found in self.rows.values() if isinstance(found, Exception))
+        for result in self.results.values():
+            if isinstance(result, Exception):
+                raise result
 
     async def aclose(self) -> None:
         self.closed = True

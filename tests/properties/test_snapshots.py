@@ -1,4 +1,4 @@
-"""Laws of snapshots: choosing by index is choosing by looking at all; no query is ever fetched twice at a time."""
+"""Properties of snapshots: an indexed selection equals a full scan; a query is never fetched twice concurrently."""
 
 import asyncio
 from datetime import timedelta
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from adapter import errors
-from adapter.metrics.fetcher import Failed, Fetcher
+from adapter.metrics.fetcher import Fetcher, FetchFailure
 from adapter.metrics.query_cache import QueryCache
 from adapter.metrics.snapshot import Snapshot
 from adapter.metrics.snapshots import Snapshots
@@ -23,7 +23,7 @@ KEYS = st.sampled_from(["a", "b", "namespace", "c.d/e"])
 VALUES = st.sampled_from(["", "1", "2", "x", 'x"} or {', "é"])
 HOSTILE = st.text(max_size=4)
 LABELS = st.dictionaries(KEYS, VALUES | HOSTILE, max_size=4)
-ROWS = st.lists(st.builds(RawSample, st.floats(), st.just(BEGINNING), LABELS), max_size=30).map(tuple)
+SERIES = st.lists(st.builds(RawSample, st.floats(), st.just(BEGINNING), LABELS), max_size=30).map(tuple)
 
 
 @st.composite
@@ -40,18 +40,18 @@ def requirements(draw: st.DrawFn) -> Requirement:
 SELECTORS = st.lists(requirements(), max_size=4).map(Selector)
 
 
-@given(ROWS, SELECTORS, st.sampled_from(["", "namespace"]), VALUES, st.sets(KEYS))
-def test_choosing_by_index_is_choosing_by_looking_at_all(rows, selector, label, value, indexed):
-    by_looking = [row for row in rows if selector.matches(row.labels) and (not label or row.labels.get(label) == value)]
-    snapshot = Snapshot(rows, BEGINNING, indexed=indexed)
+@given(SERIES, SELECTORS, st.sampled_from(["", "namespace"]), VALUES, st.sets(KEYS))
+def test_indexed_selection_equals_a_full_scan(series, selector, label, value, indexed):
+    expected = [one for one in series if selector.matches(one.labels) and (not label or one.labels.get(label) == value)]
+    snapshot = Snapshot(series, BEGINNING, indexed_labels=indexed)
 
-    for _ in range(2):  # the second time with the indexes that the first has made
-        by_index = snapshot.select(selector, label, value)
-        assert sorted(map(id, by_index)) == sorted(map(id, by_looking))
+    for _ in range(2):  # the second time with the indexes of the first
+        selected = snapshot.select(selector, label, value)
+        assert sorted(map(id, selected)) == sorted(map(id, expected))
 
 
 class Reading(RuleBasedStateMachine):
-    """Readers that come, go and lose patience, of a backend that is slow, fails and changes its mind."""
+    """Reads that start and are cancelled, on a backend whose delay and results change."""
 
     TEXTS = st.sampled_from(["p", "q", "r"])
 
@@ -61,55 +61,55 @@ class Reading(RuleBasedStateMachine):
         self.backend = ScriptedBackend()
         fetcher = Fetcher({"b": self.backend}, loop_clock)
         self.snapshots, self.cache = Snapshots(fetcher), QueryCache(fetcher)
-        self.waiting: list[asyncio.Task] = []
+        self.reads: list[asyncio.Task] = []
 
     @rule(text=TEXTS, templated=st.booleans())
-    def somebody_reads(self, text: str, *, templated: bool) -> None:
+    def start_read(self, text: str, *, templated: bool) -> None:
         source, backend_text = (self.cache, f"template {text}") if templated else (self.snapshots, text)
         query = Query("b", backend_text)
-        self.waiting.append(self.loop.create_task(source.get(query, timedelta(seconds=10), timedelta(seconds=5))))
+        self.reads.append(self.loop.create_task(source.get(query, timedelta(seconds=10), timedelta(seconds=5))))
         self.loop.run_until_complete(asyncio.sleep(0))
 
     @rule(seconds=st.sampled_from([0.0, 0.3, 1.0, 4.0, 10.0, 61.0, 600.0]))
-    def time_passes(self, seconds: float) -> None:
+    def advance_time(self, seconds: float) -> None:
         self.loop.run_until_complete(asyncio.sleep(seconds))
 
     @rule(seconds=st.sampled_from([0.0, 0.5, 4.9, 5.1, 20.0]))
-    def the_backend_takes(self, seconds: float) -> None:
-        self.backend.takes = seconds
+    def set_delay(self, seconds: float) -> None:
+        self.backend.delay = seconds
 
     @rule(text=TEXTS, value=st.none() | st.integers(0, 9))
-    def the_backend_has(self, text: str, value: int | None) -> None:
-        found = errors.BackendRejected("no") if value is None else (raw(float(value)),)
-        self.backend.rows[text] = self.backend.rows[f"template {text}"] = found
+    def set_result(self, text: str, value: int | None) -> None:
+        result = errors.BackendRejected("no") if value is None else (raw(float(value)),)
+        self.backend.results[text] = self.backend.results[f"template {text}"] = result
 
     @rule()
-    def somebody_loses_patience(self) -> None:
-        if self.waiting:
-            self.waiting.pop().cancel()
+    def cancel_read(self) -> None:
+        if self.reads:
+            self.reads.pop().cancel()
             self.loop.run_until_complete(asyncio.sleep(0))
 
     @rule(text=TEXTS)
-    def a_rule_goes(self, text: str) -> None:
-        async def goes() -> None:
-            self.snapshots.forget(Query("b", text))
+    def drop_query(self, text: str) -> None:
+        async def drop() -> None:
+            self.snapshots.drop(Query("b", text))
 
-        self.loop.run_until_complete(goes())
-
-    @invariant()
-    def no_query_is_fetched_twice_at_a_time(self) -> None:
-        assert all(most == 1 for most in self.backend.at_once.values())
+        self.loop.run_until_complete(drop())
 
     @invariant()
-    def nobody_waits_longer_than_a_fetch_may_take(self) -> None:
+    def query_has_one_fetch_at_a_time(self) -> None:
+        assert all(count == 1 for count in self.backend.max_concurrent.values())
+
+    @invariant()
+    def finished_reads_have_a_result(self) -> None:
         self.loop.run_until_complete(asyncio.sleep(0))
-        for reader in [reader for reader in self.waiting if reader.done()]:
-            self.waiting.remove(reader)
-            assert isinstance(reader.result(), Snapshot | Failed)
+        for read in [read for read in self.reads if read.done()]:
+            self.reads.remove(read)
+            assert isinstance(read.result(), Snapshot | FetchFailure)
 
     def teardown(self) -> None:
         self.loop.run_until_complete(asyncio.sleep(16))
-        assert all(reader.done() for reader in self.waiting)
+        assert all(read.done() for read in self.reads)
         self.loop.run_until_complete(self.snapshots.aclose())
         self.loop.run_until_complete(self.cache.aclose())
         self.loop.run_until_complete(asyncio.sleep(0))

@@ -13,6 +13,8 @@ class BasicAuth(Record, frozen=True):
     """HTTP basic authentication."""
 
     username: str
+    """User name."""
+
     password_file: str
     """Read at every request, so that the password can be rotated."""
 
@@ -21,6 +23,8 @@ class HttpSettings(BackendSettings, frozen=True):
     """One HTTP server."""
 
     url: str
+    """Base URL of the server, with http or https."""
+
     bearer_token_file: str = ""
     """File of a bearer token, read at every request, so that the token can be rotated."""
 

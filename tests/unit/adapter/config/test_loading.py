@@ -59,8 +59,8 @@ class Service:
         self.pipeline = MetricPipeline(self.file.start(), self.open, lambda: BEGINNING, Telemetry())
 
     def open(self, name: str, settings: object, _clock: object) -> ScriptedBackend:
-        rows = {"x": (raw(len(self.opened)),), "y": (raw(7),)}
-        self.opened.append(ScriptedBackend(f"{name} at {settings.url}", rows))
+        results = {"x": (raw(len(self.opened)),), "y": (raw(7),)}
+        self.opened.append(ScriptedBackend(f"{name} at {settings.url}", results))
         return self.opened[-1]
 
     def write(self, url: str, query: str) -> None:

@@ -79,7 +79,7 @@ async def running(*file_rules: Rule) -> AsyncIterator[Fixture]:
 
 async def test_object_defines_a_metric_in_its_namespace_only():
     async with running() as here:
-        here.backend.rows[QUERY] = (raw(3, loop_clock()), raw(4, loop_clock()))
+        here.backend.results[QUERY] = (raw(3, loop_clock()), raw(4, loop_clock()))
         here.apply("queue", backend="main", query="x")
         await here.until(lambda: here.watcher.rules)
 
@@ -90,12 +90,12 @@ async def test_object_defines_a_metric_in_its_namespace_only():
 
 async def test_changes_and_deletions_take_effect():
     async with running(Rule("queue", (Series(1.0),))) as here:
-        here.backend.rows[QUERY] = (raw(3, loop_clock()),)
+        here.backend.results[QUERY] = (raw(3, loop_clock()),)
         here.apply("queue", backend="main", query="x")
         await here.until(lambda: here.watcher.rules)
         assert await here.value() == 3000
 
-        here.backend.rows['y{namespace="shop"}'] = (raw(5, loop_clock()),)
+        here.backend.results['y{namespace="shop"}'] = (raw(5, loop_clock()),)
         here.apply("queue", backend="main", query="y")
         await here.until(lambda: here.watcher.rules["shop/queue"].query.startswith("y"))
         assert await here.value() == 5000
@@ -107,7 +107,7 @@ async def test_changes_and_deletions_take_effect():
 
 async def test_status_contains_the_value():
     async with running() as here:
-        here.backend.rows[QUERY] = (raw(1.5, loop_clock()), raw(1, loop_clock()))
+        here.backend.results[QUERY] = (raw(1.5, loop_clock()), raw(1, loop_clock()))
         here.apply("queue", backend="main", query="x")
         await here.until(lambda: here.watcher.rules)
         await here.status_writer.write_changes()
@@ -119,7 +119,7 @@ async def test_status_contains_the_value():
 
 async def test_status_contains_the_error_of_the_backend_and_its_recovery():
     async with running() as here:
-        here.backend.rows[QUERY] = errors.BackendUnauthorized("the token is not accepted")
+        here.backend.results[QUERY] = errors.BackendUnauthorized("the token is not accepted")
         here.apply("queue", backend="main", query="x")
         await here.until(lambda: here.watcher.rules)
         await here.status_writer.write_changes()
@@ -130,7 +130,7 @@ async def test_status_contains_the_error_of_the_backend_and_its_recovery():
         )
         assert here.status()["lastError"] == here.ready()[2]
 
-        here.backend.rows[QUERY] = (raw(1, loop_clock()),)
+        here.backend.results[QUERY] = (raw(1, loop_clock()),)
         await here.until(lambda: here.reader.peek("shop", "queue", parse("")).error is None)
         await here.status_writer.write_changes()
         assert here.ready()[0] == "True"
@@ -138,11 +138,11 @@ async def test_status_contains_the_error_of_the_backend_and_its_recovery():
 
 async def test_unchanged_status_is_not_written_again_after_a_failure():
     async with running() as here:
-        here.backend.rows[QUERY] = errors.BackendUnauthorized("the token is not accepted")
+        here.backend.results[QUERY] = errors.BackendUnauthorized("the token is not accepted")
         here.apply("queue", backend="main", query="x")
         await here.until(lambda: here.watcher.rules)
         await here.status_writer.write_changes()
-        here.backend.rows[QUERY] = (raw(1, loop_clock()),)
+        here.backend.results[QUERY] = (raw(1, loop_clock()),)
         await here.until(lambda: here.reader.peek("shop", "queue", parse("")).error is None)
         await here.status_writer.write_changes()
 
@@ -154,7 +154,7 @@ async def test_unchanged_status_is_not_written_again_after_a_failure():
 
 async def test_invalid_object_has_its_problem_in_the_status_and_affects_no_other():
     async with running() as here:
-        here.backend.rows[QUERY] = (raw(3, loop_clock()),)
+        here.backend.results[QUERY] = (raw(3, loop_clock()),)
         here.apply("bad", backend="nowhere", query="x")
         here.apply("queue", backend="main", query="x")
         await here.until(lambda: here.watcher.rules and here.watcher.problems)
@@ -185,7 +185,7 @@ async def test_older_of_two_objects_with_the_same_metric_is_used():
 
 async def test_writing_the_status_does_not_keep_an_unread_query_refreshed():
     async with running() as here:
-        here.backend.rows[QUERY] = (raw(3, loop_clock()),)
+        here.backend.results[QUERY] = (raw(3, loop_clock()),)
         here.apply("queue", backend="main", query="x")
         await here.until(lambda: here.watcher.rules)
         await here.status_writer.write_changes()
@@ -194,7 +194,7 @@ async def test_writing_the_status_does_not_keep_an_unread_query_refreshed():
         for _ in range(5):
             await here.status_writer.write_changes()
 
-        assert here.backend.asked[QUERY] == 1
+        assert here.backend.fetches[QUERY] == 1
 
 
 async def test_objects_are_validated_again_when_backends_change():

@@ -29,7 +29,7 @@ async def in_process(backend: ScriptedBackend, *rules: Rule) -> AsyncIterator[tu
 
 
 async def test_reading_has_a_value_for_each_matching_series():
-    backend = ScriptedBackend(rows={"q": (raw(1, namespace="a"), raw(2, namespace="b"), raw(3, namespace="a"))})
+    backend = ScriptedBackend(results={"q": (raw(1, namespace="a"), raw(2, namespace="b"), raw(3, namespace="a"))})
     async with in_process(backend, TEAMS) as (metrics, _):
         assert await metrics.read("a", "Queue", parse("")) == ExternalReading((1000, 3000), BEGINNING)
 
@@ -43,7 +43,7 @@ async def test_reading_has_a_value_for_each_matching_series():
     ],
 )
 async def test_unavailable_metric_has_the_message_of_the_external_metrics_api(metric, found, failure, text):
-    async with in_process(ScriptedBackend(rows={"q": found}), TEAMS) as (metrics, _):
+    async with in_process(ScriptedBackend(results={"q": found}), TEAMS) as (metrics, _):
         reading = await metrics.read("a", metric, parse(""))
 
     assert isinstance(reading, UnavailableReading)
@@ -53,13 +53,13 @@ async def test_unavailable_metric_has_the_message_of_the_external_metrics_api(me
 
 
 async def test_changed_value_is_notified_for_each_name_and_affected_namespace():
-    backend = ScriptedBackend(rows={"q": (raw(1, namespace="a"), raw(2, namespace="b")), "s": (raw(1),)})
+    backend = ScriptedBackend(results={"q": (raw(1, namespace="a"), raw(2, namespace="b")), "s": (raw(1),)})
     changes: list[MetricChange] = []
     async with in_process(backend, TEAMS, SHARED) as (metrics, _):
         await metrics.read("a", "queue", parse(""))
         await metrics.read("a", "shared", parse(""))
         unsubscribe = metrics.subscribe(changes.append)
-        backend.rows |= {"q": (raw(1, namespace="a"), raw(9, namespace="b")), "s": (raw(2),)}
+        backend.results |= {"q": (raw(1, namespace="a"), raw(9, namespace="b")), "s": (raw(2),)}
         await asyncio.sleep(16)
         assert sorted(changes, key=lambda change: change.metric) == [
             MetricChange("common"),
@@ -68,7 +68,7 @@ async def test_changed_value_is_notified_for_each_name_and_affected_namespace():
         ]
 
         unsubscribe()
-        backend.rows["s"] = (raw(3),)
+        backend.results["s"] = (raw(3),)
         await asyncio.sleep(16)
         assert len(changes) == 3
 

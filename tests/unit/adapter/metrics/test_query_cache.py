@@ -20,23 +20,23 @@ def cache(backend: ScriptedBackend, size: int = 100) -> QueryCache:
 
 
 async def test_query_is_sent_once_per_interval_for_all_readers():
-    backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=1)
+    backend = ScriptedBackend(results={"q": (raw(1),)}, delay=1)
     results = cache(backend)
     await asyncio.gather(*(results.get(QUERY, INTERVAL, DEADLINE) for _ in range(50)))
-    assert backend.asked["q"] == 1
+    assert backend.fetches["q"] == 1
 
     await asyncio.sleep(9)
     await results.get(QUERY, INTERVAL, DEADLINE)
-    assert backend.asked["q"] == 1
+    assert backend.fetches["q"] == 1
 
     await asyncio.sleep(2)
     await results.get(QUERY, INTERVAL, DEADLINE)
-    assert backend.asked["q"] == 2
+    assert backend.fetches["q"] == 2
 
 
 async def test_on_read_is_called_with_hit_or_miss():
     seen: list[bool] = []
-    backend = ScriptedBackend(rows={"q": (raw(1),)})
+    backend = ScriptedBackend(results={"q": (raw(1),)})
     results = QueryCache(Fetcher({"b": backend}, loop_clock), on_read=seen.append)
     for _ in range(3):
         await results.get(QUERY, INTERVAL, DEADLINE)
@@ -44,20 +44,20 @@ async def test_on_read_is_called_with_hit_or_miss():
 
 
 async def test_query_is_not_sent_without_a_read():
-    backend = ScriptedBackend(rows={"q": (raw(1),)})
+    backend = ScriptedBackend(results={"q": (raw(1),)})
     await cache(backend).get(QUERY, INTERVAL, DEADLINE)
     await asyncio.sleep(1000)
 
-    assert backend.asked["q"] == 1
+    assert backend.fetches["q"] == 1
 
 
 async def test_failure_is_cached_for_one_second():
-    backend = ScriptedBackend(rows={"q": errors.BackendRejected("no")})
+    backend = ScriptedBackend(results={"q": errors.BackendRejected("no")})
     results = cache(backend)
     assert isinstance(await results.get(QUERY, INTERVAL, DEADLINE), FetchFailure)
     assert isinstance(results.peek(QUERY), FetchFailure)
 
-    backend.rows["q"] = (raw(1),)
+    backend.results["q"] = (raw(1),)
     await asyncio.sleep(0.5)
     assert isinstance(await results.get(QUERY, INTERVAL, DEADLINE), FetchFailure)
     await asyncio.sleep(0.6)
@@ -73,7 +73,7 @@ async def test_number_of_cached_results_is_bounded():
 
 
 async def test_closing_cancels_fetches_in_flight():
-    results = cache(ScriptedBackend(takes=100))
+    results = cache(ScriptedBackend(delay=100))
     read = asyncio.create_task(results.get(QUERY, INTERVAL, timedelta(seconds=200)))
     await asyncio.sleep(1)
     await results.aclose()
@@ -83,9 +83,9 @@ async def test_closing_cancels_fetches_in_flight():
 
 async def test_result_of_a_long_query_is_not_cached():
     long = Query("b", "q" * 10_000)
-    backend = ScriptedBackend(rows={long.text: (raw(1),)})
+    backend = ScriptedBackend(results={long.text: (raw(1),)})
     results = cache(backend)
     for _ in range(2):
         assert not isinstance(await results.get(long, INTERVAL, DEADLINE), FetchFailure)
 
-    assert (backend.asked[long.text], results.peek(long)) == (2, None)
+    assert (backend.fetches[long.text], results.peek(long)) == (2, None)

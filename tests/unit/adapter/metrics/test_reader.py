@@ -138,8 +138,8 @@ TEAMS = Rule("queue", backend="b", query="q")
 
 @pytest.mark.looptime
 async def test_read_returns_series_of_its_namespace_only():
-    rows = (raw(1, namespace="shop"), raw(2, namespace="bank"), raw(4))
-    async with reading(ScriptedBackend(rows={"q": rows}), TEAMS) as it:
+    series = (raw(1, namespace="shop"), raw(2, namespace="bank"), raw(4))
+    async with reading(ScriptedBackend(results={"q": series}), TEAMS) as it:
         assert [s.milli for s in await it.read_samples("shop", "queue", EVERYTHING)] == [1000]
         assert [s.milli for s in await it.read_samples("bank", "queue", EVERYTHING)] == [2000]
         with pytest.raises(errors.NoSeries, match="no series match selector a=b in namespace other"):
@@ -148,8 +148,8 @@ async def test_read_returns_series_of_its_namespace_only():
 
 @pytest.mark.looptime
 async def test_selector_cannot_reach_series_of_another_namespace():
-    rows = (raw(1, namespace="shop"), raw(2, namespace="bank"))
-    async with reading(ScriptedBackend(rows={"q": rows}), TEAMS) as it:
+    series = (raw(1, namespace="shop"), raw(2, namespace="bank"))
+    async with reading(ScriptedBackend(results={"q": series}), TEAMS) as it:
         for hostile in ("namespace=bank", "namespace in (bank,shop),namespace!=shop", "namespace!=shop"):
             with pytest.raises(errors.NoSeries):
                 await it.read_samples("shop", "queue", parse(hostile))
@@ -158,13 +158,15 @@ async def test_selector_cannot_reach_series_of_another_namespace():
 @pytest.mark.looptime
 async def test_fixed_namespace_serves_the_same_series_to_all_namespaces():
     shared = Rule("queue", backend="b", query="q", namespace=Namespacing("namespace", "bank"))
-    async with reading(ScriptedBackend(rows={"q": (raw(1, namespace="shop"), raw(2, namespace="bank"))}), shared) as it:
+    async with reading(
+        ScriptedBackend(results={"q": (raw(1, namespace="shop"), raw(2, namespace="bank"))}), shared
+    ) as it:
         assert [s.milli for s in await it.read_samples("shop", "queue", EVERYTHING)] == [2000]
 
 
 @pytest.mark.looptime
 async def test_missing_namespace_label_is_named_in_the_error():
-    async with reading(ScriptedBackend(rows={"q": (raw(1),)}), TEAMS) as it:
+    async with reading(ScriptedBackend(results={"q": (raw(1),)}), TEAMS) as it:
         with pytest.raises(errors.NoSeries, match="no series has the label 'namespace'"):
             await it.read_samples("shop", "queue", EVERYTHING)
 
@@ -182,23 +184,23 @@ async def test_label_that_the_rule_does_not_allow_is_a_bad_request():
 @pytest.mark.looptime
 async def test_template_query_contains_the_selector_and_is_cached():
     rule = Rule("queue", backend="b", query="sum(x{<<.LabelMatchers>>})")
-    asked = 'sum(x{queue="a",namespace="shop"})'
-    backend = ScriptedBackend(rows={asked: (raw(3),)})
+    query = 'sum(x{queue="a",namespace="shop"})'
+    backend = ScriptedBackend(results={query: (raw(3),)})
     async with reading(backend, rule) as it:
         for _ in range(5):
             assert [s.milli for s in await it.read_samples("shop", "queue", parse("queue=a"))] == [3000]
         with pytest.raises(errors.BadRequest, match="compares numbers"):
             await it.read_samples("shop", "queue", parse("queue>5"))
 
-    assert backend.asked == {asked: 1}
+    assert backend.fetches == {query: 1}
 
 
 @pytest.mark.looptime
 async def test_history_records_last_value_and_first_failure_time():
-    backend = ScriptedBackend(rows={"q": (raw(5, namespace="shop"), raw(1, namespace="bank"))}, takes=0.5)
+    backend = ScriptedBackend(results={"q": (raw(5, namespace="shop"), raw(1, namespace="bank"))}, delay=0.5)
     async with reading(backend, TEAMS) as it:
         await it.read_samples("shop", "queue", EVERYTHING)
-        backend.rows["q"] = errors.BackendRejected("no", detail="HTTP 418")
+        backend.results["q"] = errors.BackendRejected("no", detail="HTTP 418")
         for _ in range(3):
             await asyncio.sleep(20)
             with contextlib.suppress(errors.BackendRejected):
@@ -211,7 +213,7 @@ async def test_history_records_last_value_and_first_failure_time():
         assert (record.message, record.detail) == ("metric 'queue': scripted: refused: no", "HTTP 418")
         assert (record.query, record.series_found, record.series_matched) == ("q", 0, 0)
 
-        backend.rows["q"] = (raw(6, loop_clock(), namespace="shop"),)
+        backend.results["q"] = (raw(6, loop_clock(), namespace="shop"),)
         await asyncio.sleep(20)
         await it.read_samples("shop", "queue", EVERYTHING)
         assert (record.failures, record.first_failure_time, record.last_good_milli) == (0, None, 6000)
@@ -220,25 +222,25 @@ async def test_history_records_last_value_and_first_failure_time():
 
 @pytest.mark.looptime
 async def test_peek_neither_fetches_nor_counts_as_a_read():
-    backend = ScriptedBackend(rows={"q": (raw(5, namespace="shop"),)})
+    backend = ScriptedBackend(results={"q": (raw(5, namespace="shop"),)})
     async with reading(backend, TEAMS) as it:
         assert it.peek("shop", "queue", EVERYTHING).result is None
         await it.read_samples("shop", "queue", EVERYTHING)
         assert [s.milli for s in it.peek("shop", "queue", parse("namespace=shop")).samples] == [5000]
 
-        assert backend.asked["q"] == 1
+        assert backend.fetches["q"] == 1
         assert it.history.peek(ReadKey("shop", "queue", parse("namespace=shop"))) is None
 
 
 @pytest.mark.looptime
 async def test_changed_rule_is_fetched_again():
-    backend = ScriptedBackend(rows={"q": (raw(5, namespace="shop"),)})
+    backend = ScriptedBackend(results={"q": (raw(5, namespace="shop"),)})
     async with reading(backend, TEAMS) as it:
         await it.read_samples("shop", "queue", EVERYTHING)
         it.registry.set_file_rules([Rule("queue", backend="b", query="q", interval=timedelta(seconds=30))])
         await it.read_samples("shop", "queue", EVERYTHING)
 
-    assert backend.asked["q"] == 2
+    assert backend.fetches["q"] == 2
 
 
 # --- the evaluation cache ------------------------------------------------------------------------------------------
@@ -248,7 +250,7 @@ HERE = {"namespace": "ns"}
 
 @pytest.mark.looptime
 async def test_evaluation_is_reused_until_its_oldest_sample_is_too_old():
-    backend = ScriptedBackend(rows={"q": (raw(5, **HERE), raw(6, BEGINNING - timedelta(seconds=9), **HERE))})
+    backend = ScriptedBackend(results={"q": (raw(5, **HERE), raw(6, BEGINNING - timedelta(seconds=9), **HERE))})
     rule = Rule("m", backend="b", query="q", interval=timedelta(hours=1), max_sample_age=timedelta(seconds=60))
     async with reading(backend, rule) as it:
         first = await it.read_samples("ns", "m", EVERYTHING)
@@ -265,10 +267,10 @@ async def test_evaluation_is_reused_until_its_oldest_sample_is_too_old():
 
 @pytest.mark.looptime
 async def test_new_snapshot_is_evaluated_again():
-    backend = ScriptedBackend(rows={"q": (raw(5, **HERE),)})
+    backend = ScriptedBackend(results={"q": (raw(5, **HERE),)})
     async with reading(backend, Rule("m", backend="b", query="q")) as it:
         await it.read_samples("ns", "m", EVERYTHING)
-        backend.rows["q"] = (raw(7, **HERE),)
+        backend.results["q"] = (raw(7, **HERE),)
         await asyncio.sleep(31)
 
         assert [sample.milli for sample in await it.read_samples("ns", "m", EVERYTHING)] == [7000]
@@ -276,14 +278,14 @@ async def test_new_snapshot_is_evaluated_again():
 
 @pytest.mark.looptime
 async def test_changed_rule_does_not_reuse_an_evaluation_of_the_old_rule():
-    backend = ScriptedBackend(rows={'q{namespace="ns"}': (raw(float("nan")), raw(5))})
+    backend = ScriptedBackend(results={'q{namespace="ns"}': (raw(float("nan")), raw(5))})
     rule = Rule("m", backend="b", query="q{<<.LabelMatchers>>}", on_nan=OnUnusable.SKIP)
     async with reading(backend, rule) as it:
         before = await it.read_samples("ns", "m", EVERYTHING)
         it.registry.set_file_rules([msgspec.structs.replace(rule, on_nan=OnUnusable.ZERO)])
         after = await it.read_samples("ns", "m", EVERYTHING)
 
-    assert backend.asked.total() == 1
+    assert backend.fetches.total() == 1
     assert [[sample.milli for sample in samples] for samples in (before, after)] == [[5000], [0, 5000]]
 
 
@@ -300,7 +302,9 @@ async def test_zero_of_on_empty_always_has_the_current_time():
 
 @pytest.mark.looptime
 async def test_evaluation_of_many_series_is_not_cached():
-    backend = ScriptedBackend(rows={"q": tuple(raw(1, number=str(number), **HERE) for number in range(MAX_SERIES + 1))})
+    backend = ScriptedBackend(
+        results={"q": tuple(raw(1, number=str(number), **HERE) for number in range(MAX_SERIES + 1))}
+    )
     async with reading(backend, Rule("m", backend="b", query="q")) as it:
         first, again = [await it.read_samples("ns", "m", EVERYTHING) for _ in range(2)]
 
@@ -343,7 +347,7 @@ async def test_read_with_a_large_key_is_served_but_not_stored(namespace: str, se
 
 @pytest.mark.looptime
 async def test_evaluation_cache_does_not_keep_old_snapshots_alive():
-    backend = ScriptedBackend(rows={"q": (raw(1, **HERE),)})
+    backend = ScriptedBackend(results={"q": (raw(1, **HERE),)})
     async with reading(backend, Rule("m", backend="b", query="q")) as it:
         snapshot = ref((await it.read("ns", "m", EVERYTHING)).result)
         await asyncio.sleep(600)
@@ -353,7 +357,7 @@ async def test_evaluation_cache_does_not_keep_old_snapshots_alive():
 
 @pytest.mark.looptime
 async def test_cached_reads_are_recorded_in_the_history():
-    backend = ScriptedBackend(rows={"q": (raw(1, **HERE), raw(2, namespace="other"), raw(3, namespace="other"))})
+    backend = ScriptedBackend(results={"q": (raw(1, **HERE), raw(2, namespace="other"), raw(3, namespace="other"))})
     async with reading(backend, Rule("m", backend="b", query="q")) as it:
         traces = [await it.read("ns", "m", EVERYTHING) for _ in range(3)]
         record = it.history.peek(ReadKey("ns", "m", EVERYTHING))
@@ -366,7 +370,7 @@ async def test_cached_reads_are_recorded_in_the_history():
 @pytest.mark.looptime
 async def test_sample_with_the_latest_possible_timestamp_is_served():
     end = datetime.max.replace(tzinfo=UTC)
-    backend = ScriptedBackend(rows={"q": (raw(1, end, **HERE),)})
+    backend = ScriptedBackend(results={"q": (raw(1, end, **HERE),)})
     async with reading(backend, Rule("m", backend="b", query="q")) as it:
         reads = [await it.read_samples("ns", "m", EVERYTHING) for _ in range(2)]
 
@@ -376,7 +380,7 @@ async def test_sample_with_the_latest_possible_timestamp_is_served():
 @pytest.mark.looptime
 async def test_skipped_old_series_does_not_invalidate_the_evaluation():
     old = BEGINNING - timedelta(hours=1)
-    backend = ScriptedBackend(rows={"q": (raw(1, **HERE), raw(2, old, **HERE))})
+    backend = ScriptedBackend(results={"q": (raw(1, **HERE), raw(2, old, **HERE))})
     async with reading(backend, Rule("m", backend="b", query="q", on_too_old=OnOld.SKIP)) as it:
         first, again = [await it.read_samples("ns", "m", EVERYTHING) for _ in range(2)]
 

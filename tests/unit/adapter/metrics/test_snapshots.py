@@ -42,16 +42,16 @@ async def read(snapshots: Snapshots, query: Query = QUERY) -> FetchResult:
 
 
 async def test_concurrent_first_reads_cause_one_fetch():
-    backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=2)
+    backend = ScriptedBackend(results={"q": (raw(1),)}, delay=2)
     async with refreshed(backend) as snapshots:
         results = await asyncio.gather(*(read(snapshots) for _ in range(1000)))
 
     assert len({id(result) for result in results}) == 1
-    assert backend.asked["q"] == 1
+    assert backend.fetches["q"] == 1
 
 
 async def test_shared_query_uses_the_longest_deadline():
-    backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=8)
+    backend = ScriptedBackend(results={"q": (raw(1),)}, delay=8)
     async with refreshed(backend) as snapshots:
         assert isinstance(await snapshots.get(QUERY, INTERVAL, DEADLINE), FetchFailure)
         await snapshots.get(QUERY, INTERVAL, DEADLINE * 2)
@@ -60,19 +60,19 @@ async def test_shared_query_uses_the_longest_deadline():
 
 
 async def test_shared_query_uses_the_shortest_interval():
-    backend = ScriptedBackend(rows={"q": (raw(1),)})
+    backend = ScriptedBackend(results={"q": (raw(1),)})
     async with refreshed(backend) as snapshots:
         for seconds in (30, 5, 10, 5):
             await snapshots.get(QUERY, timedelta(seconds=seconds), DEADLINE)
-        backend.asked.clear()
+        backend.fetches.clear()
         await asyncio.sleep(51)
 
-    assert backend.asked["q"] == 10
+    assert backend.fetches["q"] == 10
 
 
 async def test_reads_are_counted_as_hits_and_misses():
     telemetry = Telemetry()
-    backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=2)
+    backend = ScriptedBackend(results={"q": (raw(1),)}, delay=2)
     async with refreshed(backend, telemetry.cache_read_counter("snapshots")) as snapshots:
         for _ in range(3):
             await read(snapshots)
@@ -84,7 +84,7 @@ async def test_reads_are_counted_as_hits_and_misses():
 
 
 async def test_read_of_a_refreshed_query_never_waits():
-    backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=2)
+    backend = ScriptedBackend(results={"q": (raw(1),)}, delay=2)
     loop = asyncio.get_running_loop()
     async with refreshed(backend) as snapshots:
         await read(snapshots)
@@ -94,11 +94,11 @@ async def test_read_of_a_refreshed_query_never_waits():
             await read(snapshots)
             assert loop.time() == before
 
-    assert 7 <= backend.asked["q"] <= 9
+    assert 7 <= backend.fetches["q"] <= 9
 
 
 async def test_read_with_a_shorter_interval_reschedules_the_next_fetch():
-    backend = ScriptedBackend(rows={"q": (raw(1),)})
+    backend = ScriptedBackend(results={"q": (raw(1),)})
     loop = asyncio.get_running_loop()
     async with refreshed(backend) as snapshots:
         await snapshots.get(QUERY, timedelta(minutes=5), DEADLINE)
@@ -110,49 +110,49 @@ async def test_read_with_a_shorter_interval_reschedules_the_next_fetch():
             assert loop.time() == before
             await asyncio.sleep(10)
 
-    assert 10 <= backend.asked["q"] <= 12
+    assert 10 <= backend.fetches["q"] <= 12
 
 
 async def test_idle_query_is_dropped_and_fetched_on_the_next_read():
-    backend = ScriptedBackend(rows={"q": (raw(1),)})
+    backend = ScriptedBackend(results={"q": (raw(1),)})
     async with refreshed(backend) as snapshots:
         await read(snapshots)
         await asyncio.sleep(3600)
-        fetches = backend.asked["q"]
+        fetches = backend.fetches["q"]
         assert fetches < 10
         assert snapshots.peek(QUERY) is None
 
-        backend.rows["q"] = (raw(2),)
+        backend.results["q"] = (raw(2),)
         assert values(await read(snapshots)) == [2]
-        assert backend.asked["q"] == fetches + 1
+        assert backend.fetches["q"] == fetches + 1
 
 
 async def test_failure_replaces_the_snapshot_and_is_retried_soon():
-    backend = ScriptedBackend(rows={"q": (raw(1),)})
+    backend = ScriptedBackend(results={"q": (raw(1),)})
     async with refreshed(backend) as snapshots:
         await read(snapshots)
-        backend.rows["q"] = errors.BackendRejected("no")
+        backend.results["q"] = errors.BackendRejected("no")
         await asyncio.sleep(10.5)
         failed = await read(snapshots)
         assert isinstance(failed, FetchFailure)
 
-        backend.rows["q"] = (raw(3),)
+        backend.results["q"] = (raw(3),)
         await asyncio.sleep(1)
         assert values(await read(snapshots)) == [3]
 
 
 async def test_failing_query_is_retried_with_backoff_up_to_the_interval():
-    backend = ScriptedBackend(rows={"q": errors.BackendUnreachable("gone")})
+    backend = ScriptedBackend(results={"q": errors.BackendUnreachable("gone")})
     async with refreshed(backend) as snapshots:
         for _ in range(600):
             await asyncio.sleep(0.1)
             await read(snapshots)
 
-    assert 8 <= backend.asked["q"] <= 10  # after 0, 1, 3, 7, 15, 25, 35 … seconds
+    assert 8 <= backend.fetches["q"] <= 10  # after 0, 1, 3, 7, 15, 25, 35 … seconds
 
 
 async def test_cancelled_read_does_not_cancel_the_fetch():
-    backend = ScriptedBackend(rows={"q": (raw(1),)}, takes=2)
+    backend = ScriptedBackend(results={"q": (raw(1),)}, delay=2)
     async with refreshed(backend) as snapshots:
         cancelled, waiting = asyncio.create_task(read(snapshots)), asyncio.create_task(read(snapshots))
         await asyncio.sleep(1)
@@ -161,11 +161,11 @@ async def test_cancelled_read_does_not_cancel_the_fetch():
 
     with contextlib.suppress(asyncio.CancelledError):
         await cancelled
-    assert backend.asked["q"] == 1
+    assert backend.fetches["q"] == 1
 
 
 async def test_fetch_that_exceeds_the_deadline_is_a_timeout():
-    backend = ScriptedBackend(takes=60)
+    backend = ScriptedBackend(delay=60)
     async with refreshed(backend) as snapshots:
         failed = await read(snapshots)
 
@@ -183,7 +183,7 @@ async def test_query_to_an_unknown_backend_fails():
 
 
 async def test_unexpected_exception_of_a_backend_is_logged_and_not_exposed(caplog: pytest.LogCaptureFixture):
-    backend = ScriptedBackend(rows={"q": ZeroDivisionError("a secret"), "other": (raw(1),)})
+    backend = ScriptedBackend(results={"q": ZeroDivisionError("a secret"), "other": (raw(1),)})
     async with refreshed(backend) as snapshots:
         failed = await read(snapshots)
         assert values(await read(snapshots, Query("b", "other"))) == [1]
@@ -194,7 +194,7 @@ async def test_unexpected_exception_of_a_backend_is_logged_and_not_exposed(caplo
 
 
 async def test_listeners_are_called_only_for_changed_series():
-    backend = ScriptedBackend(rows={"q": (raw(1, n="a"), raw(float("nan"), n="b"))})
+    backend = ScriptedBackend(results={"q": (raw(1, n="a"), raw(float("nan"), n="b"))})
     changes: list[object] = []
     async with refreshed(backend) as snapshots:
         stop = snapshots.add_listener(lambda key, changed: changes.append((key, changed)))
@@ -202,28 +202,28 @@ async def test_listeners_are_called_only_for_changed_series():
         await asyncio.sleep(25)
         assert changes == []
 
-        backend.rows["q"] = (raw(1, n="a"), raw(2, n="b"))
+        backend.results["q"] = (raw(1, n="a"), raw(2, n="b"))
         await asyncio.sleep(10)
         assert changes == [(QUERY.key, (raw(2, n="b"),))]
 
-        backend.rows["q"] = errors.BackendRejected("no")
+        backend.results["q"] = errors.BackendRejected("no")
         await asyncio.sleep(10)
         assert changes[1:] == [(QUERY.key, None)]
 
         stop()
-        backend.rows["q"] = ()
+        backend.results["q"] = ()
         await asyncio.sleep(2)
         assert len(changes) == 2
 
 
 async def test_failing_listener_does_not_stop_the_refresh(caplog: pytest.LogCaptureFixture):
-    backend, changes = ScriptedBackend(rows={"q": (raw(1),)}), []
+    backend, changes = ScriptedBackend(results={"q": (raw(1),)}), []
     async with refreshed(backend) as snapshots:
         snapshots.add_listener(lambda _key, _changed: 1 / 0)
         snapshots.add_listener(lambda key, _changed: changes.append(key))
         await read(snapshots)
         for value in (2, 3):
-            backend.rows["q"] = (raw(value),)
+            backend.results["q"] = (raw(value),)
             await asyncio.sleep(15)
             async with asyncio.timeout(10):
                 assert values(await read(snapshots)) == [value]
@@ -233,7 +233,7 @@ async def test_failing_listener_does_not_stop_the_refresh(caplog: pytest.LogCapt
 
 
 async def test_read_that_waits_for_a_dropped_query_gets_a_failure():
-    backend = ScriptedBackend(takes=3)
+    backend = ScriptedBackend(delay=3)
     async with refreshed(backend) as snapshots:
         waiting = asyncio.create_task(read(snapshots))
         await asyncio.sleep(1)
@@ -244,7 +244,7 @@ async def test_read_that_waits_for_a_dropped_query_gets_a_failure():
 
 
 async def test_closing_ends_all_tasks():
-    backend = ScriptedBackend(rows={"q": (raw(1),)})
+    backend = ScriptedBackend(results={"q": (raw(1),)})
     async with refreshed(backend) as snapshots:
         await read(snapshots)
 
@@ -252,7 +252,7 @@ async def test_closing_ends_all_tasks():
 
 
 async def test_fetches_are_counted_by_result():
-    backend = ScriptedBackend(rows={"q": (raw(1),), "bad": errors.BadQuery("parse error")}, takes=0.25)
+    backend = ScriptedBackend(results={"q": (raw(1),), "bad": errors.BadQuery("parse error")}, delay=0.25)
     telemetry = Telemetry()
     fetcher = Fetcher({"b": backend}, loop_clock, telemetry.record_query)
     for text in ("q", "bad", "q"):
@@ -278,7 +278,7 @@ class BatchingBackend(ScriptedBackend):
     aligned = True
 
     def __init__(self) -> None:
-        super().__init__(rows={f"q{number}": (raw(number),) for number in range(50)})
+        super().__init__(results={f"q{number}": (raw(number),) for number in range(50)})
         self.times: list[float] = []
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
@@ -304,11 +304,11 @@ async def test_queries_of_a_batching_backend_are_fetched_at_the_same_times():
 
 async def test_failure_of_a_batching_backend_is_retried_soon():
     backend = BatchingBackend()
-    backend.rows["q0"] = errors.BackendRejected("no")
+    backend.results["q0"] = errors.BackendRejected("no")
     async with refreshed(backend) as snapshots:
         await asyncio.sleep(3)
         await read(snapshots, Query("b", "q0"))
-        backend.rows["q0"] = (raw(7),)
+        backend.results["q0"] = (raw(7),)
         await asyncio.sleep(1.1)
         assert values(await read(snapshots, Query("b", "q0"))) == [7]
         await asyncio.sleep(7)

@@ -1,0 +1,89 @@
+"""The real server with the debugging page, over plain HTTP on loopback."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from adapter.backends.static import StaticBackend
+from adapter.config.loading import decode
+from adapter.config.model import Limits
+from adapter.debug.decision_log import DecisionLog
+from adapter.errors import BackendRejected
+from adapter.metrics.fetcher import Fetcher
+from adapter.metrics.reader import MetricReader, Sources
+from adapter.rules.rule_registry import RuleRegistry
+from adapter.server.accounting import RequestAccounting
+from adapter.server.debug_endpoints import DebugEndpoints
+from adapter.server.debug_page import DebugPage, DebugSources
+from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.server import Server
+from adapter.telemetry import Telemetry
+from autoscaler.values.selector import Selector
+from tests.browser.sample_decisions import END, HOSTILE
+from tests.fakes.backend import ScriptedBackend, raw
+from tests.unit.adapter.served import TrustingAuth
+
+ORDERS = 'sum by (queue) (orders_waiting{job="broker"})'
+RULES = [
+    {"name": "orders_waiting", "backend": "prometheus", "query": ORDERS},
+    {"name": "mails_waiting", "backend": "mail-prometheus", "query": "sum(mails_waiting)"},
+    {"name": "strange", "static": [{"value": 7, "labels": {"what": HOSTILE, "from": "outside"}}]},
+]
+BACKENDS = {
+    "prometheus": {"prometheus": {"url": "http://prometheus.monitoring:9090"}},
+    "mail-prometheus": {"prometheus": {"url": "http://prometheus.mail:9090"}},
+}
+
+
+@dataclass
+class ServedPage:
+    """The page, and what a test may change about it."""
+
+    url: str
+    log: DecisionLog
+    server: Server
+    started: float
+    leader: str = ""
+
+    def now(self) -> datetime:
+        return END + timedelta(seconds=asyncio.get_running_loop().time() - self.started)
+
+
+@asynccontextmanager
+async def serve_page(port: int = 0) -> AsyncIterator[ServedPage]:
+    """Serve the page while the block runs; the clock starts at the end of the sample decisions."""
+    loop = asyncio.get_running_loop()
+    started, log = loop.time(), DecisionLog()
+
+    def clock() -> datetime:
+        return END + timedelta(seconds=loop.time() - started)
+
+    working, failing = ScriptedBackend("prometheus"), ScriptedBackend("mail-prometheus")
+    working.results[ORDERS] = (
+        raw(412, END, namespace="shop", queue="orders"),
+        raw(3, END, namespace="shop", queue="returns"),
+    )
+    failing.results["sum(mails_waiting)"] = BackendRejected("connection refused")
+    config = decode({"rules": RULES, "backends": BACKENDS})
+    backends = {"prometheus": working, "mail-prometheus": failing, "static": StaticBackend(clock)}
+    reader = MetricReader(RuleRegistry(config.rules), Sources(Fetcher(backends, clock)), clock)
+    for metric in ("orders_waiting", "mails_waiting"):
+        await reader.read("shop", metric, Selector())
+    page = ServedPage("", log, None, started)  # type: ignore[arg-type] - complete when the server listens
+    sources = DebugSources(log, reader, dict, clock, leader=lambda: page.leader)
+    page.server = Server(
+        metrics=ExternalMetrics(reader, clock),
+        authenticator=TrustingAuth(),
+        authorizer=TrustingAuth(),
+        limits=Limits(drain_timeout=timedelta(seconds=1)),
+        accounting=RequestAccounting(Telemetry(), lambda _time, _message, _fields: None, clock),
+        debug=DebugEndpoints(reader, dict, DebugPage(sources, timedelta(seconds=2))),
+    )
+    try:
+        async with page.server.serving("127.0.0.1", port, None) as bound:
+            page.url = f"http://127.0.0.1:{bound}"
+            yield page
+    finally:
+        await reader.sources.aclose()
