@@ -1,4 +1,4 @@
-"""The autoscaler's roles: every verb that it uses is granted, and every verb that is granted is used."""
+"""The autoscaler's RBAC roles grant exactly the permissions that it uses."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 import yaml
 
 from adapter.fakecluster.cluster import Cluster
-from adapter.fakecluster.server import Asked
-from autoscaler.kube.autoscalers import StatusWriter, watch_native, watch_podautoscalers
+from adapter.fakecluster.server import ReceivedRequest
+from autoscaler.kube.autoscalers import StatusWriter, hpa_informer, podautoscaler_informer
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.discovery import Discovery
 from autoscaler.kube.events import EventRecorder
-from autoscaler.kube.lease import Lease
+from autoscaler.kube.informer import Informer
+from autoscaler.kube.lease import LeaderElector
 from autoscaler.kube.metrics_apis import MetricsApis
-from autoscaler.kube.pods import Pods
+from autoscaler.kube.pods import PodLister
 from autoscaler.kube.scale import ScaleClient
-from autoscaler.kube.store import Store
-from autoscaler.kube.targets import Targets
-from autoscaler.settings import Operation
+from autoscaler.kube.targets import TargetInformers
+from autoscaler.settings import ControllerOptions
 from autoscaler.types.decision import Event
 from autoscaler.types.spec import (
     ExternalSource,
@@ -37,24 +37,24 @@ from tests.contract.objects import autoscaler_of, deployment, widget, widget_def
 from tools.crd.definition import definition
 
 ROLES = Path(__file__).parents[3] / "manifests" / "base" / "autoscaler-rbac.yaml"
-OURS = ("steadyscale:autoscaler", "steadyscale:leadership")
+OURS = ("steadyscale:autoscaler", "steadyscale:leader-election")
 SCALERS = "/apis/steadyscale.dev/v1beta1/namespaces/default/podautoscalers"
 SOON = timedelta(seconds=5)
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-class Deed(NamedTuple):
+class Permission(NamedTuple):
     verb: str
     group: str
     resource: str
 
 
-def granted() -> set[Deed]:
-    """List what the roles grant."""
+def granted() -> set[Permission]:
+    """Return the permissions of the roles."""
     documents = yaml.safe_load_all(ROLES.read_text())
-    rules = [rule for one in documents if one["metadata"]["name"] in OURS for rule in one.get("rules", ())]
+    rules = [rule for role in documents if role["metadata"]["name"] in OURS for rule in role.get("rules", ())]
     return {
-        Deed(verb, group, resource)
+        Permission(verb, group, resource)
         for rule in rules
         for verb in rule["verbs"]
         for group in rule["apiGroups"]
@@ -62,47 +62,47 @@ def granted() -> set[Deed]:
     }
 
 
-def covers(grant: Deed, deed: Deed) -> bool:
-    resource = "*/scale" if grant.resource == "*/scale" and deed.resource.endswith("/scale") else deed.resource
-    return grant.verb == deed.verb and grant.group in {"*", deed.group} and grant.resource in {"*", resource}
+def covers(grant: Permission, used: Permission) -> bool:
+    resource = "*/scale" if grant.resource == "*/scale" and used.resource.endswith("/scale") else used.resource
+    return grant.verb == used.verb and grant.group in {"*", used.group} and grant.resource in {"*", resource}
 
 
-def deed_of(asked: Asked) -> Deed | None:
-    """Say how a role would describe a request; None for discovery, which everyone may do."""
-    words = asked.path.strip("/").split("/")
-    group, rest = ("", words[2:]) if words[0] == "api" else (words[1], words[3:])
+def permission_of(request: ReceivedRequest) -> Permission | None:
+    """Return the permission for a request; None for discovery, which needs none."""
+    segments = request.path.strip("/").split("/")
+    group, rest = ("", segments[2:]) if segments[0] == "api" else (segments[1], segments[3:])
     if not rest:
         return None
     if rest[0] == "namespaces":
         rest = rest[2:]
     lists = {"metrics.k8s.io": "list", "external.metrics.k8s.io": "list"}
     subresource = f"/{rest[2]}" if len(rest) > 2 else ""
-    return Deed(lists.get(group, asked.verb), group, rest[0] + subresource)
+    return Permission(lists.get(group, request.verb), group, rest[0] + subresource)
 
 
 def set_up(cluster: Cluster) -> None:
-    cluster.define(definition())
-    cluster.define(widget_definition())
+    cluster.install_crd(definition())
+    cluster.install_crd(widget_definition())
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "it"}
     cluster.create(SCALERS, {"metadata": {"name": "it"}, "spec": {"scaleTargetRef": target, "maxReplicas": 5}})
     for plural in ("deployments", "replicasets", "statefulsets"):
         cluster.create(f"/apis/apps/v1/namespaces/default/{plural}", deployment("it", 1))
     cluster.create("/apis/example.dev/v1/namespaces/default/widgets", widget("it", size=1))
     cluster.metrics.usage["default/it-00000"] = {"cpu": "1"}
-    cluster.metrics.of_pods["hits", "default/it-00000"] = "1"
-    cluster.metrics.of_objects["hits", "default/deployments.apps/it"] = "1"
+    cluster.metrics.pod_metrics["hits", "default/it-00000"] = "1"
+    cluster.metrics.object_metrics["hits", "default/deployments.apps/it"] = "1"
     cluster.metrics.external["default", "queue"] = ["1"]
 
 
 async def scale_everything(client: KubeClient, cluster: Cluster) -> None:
-    async with Targets.open(client) as targets, Pods.open(client) as pods:
+    async with TargetInformers.open(client) as targets, PodLister.open(client) as pods:
         scales = ScaleClient(client, Discovery(client), targets)
         for kind in ("Deployment", "ReplicaSet", "StatefulSet"):
             await scales.read(autoscaler_of(kind, "it"))
-        cluster.weather.forbid("list", "widgets")  # a custom target that may not be watched is fetched
+        cluster.faults.forbid("list", "widgets")  # a custom target that may not be watched is fetched
         await scales.read(autoscaler_of("Widget", "it", "example.dev/v1"))
         await scales.write(autoscaler_of("Deployment", "it"), 2)
-        await pods.of("default", parse("app=it"))
+        await pods.list("default", parse("app=it"))
 
 
 async def read_every_metric(client: KubeClient) -> None:
@@ -117,59 +117,59 @@ async def read_every_metric(client: KubeClient) -> None:
         await apis.read("default", metric, pods)
 
 
-async def say_everything(client: KubeClient) -> None:
-    scalers, native = watch_podautoscalers(client), watch_native(client)
-    stores: tuple[Store[Any], ...] = (scalers, native)
+async def write_statuses_and_events(client: KubeClient) -> None:
+    scalers, hpas = podautoscaler_informer(client), hpa_informer(client)
+    informers: tuple[Informer[Any], ...] = (scalers, hpas)
     events = EventRecorder(client, lambda: NOW)
-    running = [asyncio.create_task(one.run()) for one in (*stores, events)]
-    for store in stores:
-        assert await store.settled(SOON)
+    running = [asyncio.create_task(component.run()) for component in (*informers, events)]
+    for informer in informers:
+        assert await informer.wait_for_sync(SOON)
     known = scalers.get("default/it")
     assert known is not None
     await StatusWriter(client, scalers).write(known, Status(3))
     for _ in range(2):
-        events.tell(known, Event("Normal", "SuccessfulRescale", "New size: 3"))
+        events.record(known, Event("Normal", "SuccessfulRescale", "New size: 3"))
     await events.flush()
     for task in running:
         task.cancel()
 
 
 async def lead_once(client: KubeClient) -> None:
-    given = Operation()
+    options = ControllerOptions()
     for identity in ("first", "second"):
-        lease = Lease(
-            client, namespace=given.lease_namespace, name=given.lease_name, identity=identity, clock=lambda: NOW
+        elector = LeaderElector(
+            client, namespace=options.lease_namespace, name=options.lease_name, identity=identity, clock=lambda: NOW
         )
 
         async def work() -> None:
             await asyncio.sleep(0)
 
-        await lease.lead(work)
+        await elector.run(work)
 
 
-def watches(cluster: Cluster) -> Iterator[Deed]:
-    """Give the watch that goes with each list, whether or not it was begun before the test was over."""
-    for asked in cluster.asked:
-        deed = deed_of(asked)
-        if deed is not None and deed.verb == "list" and not deed.group.endswith("metrics.k8s.io"):
-            yield deed._replace(verb="watch")
+def watches(cluster: Cluster) -> Iterator[Permission]:
+    """Yield the watch permission for each list; the watch may not have started before the test ended."""
+    for request in cluster.requests:
+        used = permission_of(request)
+        if used is not None and used.verb == "list" and not used.group.endswith("metrics.k8s.io"):
+            yield used._replace(verb="watch")
 
 
-async def test_every_verb_that_is_used_is_granted_and_every_verb_that_is_granted_is_used() -> None:
+async def test_roles_grant_exactly_the_used_permissions() -> None:
     async with Cluster.serving() as cluster, cluster.client() as client:
         set_up(cluster)
         await scale_everything(client, cluster)
         await read_every_metric(client)
-        await say_everything(client)
+        await write_statuses_and_events(client)
         await lead_once(client)
-        used = {deed for asked in cluster.asked if (deed := deed_of(asked)) is not None} | set(watches(cluster))
-    used = {deed for deed in used if not (deed.group == "example.dev" and deed.verb in {"list", "watch"})}
-    assert {deed for deed in used if not any(covers(grant, deed) for grant in granted())} == set()
-    assert {grant for grant in granted() if not any(covers(grant, deed) for deed in used)} == set()
+        used = {permission_of(request) for request in cluster.requests} - {None} | set(watches(cluster))
+    used = {one for one in used if one and not (one.group == "example.dev" and one.verb in {"list", "watch"})}
+    assert {permission for permission in used if not any(covers(grant, permission) for grant in granted())} == set()
+    assert {grant for grant in granted() if not any(covers(grant, permission) for permission in used)} == set()
 
 
-def test_the_lease_that_may_be_written_is_the_one_that_is() -> None:
-    roles = {one["metadata"]["name"]: one for one in yaml.safe_load_all(ROLES.read_text()) if one["kind"] == "Role"}
-    named = [rule["resourceNames"] for rule in roles["steadyscale:leadership"]["rules"] if "resourceNames" in rule]
-    assert named == [[Operation().lease_name]]
-    assert roles["steadyscale:leadership"]["metadata"]["namespace"] == Operation().lease_namespace
+def test_role_allows_writing_only_the_configured_lease() -> None:
+    roles = {role["metadata"]["name"]: role for role in yaml.safe_load_all(ROLES.read_text()) if role["kind"] == "Role"}
+    named = [rule["resourceNames"] for rule in roles["steadyscale:leader-election"]["rules"] if "resourceNames" in rule]
+    assert named == [[ControllerOptions().lease_name]]
+    assert roles["steadyscale:leader-election"]["metadata"]["namespace"] == ControllerOptions().lease_namespace

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
-from autoscaler.validation import as_api_server_lists_them, prepared, problems, refusal
+from autoscaler.validation import api_server_problems, invalid_object_message, prepare, problems
 from autoscaler.wire import decode_autoscaler
 
 SOUND = {
@@ -27,7 +27,7 @@ BAD_LABEL = (
 )
 
 
-def altered(changes):
+def apply_changes(changes):
     """Make the sound document with some values set; a path is written with dots, None takes the key away."""
     document = deepcopy(SOUND)
     for path, value in changes.items():
@@ -40,21 +40,21 @@ def altered(changes):
 
 
 def received(changes):
-    autoscaler = decode_autoscaler(altered(changes))
+    autoscaler = decode_autoscaler(apply_changes(changes))
     return msgspec.structs.replace(autoscaler, spec=with_defaults(autoscaler.spec))
 
 
-def lines(changes, gates=ON, old=None, settings=None):
+def problem_lines(changes, gates=ON, old=None, settings=None):
     before = None if old is None else received(old)
-    new = prepared(received(changes), gates=gates, old=before)
+    new = prepare(received(changes), gates=gates, old=before)
     return [str(problem) for problem in problems(new, gates=gates, settings=settings or Settings(), old=before)]
 
 
-def answered(changes, gates=ON, old=None):
+def api_server_lines(changes, gates=ON, old=None):
     before = None if old is None else received(old)
-    new = prepared(received(changes), gates=gates, old=before)
+    new = prepare(received(changes), gates=gates, old=before)
     found = problems(new, gates=gates, settings=Settings(), old=before)
-    return [str(problem) for problem in as_api_server_lists_them(found, new, gates=gates, old=before)]
+    return [str(problem) for problem in api_server_problems(found, new, gates=gates, old=before)]
 
 
 def external(**parts):
@@ -69,8 +69,8 @@ def metric(**parts):
 FALLBACK = "spec.metrics[0].external.fallback"
 
 
-def test_a_sound_autoscaler_has_no_problems():
-    assert lines({}) == []
+def test_valid_autoscaler_has_no_problems():
+    assert problem_lines({}) == []
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_a_sound_autoscaler_has_no_problems():
         pytest.param(
             {"replicas": 5, "failureDurationSeconds": 179},
             [f"{FALLBACK}.failureDurationSeconds: Invalid value: 179: must be greater than or equal to 180"],
-            id="it must wait three minutes",
+            id="failureDurationSeconds below the minimum",
         ),
         pytest.param(
             {"replicas": 0},
             [f"{FALLBACK}.replicas: Invalid value: 0: must be greater than or equal to 1"],
-            id="it needs a replica",
+            id="replicas below one",
         ),
         pytest.param(
             {},
@@ -94,34 +94,34 @@ def test_a_sound_autoscaler_has_no_problems():
                     " must specify the replicas to propose while the metric cannot be read"
                 )
             ],
-            id="it must say how many replicas",
+            id="replicas missing",
         ),
         pytest.param(
             {"replicas": 5, "strategy": "Guess"},
             [f'{FALLBACK}.strategy: Unsupported value: "Guess": supported values: "Static", "UseMax", "UseMin"'],
-            id="its strategy must be known",
+            id="unknown strategy",
         ),
-        pytest.param({"replicas": 500, "failureDurationSeconds": 180}, [], id="it may exceed the bounds"),
+        pytest.param({"replicas": 500, "failureDurationSeconds": 180}, [], id="replicas above maxReplicas"),
     ],
 )
-def test_a_fallback_is_checked_on_create(fallback, expected):
-    assert lines(external(fallback=fallback)) == expected
+def test_fallback_is_validated_on_create(fallback, expected):
+    assert problem_lines(external(fallback=fallback)) == expected
 
 
-def test_the_shortest_failure_duration_is_a_setting():
+def test_minimum_failure_duration_is_a_setting():
     short = external(fallback={"replicas": 5, "failureDurationSeconds": 2})
 
-    assert lines(short, settings=Settings(fallback_floor=timedelta(seconds=2))) == []
+    assert problem_lines(short, settings=Settings(fallback_floor=timedelta(seconds=2))) == []
 
 
-def test_a_fallback_without_the_gate_is_dropped():
-    assert lines(external(fallback={}), gates=FeatureGates(HPAExternalMetricFallback=False)) == []
+def test_fallback_is_dropped_if_the_gate_is_disabled():
+    assert problem_lines(external(fallback={}), gates=FeatureGates(HPAExternalMetricFallback=False)) == []
 
 
-def test_a_fallback_without_the_gate_stays_where_it_is_in_use():
+def test_fallback_in_use_is_kept_if_the_gate_is_disabled():
     gates = FeatureGates(HPAExternalMetricFallback=False)
 
-    assert len(lines(external(fallback={}), gates=gates, old=external(fallback={"replicas": 1}))) == 1
+    assert len(problem_lines(external(fallback={}), gates=gates, old=external(fallback={"replicas": 1}))) == 1
 
 
 @pytest.mark.parametrize(
@@ -130,21 +130,21 @@ def test_a_fallback_without_the_gate_stays_where_it_is_in_use():
         pytest.param(
             {"spec.mode": "Asleep"},
             ['spec.mode: Unsupported value: "Asleep": supported values: "Active", "DryRun", "Paused"'],
-            id="a mode must be known",
+            id="unknown mode",
         ),
-        pytest.param({"spec.mode": "DryRun"}, [], id="a known mode"),
+        pytest.param({"spec.mode": "DryRun"}, [], id="known mode"),
         pytest.param(
-            {"spec.mode": "Paused", "spec.pausedUntil": "2000-01-01T00:00:00Z"}, [], id="a pause may have an end"
+            {"spec.mode": "Paused", "spec.pausedUntil": "2000-01-01T00:00:00Z"}, [], id="pausedUntil with mode Paused"
         ),
         pytest.param(
             {"spec.pausedUntil": "2000-01-01T00:00:00Z"},
             [("spec.pausedUntil: Forbidden: may only be set together with `mode: Paused`; set that, or remove this")],
-            id="an end needs a pause",
+            id="pausedUntil without mode Paused",
         ),
         pytest.param(
             {"spec.minReplicas": -1},
             ["spec.minReplicas: Invalid value: -1: must be greater than or equal to 0"],
-            id="fewer than none",
+            id="negative minReplicas",
         ),
         pytest.param(
             {"spec.maxReplicas": -1},
@@ -152,7 +152,7 @@ def test_a_fallback_without_the_gate_stays_where_it_is_in_use():
                 "spec.maxReplicas: Invalid value: -1: must be greater than or equal to 1",
                 "spec.maxReplicas: Invalid value: -1: must be greater than or equal to `minReplicas`",
             ],
-            id="a negative maximum",
+            id="negative maxReplicas",
         ),
         pytest.param(
             {"spec.minReplicas": 0},
@@ -163,7 +163,7 @@ def test_a_fallback_without_the_gate_stays_where_it_is_in_use():
                     " replicas"
                 )
             ],
-            id="zero needs a metric that needs no pods",
+            id="minReplicas 0 without Object or External metric",
         ),
         pytest.param(
             {
@@ -177,12 +177,12 @@ def test_a_fallback_without_the_gate_stays_where_it_is_in_use():
                 "spec.scaleTargetRef.name: Invalid value: \"a/b%\": may not contain '%'",
                 'spec.scaleTargetRef.apiVersion: Invalid value: "v1": apiVersion must specify API group',
             ],
-            id="a target must be nameable",
+            id="invalid target reference",
         ),
         pytest.param(
             {"spec.scaleTargetRef.kind": "ReplicationController", "spec.scaleTargetRef.apiVersion": "v1"},
             [],
-            id="the one kind without a group",
+            id="ReplicationController without API group",
         ),
         pytest.param(
             {"metadata.name": "Web", "metadata.namespace": "a.b", "metadata.labels": {"ok": "not ok"}},
@@ -196,34 +196,35 @@ def test_a_fallback_without_the_gate_stays_where_it_is_in_use():
                 'metadata.namespace: Invalid value: "a.b": must not contain dots',
                 f'metadata.labels: Invalid value: "not ok": {BAD_LABEL}',
             ],
-            id="metadata comes first",
+            id="metadata problems come first",
         ),
         pytest.param(
             {"metadata.name": "", "metadata.namespace": ""},
             ["metadata.name: Required value: name or generateName is required", "metadata.namespace: Required value"],
-            id="an object has a name and a namespace",
+            id="missing name and namespace",
         ),
-        pytest.param({"metadata.generateName": "web-"}, [], id="a prefix may end in a dash"),
+        pytest.param({"metadata.generateName": "web-"}, [], id="generateName with trailing dash"),
         pytest.param(
             {"metadata.annotations": {"a": "x" * 256 * 1024}},
             ["metadata.annotations: Too long: may not be more than 262144 bytes"],
-            id="annotations have a limit",
+            id="annotations too long",
         ),
     ],
 )
-def test_create(changes, expected):
-    assert lines(changes) == expected
+def test_problems_on_create(changes, expected):
+    assert problem_lines(changes) == expected
 
 
-def test_a_bad_generated_name_is_reported_as_such():
-    (line,) = lines({"metadata.generateName": "_x"})
+def test_invalid_generate_name_is_reported():
+    (line,) = problem_lines({"metadata.generateName": "_x"})
 
     assert line.startswith('metadata.generateName: Invalid value: "_x": a lowercase RFC 1123 subdomain')
 
 
-def test_bad_keys_of_labels_and_annotations_are_reported():
+def test_invalid_keys_of_labels_and_annotations_are_reported():
     assert [
-        line.split(": ")[0] for line in lines({"metadata.labels": {"-": ""}, "metadata.annotations": {"a/b/c": ""}})
+        line.split(": ")[0]
+        for line in problem_lines({"metadata.labels": {"-": ""}, "metadata.annotations": {"a/b/c": ""}})
     ] == [
         "metadata.labels",
         "metadata.annotations",
@@ -249,12 +250,12 @@ TARGET = {"type": "Value", "value": "1"}
                 ]
                 * 2,
             ],
-            id="a metric has a type",
+            id="missing metric type",
         ),
         pytest.param(
             metric(type="Pods"),
             ["spec.metrics[0].pods: Required value: must populate information for the given metric source"],
-            id="a metric has a source",
+            id="missing metric source",
         ),
         pytest.param(
             metric(type="Object", object={"target": {}}, pods={}, resource={}),
@@ -274,7 +275,7 @@ TARGET = {"type": "Value", "value": "1"}
                 "spec.metrics[0].pods: Forbidden: must populate the given metric source only",
                 "spec.metrics[0].resource: Forbidden: must populate the given metric source only",
             ],
-            id="of several sources the first is looked into and the others are refused",
+            id="several sources",
         ),
         pytest.param(
             metric(
@@ -292,7 +293,7 @@ TARGET = {"type": "Value", "value": "1"}
                 ),
                 "spec.metrics[0].object.metric.name: Invalid value: \"..\": may not be '..'",
             ],
-            id="an object metric",
+            id="Object metric",
         ),
         pytest.param(
             external(target={"type": "Value", "value": "0", "averageValue": "-1", "averageUtilization": 0}),
@@ -305,7 +306,7 @@ TARGET = {"type": "Value", "value": "1"}
                     " may not set both a target value for metric and a per-pod target"
                 ),
             ],
-            id="an external metric with too many targets",
+            id="External metric with two targets",
         ),
         pytest.param(
             external(target={"type": "Value"}),
@@ -315,17 +316,17 @@ TARGET = {"type": "Value", "value": "1"}
                     " must set either a target value for metric or a per-pod target"
                 )
             ],
-            id="an external metric without a target",
+            id="External metric without target",
         ),
         pytest.param(
             metric(type="Pods", pods={"metric": {"name": "qps"}, "target": TARGET}),
             ["spec.metrics[0].pods.target.averageValue: Required value: must specify a positive target averageValue"],
-            id="a pods metric is about an average",
+            id="Pods metric without averageValue",
         ),
         pytest.param(
             metric(type="Pods", pods={"metric": {"name": "qps"}, "target": TARGET | {"averageValue": "1"}}),
             [],
-            id="a pods metric with its average",
+            id="Pods metric with averageValue",
         ),
         pytest.param(
             metric(type="Resource", resource={"target": TARGET}),
@@ -336,7 +337,7 @@ TARGET = {"type": "Value", "value": "1"}
                     " must set either a target raw value or a target utilization"
                 ),
             ],
-            id="a resource metric without a name or an aim",
+            id="Resource metric without name and target",
         ),
         pytest.param(
             metric(
@@ -358,7 +359,7 @@ TARGET = {"type": "Value", "value": "1"}
                     " may not set both a target raw value and a target utilization"
                 ),
             ],
-            id="a container resource metric",
+            id="ContainerResource metric",
         ),
         pytest.param(
             metric(
@@ -368,12 +369,12 @@ TARGET = {"type": "Value", "value": "1"}
                 "spec.metrics[0].containerResource.name: Required value: must specify a resource name",
                 "spec.metrics[0].containerResource.container: Required value: must specify a container",
             ],
-            id="an empty container resource metric",
+            id="empty ContainerResource metric",
         ),
     ],
 )
-def test_metrics(changes, expected):
-    assert lines(changes) == expected
+def test_problems_of_metrics(changes, expected):
+    assert problem_lines(changes) == expected
 
 
 @pytest.mark.parametrize(
@@ -382,22 +383,22 @@ def test_metrics(changes, expected):
         pytest.param(
             {"stabilizationWindowSeconds": -1},
             ["stabilizationWindowSeconds: Invalid value: -1: must be greater than or equal to zero"],
-            id="a window is not negative",
+            id="negative window",
         ),
         pytest.param(
             {"stabilizationWindowSeconds": 3601},
             ["stabilizationWindowSeconds: Invalid value: 3601: must be less than or equal to 3600"],
-            id="a window is at most an hour",
+            id="window above one hour",
         ),
         pytest.param(
             {"selectPolicy": "Most"},
             ['selectPolicy: Unsupported value: "Most": supported values: "Disabled", "Max", "Min"'],
-            id="a choice must be known",
+            id="unknown selectPolicy",
         ),
         pytest.param(
             {"policies": []},
             ["policies: Required value: must specify at least one Policy"],
-            id="an empty list of policies",
+            id="empty list of policies",
         ),
         pytest.param(
             {"policies": [{}]},
@@ -406,39 +407,41 @@ def test_metrics(changes, expected):
                 "policies[0].value: Invalid value: 0: must be greater than zero",
                 "policies[0].periodSeconds: Invalid value: 0: must be greater than zero",
             ],
-            id="an empty policy",
+            id="empty policy",
         ),
         pytest.param(
             {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 1801}]},
             ["policies[0].periodSeconds: Invalid value: 1801: must be less than or equal to 1800"],
-            id="a period is at most half an hour",
+            id="period above half an hour",
         ),
         pytest.param(
             {"tolerance": "-100m"},
             ['tolerance: Invalid value: "-100m": must be greater than or equal to 0'],
-            id="a tolerance is not negative",
+            id="negative tolerance",
         ),
     ],
 )
 @pytest.mark.parametrize("direction", ["scaleUp", "scaleDown"])
-def test_behavior(direction, rules, expected):
-    assert lines({f"spec.behavior.{direction}": rules}) == [f"spec.behavior.{direction}.{line}" for line in expected]
+def test_problems_of_behavior(direction, rules, expected):
+    assert problem_lines({f"spec.behavior.{direction}": rules}) == [
+        f"spec.behavior.{direction}.{line}" for line in expected
+    ]
 
 
-def test_a_behavior_that_was_never_filled_in_is_checked_as_it_is():
-    bare = decode_autoscaler(altered({"spec.behavior": {}}))
+def test_behavior_without_defaults_is_validated():
+    bare = decode_autoscaler(apply_changes({"spec.behavior": {}}))
 
     assert problems(bare, gates=ON, settings=Settings()) == ()
 
 
-def test_a_tolerance_without_the_gate_is_dropped_unless_in_use():
+def test_tolerance_is_dropped_if_the_gate_is_disabled_unless_in_use():
     off = FeatureGates(HPAConfigurableTolerance=False)
     bad = {"spec.behavior.scaleUp": {"tolerance": "-1"}}
 
-    assert lines(bad, gates=off) == []
-    assert lines({}, gates=off) == []
-    assert lines(bad, gates=off, old={"spec.behavior": {}}) == []
-    assert lines(bad, gates=off, old={"spec.behavior.scaleDown": {"tolerance": "1"}}) == [
+    assert problem_lines(bad, gates=off) == []
+    assert problem_lines({}, gates=off) == []
+    assert problem_lines(bad, gates=off, old={"spec.behavior": {}}) == []
+    assert problem_lines(bad, gates=off, old={"spec.behavior.scaleDown": {"tolerance": "1"}}) == [
         'spec.behavior.scaleUp.tolerance: Invalid value: "-1": must be greater than or equal to 0'
     ]
 
@@ -450,7 +453,7 @@ def test_a_tolerance_without_the_gate_is_dropped_unless_in_use():
             {"metadata.resourceVersion": ""},
             {},
             ['metadata.resourceVersion: Invalid value: "": must be specified for an update'],
-            id="an update says of what",
+            id="missing resourceVersion",
         ),
         pytest.param(
             {"metadata.name": "other", "metadata.namespace": "else", "metadata.uid": "b"},
@@ -460,36 +463,38 @@ def test_a_tolerance_without_the_gate_is_dropped_unless_in_use():
                 'metadata.namespace: Invalid value: "else": field is immutable',
                 'metadata.uid: Invalid value: "b": field is immutable',
             ],
-            id="who it is does not change",
+            id="changed name, namespace and uid",
         ),
-        pytest.param({}, {"metadata.uid": "a"}, [], id="a uid may be left out"),
+        pytest.param({}, {"metadata.uid": "a"}, [], id="absent uid"),
         pytest.param(
             {"spec.scaleTargetRef.apiVersion": "v1"},
             {"spec.scaleTargetRef.apiVersion": "v1"},
             [],
-            id="a target's version that was accepted stays accepted",
+            id="unchanged invalid apiVersion of the target",
         ),
         pytest.param(
             {"spec.scaleTargetRef.apiVersion": "v1"},
             {},
             ['spec.scaleTargetRef.apiVersion: Invalid value: "v1": apiVersion must specify API group'],
-            id="a target's version that changed is looked at",
+            id="changed apiVersion of the target",
         ),
     ],
 )
-def test_update(changes, old, expected):
-    assert lines(changes, old=old) == expected
+def test_problems_on_update(changes, old, expected):
+    assert problem_lines(changes, old=old) == expected
 
 
-def test_zero_may_stay_where_it_was_allowed_before():
+def test_stored_min_replicas_zero_is_accepted_if_the_gate_is_disabled():
     off = FeatureGates(HPAScaleToZero=False)
     at_zero = {"spec.minReplicas": 0} | external()
 
-    assert lines(at_zero, gates=off) == ["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"]
-    assert lines(at_zero, gates=off, old=at_zero) == []
+    assert problem_lines(at_zero, gates=off) == [
+        "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"
+    ]
+    assert problem_lines(at_zero, gates=off, old=at_zero) == []
 
 
-def test_a_described_object_stays_accepted_once_one_was_wrong():
+def test_described_object_is_not_validated_if_a_stored_one_is_invalid():
     def described(version):
         return metric(
             type="Object",
@@ -500,13 +505,13 @@ def test_a_described_object_stays_accepted_once_one_was_wrong():
             },
         )
 
-    assert lines(described("x/y/z"), old=described("a/b/c")) == []
-    assert len(lines(described("x/y/z"), old=described("v1"))) == 1
+    assert problem_lines(described("x/y/z"), old=described("a/b/c")) == []
+    assert len(problem_lines(described("x/y/z"), old=described("v1"))) == 1
 
 
-def test_a_generation_is_neither_negative_nor_lowered():
-    old = decode_autoscaler(altered({"metadata.generation": 1}))
-    new = decode_autoscaler(altered({"metadata.generation": -1}))
+def test_generation_must_not_be_negative_or_decremented():
+    old = decode_autoscaler(apply_changes({"metadata.generation": 1}))
+    new = decode_autoscaler(apply_changes({"metadata.generation": -1}))
 
     assert [str(problem) for problem in problems(new, gates=ON, settings=Settings(), old=old)] == [
         "metadata.generation: Invalid value: -1: must be greater than or equal to 0",
@@ -517,48 +522,48 @@ def test_a_generation_is_neither_negative_nor_lowered():
 @pytest.mark.parametrize(
     ("changes", "gates", "generation"),
     [
-        pytest.param({}, ON, 4, id="the same spec"),
-        pytest.param({"metadata.labels": {"a": "b"}}, ON, 4, id="other labels"),
-        pytest.param({"spec.maxReplicas": 11}, ON, 5, id="another spec"),
-        pytest.param({"spec.maxReplicas": 11}, FeatureGates(HPAGeneration=False), 4, id="nobody counts"),
+        pytest.param({}, ON, 4, id="unchanged spec"),
+        pytest.param({"metadata.labels": {"a": "b"}}, ON, 4, id="changed labels"),
+        pytest.param({"spec.maxReplicas": 11}, ON, 5, id="changed spec"),
+        pytest.param({"spec.maxReplicas": 11}, FeatureGates(HPAGeneration=False), 4, id="HPAGeneration disabled"),
     ],
 )
-def test_the_generation_counts_changes_of_the_spec(changes, gates, generation):
+def test_generation_is_incremented_by_changes_of_the_spec(changes, gates, generation):
     old = received({"metadata.generation": 4})
 
-    assert prepared(received(changes), gates=gates, old=old).metadata.generation == generation
+    assert prepare(received(changes), gates=gates, old=old).metadata.generation == generation
 
 
 @pytest.mark.parametrize(("gates", "generation"), [(ON, 1), (FeatureGates(HPAGeneration=False), 9)])
-def test_a_new_object_begins_at_generation_one_with_an_empty_status(gates, generation):
-    new = prepared(received({"metadata.generation": 9, "status.currentReplicas": 3}), gates=gates)
+def test_new_object_has_generation_one_and_an_empty_status(gates, generation):
+    new = prepare(received({"metadata.generation": 9, "status.currentReplicas": 3}), gates=gates)
 
     assert (new.metadata.generation, new.status.current_replicas) == (generation, 0)
 
 
-def test_the_api_server_replaces_bounds_by_their_declared_twins_at_the_end():
-    assert answered({"spec.maxReplicas": 0, "spec.behavior": {"scaleUp": {"policies": []}}}) == [
+def test_declared_rules_for_bounds_replace_the_hand_written_ones():
+    assert api_server_lines({"spec.maxReplicas": 0, "spec.behavior": {"scaleUp": {"policies": []}}}) == [
         "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`",
         "spec.behavior.scaleUp.policies: Required value: must specify at least one Policy",
         "spec.maxReplicas: Required value",
     ]
-    assert answered({"spec.minReplicas": -1, "spec.maxReplicas": -1}) == [
+    assert api_server_lines({"spec.minReplicas": -1, "spec.maxReplicas": -1}) == [
         "spec.minReplicas: Invalid value: -1: must be greater than or equal to 0",
         "spec.maxReplicas: Invalid value: -1: must be greater than or equal to 1",
     ]
 
 
-def test_the_api_server_does_not_declare_again_what_an_update_leaves_alone():
+def test_declared_rules_skip_fields_unchanged_by_an_update():
     bad = {"spec.minReplicas": -1, "spec.maxReplicas": 0}
 
-    assert answered(bad, old=bad) == [
+    assert api_server_lines(bad, old=bad) == [
         "spec.minReplicas: Invalid value: -1: must be greater than or equal to 0",
         "spec.maxReplicas: Required value: must be set and greater than 0",
     ]
 
 
-def test_the_api_server_says_each_thing_once_and_common_things_first():
-    assert answered(
+def test_api_server_problems_are_unique_and_common_ones_come_first():
+    assert api_server_lines(
         {"metadata.name": "a/b", "metadata.resourceVersion": "", "spec.metrics": [{"type": "X"}]}, old={}
     ) == [
         "metadata.name: Invalid value: \"a/b\": may not contain '/'",
@@ -579,20 +584,20 @@ def test_the_api_server_says_each_thing_once_and_common_things_first():
             {"spec.minReplicas": 11},
             'HorizontalPodAutoscaler.autoscaling "web" is invalid: spec.maxReplicas: Invalid value: 10:'
             " must be greater than or equal to `minReplicas`",
-            id="one reason",
+            id="one problem",
         ),
         pytest.param(
             {"spec.scaleTargetRef.kind": "", "spec.scaleTargetRef.name": ""},
             'HorizontalPodAutoscaler.autoscaling "web" is invalid: [spec.scaleTargetRef.kind: Required value,'
             " spec.scaleTargetRef.name: Required value]",
-            id="several reasons",
+            id="several problems",
         ),
     ],
 )
-def test_a_refusal_is_one_line(changes, line):
+def test_invalid_object_message_is_one_line(changes, line):
     new = received(changes)
 
-    assert refusal(problems(new, gates=ON, settings=Settings()), new.metadata.name) == line
+    assert invalid_object_message(problems(new, gates=ON, settings=Settings()), new.metadata.name) == line
 
 
 sound_specs = st.fixed_dictionaries(
@@ -610,5 +615,5 @@ sound_specs = st.fixed_dictionaries(
 
 
 @given(sound_specs)
-def test_what_is_left_out_of_a_sound_spec_is_filled_in_soundly(changes):
-    assert lines(changes) == []
+def test_defaults_of_a_valid_spec_are_valid(changes):
+    assert problem_lines(changes) == []
