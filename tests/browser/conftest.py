@@ -1,4 +1,4 @@
-"""One Chromium and one served page for a module of tests. Without Chromium they are skipped, loudly; never on CI."""
+"""Fixtures: Chromium and the served page, once per module. Without Chromium the tests are skipped, but fail in CI."""
 
 import os
 import shutil
@@ -14,10 +14,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, ConsoleMessage, Page, Request, async_playwright
 
-from tests.browser.serving import Shown, page
-from tests.browser.story import told
+from tests.browser.sample_decisions import add_samples
+from tests.browser.served_page import ServedPage, serve_page
 
-Scheme: TypeAlias = Literal["light", "dark"]
+ColorScheme: TypeAlias = Literal["light", "dark"]
 Motion: TypeAlias = Literal["no-preference", "reduce"]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -30,88 +30,87 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-KEPT = Path(os.environ.get("SCREENSHOTS", Path(tempfile.gettempdir()) / "steadyscale-screenshots"))
-"""Where pictures of each run are kept."""
+SCREENSHOTS = Path(os.environ.get("SCREENSHOTS", Path(tempfile.gettempdir()) / "steadyscale-screenshots"))
 
 
-def browser_program() -> str:
-    """Find Chromium; skip where a user has none, and fail where a machine ought to have it."""
+def chromium_path() -> str:
+    """Return the path of Chromium; skip the test if it is not installed, or fail it in CI."""
     if CHROMIUM is None:
-        told_how = "no chromium here (the package chromium): the page was NOT looked at"
+        reason = "Chromium is not installed (package chromium): the page was NOT tested"
         if os.environ.get("CI") == "true":
-            pytest.fail(told_how)
-        pytest.skip(told_how)
+            pytest.fail(reason)
+        pytest.skip(reason)
     return CHROMIUM
 
 
 @dataclass
-class Visit:
-    """A person at the page, and everything that went wrong or elsewhere meanwhile."""
+class PageVisit:
+    """A browser window on the page; it records errors and requests to other hosts."""
 
     page: Page
-    shown: Shown
-    complaints: list[str] = field(default_factory=list)
-    elsewhere: list[str] = field(default_factory=list)
+    served: ServedPage
+    errors: list[str] = field(default_factory=list)
+    external_requests: list[str] = field(default_factory=list)
 
-    def watch(self) -> None:
-        """Note what should not happen."""
-        self.page.on("console", self._console)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", self._request)
-        self.page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+    def record(self) -> None:
+        """Record errors, warnings, dialogs and external requests."""
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", self._on_request)
+        self.page.on("dialog", lambda dialog: self.errors.append(f"dialog: {dialog.message}"))
 
-    def _console(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
-            self.complaints.append(message.text)
+            self.errors.append(message.text)
 
-    def _request(self, request: Request) -> None:
+    def _on_request(self, request: Request) -> None:
         if urlsplit(request.url).hostname != "127.0.0.1":
-            self.elsewhere.append(request.url)
+            self.external_requests.append(request.url)
 
     async def open(self, route: str = "") -> None:
-        await self.page.goto(f"{self.shown.url}/debug/page{route}")
-        await self.page.get_by_text("Live", exact=True).wait_for()
+        await self.page.goto(f"{self.served.url}/debug/page{route}")
+        await self.page.get_by_text("Connected", exact=True).wait_for()
 
-    async def keep(self, name: str) -> None:
-        await self.page.screenshot(path=KEPT / f"{name}.png", full_page=True)
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def shown() -> AsyncIterator[Shown]:
-    async with page() as ready:
-        told(ready.shelf)
-        yield ready
+    async def screenshot(self, name: str) -> None:
+        await self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def browser() -> AsyncIterator["Browsing"]:
-    """Start Chromium, with a profile that nobody has used and that is thrown away."""
-    program = browser_program()
+async def served() -> AsyncIterator[ServedPage]:
+    async with serve_page() as page:
+        add_samples(page.log)
+        yield page
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def browser() -> AsyncIterator["BrowserSession"]:
+    """Start Chromium with a new, temporary profile."""
+    program = chromium_path()
     async with async_playwright() as playwright:
-        started = await playwright.chromium.launch(executable_path=program, args=FLAGS)
-        yield Browsing(started)
-        await started.close()
+        chromium = await playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield BrowserSession(chromium)
+        await chromium.close()
 
 
 @dataclass
-class Browsing:
-    """Opens windows that share nothing."""
+class BrowserSession:
+    """Opens windows that share no state."""
 
     chromium: Browser
 
     @asynccontextmanager
     async def visit(
-        self, shown: Shown, *, width: int = 1280, scheme: Scheme = "light", motion: Motion = "no-preference"
-    ) -> AsyncIterator[Visit]:
-        """Look at the page, and see afterwards that nothing was complained of and nothing left the machine."""
+        self, served: ServedPage, *, width: int = 1280, scheme: ColorScheme = "light", motion: Motion = "no-preference"
+    ) -> AsyncIterator[PageVisit]:
+        """Open a window; at the end, assert that there were no errors and no external requests."""
         context = await self.chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion=motion
         )
         try:
-            visit = Visit(await context.new_page(), shown)
-            visit.watch()
+            visit = PageVisit(await context.new_page(), served)
+            visit.record()
             yield visit
-            assert visit.complaints == []
-            assert visit.elsewhere == []
+            assert visit.errors == []
+            assert visit.external_requests == []
         finally:
             await context.close()

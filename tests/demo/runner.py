@@ -1,4 +1,4 @@
-"""The demonstration as a process of its own, heard line by line, and the cluster in it as anyone can watch it."""
+"""The demo as a subprocess: its output line by line, and a watch of the Deployment in its cluster."""
 
 import json
 import os
@@ -16,93 +16,94 @@ from typing import Any
 DEPLOYMENTS = "/apis/apps/v1/namespaces/shop/deployments"
 
 
-class Play:
-    """One run."""
+class DemoProcess:
+    """A running demo."""
 
     def __init__(self, *options: str) -> None:
         command = [sys.executable, "-m", "adapter", "demo", *options]
         environment = {**os.environ, "PYTHONWARNINGS": "error::RuntimeWarning,error::ResourceWarning"}
-        self.process = subprocess.Popen(  # noqa: S603 - our own program
+        self.process = subprocess.Popen(  # noqa: S603 - this program
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
         )
         self.lines: list[str] = []
-        self.sizes: list[int] = []
-        """Every size that the Deployment had, as a watch of the cluster told it."""
-        self._threads = [threading.Thread(target=self._hear)]
+        self.replicas: list[int] = []
+        """Every replica count of the Deployment that the watch reported."""
+        self._threads = [threading.Thread(target=self._read_output)]
         self._threads[0].start()
 
     @property
     def text(self) -> str:
         return "".join(self.lines)
 
-    def until(self, words: str, within: float = 90) -> None:
-        """Wait until it says something."""
-        deadline = time.monotonic() + within
-        while words not in self.text:
-            assert self.process.poll() is None, f"it ended before it said {words!r}:\n{self.text}"
-            assert time.monotonic() < deadline, f"not within {within:g} s: {words!r}:\n{self.text}"
+    def wait_for(self, text: str, timeout: float = 90) -> None:
+        """Wait until the output contains a text."""
+        deadline = time.monotonic() + timeout
+        while text not in self.text:
+            assert self.process.poll() is None, f"exited before printing {text!r}:\n{self.text}"
+            assert time.monotonic() < deadline, f"not printed within {timeout:g} s: {text!r}:\n{self.text}"
             time.sleep(0.05)
 
-    def end(self, within: float = 90) -> tuple[int, str]:
-        """Wait for its end; give the exit code and what it wrote to standard error."""
-        code = self.process.wait(within)
+    def wait(self, timeout: float = 90) -> tuple[int, str]:
+        """Wait for the exit; return the exit code and standard error."""
+        code = self.process.wait(timeout)
         for thread in self._threads:
             thread.join(10)
         assert self.process.stderr is not None
         return code, self.process.stderr.read()
 
     def command(self, title: str) -> str:
-        """Give the command that it prints under a title."""
-        found = re.search(rf"^  {re.escape(title)}:\n    (.+)$", self.text, re.MULTILINE)
-        assert found is not None, f"nothing is printed for {title!r}"
-        return found[1]
+        """Return the command that is printed under a title."""
+        found = re.search(rf"^  {re.escape(title)}:\n((?:    .+\n)+)", self.text, re.MULTILINE)
+        assert found is not None, f"there is no command for {title!r}"
+        return found[1].strip()
 
     @property
     def folder(self) -> Path:
-        return Path(self.command("the service's log").removeprefix("tail -f ")).parent
+        return Path(self.command("log of the service").removeprefix("tail -f ")).parent
 
     def watch(self) -> None:
-        """Follow the Deployment from now on."""
+        """Watch the Deployment from now on."""
         config = json.loads((self.folder / "kubeconfig").read_text())
         url = f"{config['clusters'][0]['cluster']['server']}{DEPLOYMENTS}?watch=1&timeoutSeconds=36000"
-        thread = threading.Thread(target=self._follow, args=(url,))
+        thread = threading.Thread(target=self._watch, args=(url,))
         self._threads.append(thread)
         thread.start()
 
-    def _hear(self) -> None:
+    def _read_output(self) -> None:
         assert self.process.stdout is not None
         self.lines.extend(self.process.stdout)
 
-    def _follow(self, url: str) -> None:
-        # It ends as the cluster does: with the process.
+    def _watch(self, url: str) -> None:
+        # The watch ends with the process.
         with suppress(OSError, ValueError), urllib.request.urlopen(url, timeout=120) as stream:  # noqa: S310 - loopback
             for line in stream:
-                size = json.loads(line)["object"]["spec"]["replicas"]
-                if self.sizes[-1:] != [size]:
-                    self.sizes.append(size)
+                replicas = json.loads(line)["object"]["spec"]["replicas"]
+                if self.replicas[-1:] != [replicas]:
+                    self.replicas.append(replicas)
 
 
 @contextmanager
-def playing(*options: str) -> Iterator[Play]:
-    """Run the demonstration for the length of the block, and never longer."""
-    play = Play(*options)
+def running_demo(*options: str) -> Iterator[DemoProcess]:
+    """Run the demo while the block runs."""
+    demo = DemoProcess(*options)
     try:
-        yield play
+        yield demo
     finally:
-        if play.process.poll() is None:
-            play.process.kill()
-        play.process.wait()
-        for stream in (play.process.stdout, play.process.stderr):
+        if demo.process.poll() is None:
+            demo.process.kill()
+        demo.process.wait()
+        for stream in (demo.process.stdout, demo.process.stderr):
             assert stream is not None
             stream.close()
 
 
-def happened(text: str) -> list[dict[str, Any]]:
-    """Read the table at the end."""
-    _, _, rows = text.partition("What happened, and why:\n")
-    form = re.compile(r"  (\d\d:\d\d:\d\d)  (\d+)(?: → (\d+))? +(\w[\w ]*?)  +(.+)")
-    found = [row for line in rows.splitlines()[1:] if (row := form.fullmatch(line))]
+def summary_rows(text: str) -> list[dict[str, Any]]:
+    """Parse the summary table."""
+    _, _, table = text.partition("Summary:\n\n")
+    unwrapped = re.sub(r"\n {38}", " ", table)
+    form = re.compile(r"(\d\d:\d\d:\d\d)  (\d+)(?: → (\d+))? +(\w[\w ]*?)  +(.+)")
+    rows = [row for line in unwrapped.splitlines()[1:] if (row := form.fullmatch(line))]
     return [
-        {"at": row[1], "was": int(row[2]), "replicas": int(row[3] or row[2]), "what": row[4], "why": row[5]}
-        for row in found
+        {"time": row[1], "current": int(row[2]), "replicas": int(row[3] or row[2]), "change": row[4], "reason": row[5]}
+        for row in rows
     ]

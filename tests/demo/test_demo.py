@@ -1,4 +1,4 @@
-"""`steadyscale demo`, played as a user plays it: the story comes out as promised, and it leaves nothing behind."""
+"""`steadyscale demo` as a subprocess: the story has the documented course, and no files or processes remain."""
 
 import json
 import re
@@ -12,155 +12,162 @@ from typing import NamedTuple
 import pytest
 
 from tests.control_plane.programs import find
-from tests.demo.runner import Play, happened, playing
+from tests.demo.runner import DemoProcess, running_demo, summary_rows
 from tests.prometheus import server
 
-FALLBACK = 16
+FALLBACK_REPLICAS = 16
 
 
-class Day(NamedTuple):
-    """A day that was played to its end."""
+class CompletedDemo(NamedTuple):
+    """The output of a demo that ran to the end."""
 
     text: str
     code: int
     errors: str
     log: str
-    sizes: list[int]
+    replicas: list[int]
 
     @property
     def rows(self):
-        return happened(self.text)
+        return summary_rows(self.text)
 
-    def first(self, what, after="00:00:00"):
-        return next(row for row in self.rows if row["what"] == what and row["at"] >= after)
+    def first(self, change, after="00:00:00"):
+        return next(row for row in self.rows if row["change"] == change and row["time"] >= after)
 
 
 @pytest.fixture(scope="module")
-def day():
-    with playing("--once", "--speed=150", "--keep", "--no-page") as play:
-        play.until("the service's log")
-        play.watch()
-        code, errors = play.end()
-        log = (play.folder / "steadyscale.log").read_text()
-        shutil.rmtree(play.folder)
-        return Day(play.text, code, errors, log, play.sizes)
+def completed():
+    with running_demo("--once", "--speed=150", "--keep", "--no-page") as demo:
+        demo.wait_for("Quiet morning")
+        demo.watch()
+        code, errors = demo.wait()
+        log = (demo.folder / "steadyscale.log").read_text()
+        shutil.rmtree(demo.folder)
+        return CompletedDemo(demo.text, code, errors, log, demo.replicas)
 
 
-def test_it_ends_by_itself_and_without_a_complaint(day):
-    assert (day.code, day.errors) == (0, "")
-    assert "Traceback" not in day.text + day.log
-    assert not re.search(r"Z (error|critical) ", day.log)
+def test_demo_exits_without_errors(completed):
+    assert (completed.code, completed.errors) == (0, "")
+    assert "Traceback" not in completed.text + completed.log
+    assert not re.search(r"Z (error|critical) ", completed.log)
 
 
-def test_it_says_how_fast_time_runs(day):
-    assert "Time runs at most 150 times as fast as yours" in day.text
+def test_introduction_names_the_speed(completed):
+    assert "Time runs up to 150 times faster" in completed.text.replace("\n", " ")
 
 
-def test_what_it_prints_is_what_the_cluster_says(day):
-    printed = [row["replicas"] for row in day.rows if row["was"] != row["replicas"]]
+def test_narration_has_at_most_80_columns(completed):
+    _, _, narration = completed.text.partition("\n08:")
 
-    assert day.sizes == [1, *printed]
-
-
-def test_it_grows_in_the_rush(day):
-    grew = day.first("grew", after="08:02:00")  # a quiet morning may have brought one already
-
-    assert grew["at"] < "08:04:00"
-    assert grew["was"] < grew["replicas"]
+    assert max(map(len, narration.splitlines())) <= 80
 
 
-def test_it_holds_while_it_is_blind_and_then_falls_back_to_the_configured_count(day):
-    blind = day.first("cannot see", after="08:07:00")
-    fell_back = day.first("fell back", after=blind["at"])
-    meanwhile = [
-        row for row in day.rows if blind["at"] <= row["at"] < fell_back["at"] and row["was"] != row["replicas"]
-    ]
-    after = next(row for row in day.rows if row["at"] >= fell_back["at"] and row["was"] != row["replicas"])
+def test_printed_replicas_equal_those_of_the_deployment(completed):
+    printed = [row["replicas"] for row in completed.rows if row["current"] != row["replicas"]]
 
-    assert "08:10:00" <= fell_back["at"] < "08:11:00", "three minutes, as failureDurationSeconds says"
-    assert meanwhile == []
-    assert after["was"] == blind["was"]
-    assert FALLBACK in day.sizes
-    assert "fallback asks for 16" in after["why"]
+    assert completed.replicas == [1, *printed]
 
 
-def test_it_recovers_when_the_backend_is_back(day):
-    assert "08:13:00" <= day.first("sees again", after="08:13:00")["at"] < "08:14:00"
+def test_rush_scales_up(completed):
+    scaled_up = completed.first("scaled up", after="08:02:00")  # the quiet morning may scale up as well
+
+    assert scaled_up["time"] < "08:04:00"
+    assert scaled_up["current"] < scaled_up["replicas"]
 
 
-def test_it_goes_to_zero_at_night_and_wakes_with_the_first_order(day):
-    slept, woke = day.first("went to zero"), day.first("woke up")
+def test_outage_keeps_the_replicas_and_then_uses_the_fallback(completed):
+    failing = completed.first("metric failing", after="08:07:00")
+    fallback = completed.first("fallback", after=failing["time"])
+    rescales = [row for row in completed.rows if row["current"] != row["replicas"]]
+    during_outage = [row for row in rescales if failing["time"] <= row["time"] < fallback["time"]]
+    after = next(row for row in rescales if row["time"] >= fallback["time"])
 
-    assert "08:21:00" < slept["at"] < "08:26:00" <= woke["at"] < "08:27:30"
-    assert (woke["was"], woke["replicas"]) == (0, 1)
+    assert "08:10:00" <= fallback["time"] < "08:11:00", "after failureDurationSeconds, three minutes"
+    assert during_outage == []
+    assert after["current"] == failing["current"]
+    assert FALLBACK_REPLICAS in completed.replicas
+    assert after["reason"].startswith("fallback of 16 replicas")
+
+
+def test_metric_recovers_with_the_backend(completed):
+    assert "08:13:00" <= completed.first("metric recovered", after="08:13:00")["time"] < "08:14:00"
+
+
+def test_closed_shop_scales_to_zero_and_the_first_order_scales_from_zero(completed):
+    to_zero, from_zero = completed.first("scaled to zero"), completed.first("scaled from zero")
+
+    assert "08:21:00" < to_zero["time"] < "08:26:00" <= from_zero["time"] < "08:27:30"
+    assert (from_zero["current"], from_zero["replicas"]) == (0, 1)
 
 
 def run(command: str) -> str:
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)  # noqa: S603, S607 - what a user types
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)  # noqa: S603, S607 - a printed command
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
 @pytest.fixture
-def slow():
-    """Give a demonstration that has just begun its day, and leaves time to try things before the backend fails."""
-    with playing("--speed=10") as play:
-        play.until("A quiet morning")
-        yield play
+def slow_demo():
+    """Run a demo that is slow enough to try commands before the outage."""
+    with running_demo("--speed=10") as demo:
+        demo.wait_for("Quiet morning")
+        yield demo
 
 
-def test_the_printed_commands_work_and_an_interrupt_ends_everything(slow: Play):
-    served = json.loads(run(slow.command("the metric, as an HPA asks for it")))
-    told = run(slow.command("where the number comes from"))
-    explained = run(slow.command("why it decided so"))
-    page = run(f"curl --fail --silent {slow.command('the page')}")
-    folder = slow.folder
+def test_printed_commands_work_and_an_interrupt_stops_everything(slow_demo: DemoProcess):
+    served = json.loads(run(slow_demo.command("read the metric as an HPA does")))
+    trace = run(slow_demo.command("read the metric, with each step"))
+    explanation = run(slow_demo.command("explain the last decision"))
+    page = run(f"curl --fail --silent {slow_demo.command('debugging page')}")
+    folder = slow_demo.folder
     if kubectl := find("kubectl"):
-        asked = [
-            slow.command(title).replace("kubectl", str(kubectl), 1)
-            for title in ("the cluster", "the same with kubectl")
+        commands = [
+            slow_demo.command(title).replace("kubectl", str(kubectl), 1)
+            for title in ("list the objects", "the same with kubectl")
         ]
-        listed, raw = map(run, asked)
+        listed, raw = map(run, commands)
         assert "PodAutoscaler" in listed
         assert "checkout-consumer" in run(f"{kubectl} --kubeconfig {folder}/kubeconfig get spa")
         assert json.loads(raw)["kind"] == "ExternalMetricValueList"
 
-    slow.process.send_signal(signal.SIGINT)
+    slow_demo.process.send_signal(signal.SIGINT)
 
-    assert slow.end() == (0, "")
+    assert slow_demo.wait() == (0, "")
     assert served["items"][0]["metricName"] == "checkout_queue_messages"
-    assert "an HPA hears" in told
-    assert "checkout_queue_messages asks for" in explained
+    assert "HPA response" in trace
+    assert "checkout_queue_messages" in explanation
     assert "<html" in page
-    assert "What happened, and why" in slow.text
+    assert "Summary:" in slow_demo.text
     assert not folder.exists()
-    assert not Path(f"/proc/{slow.process.pid}").exists()
+    assert not Path(f"/proc/{slow_demo.process.pid}").exists()
 
 
-def test_with_a_real_prometheus_it_is_the_same_day():
+def test_story_is_the_same_with_a_real_prometheus():
     server.require()
-    with playing("--once", "--speed=60", "--no-page", "--prometheus") as play:
-        code, errors = play.end(within=240)
+    with running_demo("--once", "--speed=60", "--no-page", "--prometheus") as demo:
+        code, errors = demo.wait(timeout=240)
 
-    day = Day(play.text, code, errors, "", [])
+    completed = CompletedDemo(demo.text, code, errors, "", [])
     assert (code, errors) == (0, "")
-    assert day.first("grew", after="08:02:00")["at"] < "08:04:00"
-    assert "08:10:00" <= day.first("fell back")["at"] < "08:11:00"
-    assert "08:13:00" <= day.first("sees again", after="08:13:00")["at"] < "08:14:30"
-    assert "08:21:00" < day.first("went to zero")["at"] < "08:26:00" <= day.first("woke up")["at"] < "08:27:30"
+    assert completed.first("scaled up", after="08:02:00")["time"] < "08:04:00"
+    assert "08:10:00" <= completed.first("fallback")["time"] < "08:11:00"
+    assert "08:13:00" <= completed.first("metric recovered", after="08:13:00")["time"] < "08:14:30"
+    assert "08:21:00" < completed.first("scaled to zero")["time"] < "08:26:00"
+    assert "08:26:00" <= completed.first("scaled from zero")["time"] < "08:27:30"
 
 
-def test_it_can_be_ended_before_it_has_begun():
-    with playing("--speed=60") as play:
-        play.until("Ctrl-C ends it")
-        play.process.send_signal(signal.SIGTERM)
+def test_demo_can_be_stopped_during_startup():
+    with running_demo("--speed=60") as demo:
+        demo.wait_for("Press Ctrl-C")
+        demo.process.send_signal(signal.SIGTERM)
 
-        assert play.end() == (0, "")
-        assert happened(play.text) == []
+        assert demo.wait() == (0, "")
+        assert summary_rows(demo.text) == []
 
 
-def test_a_port_that_is_taken_is_said_in_a_sentence():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with playing(f"--port={port}") as play:
-            assert play.end() == (1, f"port {port}: Address already in use\n")
+def test_used_port_is_reported_in_one_line():
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        port = used.getsockname()[1]
+        with running_demo(f"--port={port}") as demo:
+            message = f"cannot listen on port {port}: Address already in use; choose another --port\n"
+            assert demo.wait() == (1, message)

@@ -1,4 +1,4 @@
-"""The command as a person and a kubelet use it; the process test has a cluster in memory."""
+"""The command line, and the process against an in-memory cluster."""
 
 import asyncio
 import logging
@@ -14,17 +14,18 @@ import yaml
 from aiohttp import ClientSession, TCPConnector
 
 from adapter.__main__ import _parser, main
-from adapter.commands.help_texts import ALL, LESSONS, Lesson
+from adapter.commands.help_texts import COMMANDS, PROGRAM, HelpText
 from adapter.fakecluster.cluster import Cluster
+from adapter.version import package_version
 from tests.control_plane.certificates import Authority
 
-TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+AUTH_CONFIG = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/m"
 
 
 @pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
-    """Give back the log, which the command takes over."""
+def restored_logging() -> Iterator[None]:
+    """Restore the logging configuration that the command changes."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -32,7 +33,7 @@ def logging_as_before() -> Iterator[None]:
     root.setLevel(level)
 
 
-def test_every_problem_of_a_bad_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_all_problems_of_an_invalid_configuration_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file = tmp_path / "config.yaml"
     file.write_text("{servng: {}, limts: {}}")
 
@@ -43,46 +44,62 @@ def test_every_problem_of_a_bad_file_is_told(tmp_path: Path, capsys: pytest.Capt
     ]
 
 
-def test_no_cluster_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], nothing_blocks_the_loop):
-    nothing_blocks_the_loop.deactivate()  # before it serves anyone, the process may read a file
+def test_missing_cluster_is_reported_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], blocking_calls_fail
+):
+    blocking_calls_fail.deactivate()  # the process reads files before it serves requests
     file = tmp_path / "config.yaml"
     file.write_text("{}")
 
     assert main(["serve", "--config", str(file), "--kubeconfig", str(tmp_path / "nothing")]) == 1
-    assert capsys.readouterr().err.splitlines()[-1].startswith("no cluster to connect to: ")
+    assert capsys.readouterr().err.splitlines()[-1].startswith("cannot load the Kubernetes client configuration: ")
 
 
-@pytest.mark.parametrize("lesson", [ALL, *LESSONS.values()], ids=["steadyscale", *LESSONS])
-def test_every_example_of_the_help_is_a_command(lesson: Lesson):
-    for command, _ in lesson.examples:
-        program, *words = shlex.split(command)
+@pytest.mark.parametrize("text", [PROGRAM, *COMMANDS.values()], ids=["steadyscale", *COMMANDS])
+def test_examples_in_the_help_are_valid_commands(text: HelpText):
+    for command, _ in text.examples:
+        program, *arguments = shlex.split(command)
         assert program == "steadyscale"
-        assert _parser().parse_args(words).command in LESSONS
+        assert _parser().parse_args(arguments).command in COMMANDS
 
 
-@pytest.mark.parametrize("command", LESSONS)
-def test_the_help_of_a_command_says_what_it_is_for_and_how_it_is_used(command: str, capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit) as ended:
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_has_description_and_examples(command: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as exited:
         main([command, "--help"])
 
-    said = capsys.readouterr().out
-    assert ended.value.code == 0
-    assert LESSONS[command].about in said
-    assert f"  steadyscale {command}" in said.partition("examples:")[2]
+    output = capsys.readouterr().out
+    assert exited.value.code == 0
+    assert COMMANDS[command].description in output
+    assert f"  steadyscale {command}" in output.partition("examples:")[2]
+
+
+def test_help_is_printed_without_a_command(capsys: pytest.CaptureFixture[str]):
+    assert main([]) == 0
+    output = capsys.readouterr().out
+    assert all(text.summary in output for text in COMMANDS.values())
+
+
+def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as exited:
+        main(["--version"])
+
+    assert exited.value.code == 0
+    assert capsys.readouterr().out == f"steadyscale {package_version()}\n"
 
 
 @pytest.mark.parametrize("speed", ["0", "301", "nan"])
-def test_a_day_can_be_neither_stopped_nor_over_at_once(speed: str, capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit) as ended:
+def test_speed_of_the_demo_is_limited(speed: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as exited:
         main(["demo", "--speed", speed])
 
-    assert ended.value.code == 2
+    assert exited.value.code == 2
     assert f"--speed: must be between 1 and 300, is {speed}" in capsys.readouterr().err
 
 
 @asynccontextmanager
 async def running(folder: Path, api: Cluster) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
-    """Run the command as a pod would; yield the process and its address."""
+    """Run ``steadyscale serve``; yield the process and its address."""
     authority = Authority.new("serving")
     cert, key = authority.server("127.0.0.1").save(folder, "serving")
     cluster = {"name": "c", "cluster": {"server": api.connection.server}}
@@ -118,32 +135,32 @@ async def _port(process: asyncio.subprocess.Process) -> int:
     seen = []
     while line := await asyncio.wait_for(process.stderr.readline(), 30):
         seen.append(line)
-        if (said := yaml.safe_load(line))["msg"] == "serving":
-            return int(said["port"])
+        if (entry := yaml.safe_load(line))["msg"] == "serving":
+            return int(entry["port"])
     raise AssertionError(seen)
 
 
 async def until(session: ClientSession, path: str, status: int) -> None:
-    """Ask until the answer is this one."""
+    """Send requests until the response has this status."""
     async with asyncio.timeout(20):
-        while (await session.get(path)).status != status:  # noqa: ASYNC110  (it is another process)
+        while (await session.get(path)).status != status:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.02)
 
 
-async def test_a_process_starts_serves_and_leaves_in_good_order(tmp_path: Path, nothing_blocks_the_loop):
-    nothing_blocks_the_loop.deactivate()  # this test writes files and starts a process; the server is in that one
+async def test_process_becomes_ready_serves_requests_and_drains_on_sigterm(tmp_path: Path, blocking_calls_fail):
+    blocking_calls_fail.deactivate()  # this test writes files and starts a process
     async with Cluster.serving() as api:
         api.reviews.tokens["good"] = {"username": "bob", "groups": []}
-        api.reviews.allows = lambda spec: spec["user"] == "bob"
+        api.reviews.authorize = lambda spec: spec["user"] == "bob"
         async with (
             running(tmp_path, api) as (process, url),
             ClientSession(url, connector=TCPConnector(ssl=False)) as session,
         ):
-            await until(session, "/readyz", 500)  # alive, and not ready before the cluster's trust is known
-            api.put(TRUST, {"data": {"client-ca-file": Authority.new("clients").pem}})
+            await until(session, "/readyz", 500)  # live, but not ready before the cluster's CAs are known
+            api.put(AUTH_CONFIG, {"data": {"client-ca-file": Authority.new("clients").pem}})
             await until(session, "/readyz", 200)
-            answer = await session.get(METRIC, headers={"Authorization": "Bearer good"})
-            assert (answer.status, (await answer.json())["items"][0]["value"]) == (200, "1")
+            response = await session.get(METRIC, headers={"Authorization": "Bearer good"})
+            assert (response.status, (await response.json())["items"][0]["value"]) == (200, "1")
             assert (await session.get(METRIC)).status == 403
 
             process.send_signal(signal.SIGTERM)

@@ -16,32 +16,32 @@ import pytest
 from aiohttp import ClientSession
 
 from adapter.__main__ import main
-from tests.browser.serving import page
-from tests.browser.story import HOSTILE, told
+from tests.browser.sample_decisions import HOSTILE, add_samples
+from tests.browser.served_page import serve_page
 
 
-class _Serving(threading.Thread):
-    """Serves the page in a loop of its own, since a command brings its own loop."""
+class _PageThread(threading.Thread):
+    """Serves the page in another thread, because each command runs its own event loop."""
 
     def __init__(self) -> None:
         super().__init__(name="page")
         self.url: Future[str] = Future()
-        self._end: Future[object] = Future()
+        self._stopper: Future[object] = Future()
 
     def run(self) -> None:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        told_to = asyncio.Event()
+        stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        async with page() as shown:
-            told(shown.shelf)
-            self._end.set_result(lambda: loop.call_soon_threadsafe(told_to.set))
-            self.url.set_result(shown.url)
-            await told_to.wait()
+        async with serve_page() as served:
+            add_samples(served.log)
+            self._stopper.set_result(lambda: loop.call_soon_threadsafe(stop.set))
+            self.url.set_result(served.url)
+            await stop.wait()
 
     def stop(self) -> None:
-        stop = self._end.result(10)
+        stop = self._stopper.result(10)
         assert callable(stop)
         stop()
         self.join(10)
@@ -49,55 +49,55 @@ class _Serving(threading.Thread):
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[str]:
-    thread = _Serving()
+    thread = _PageThread()
     thread.start()
     yield thread.url.result(20)
     thread.stop()
 
 
-def test_the_working_in_the_terminal(service: str, capsys: pytest.CaptureFixture[str]):
+def test_steps_are_printed_as_text(service: str, capsys: pytest.CaptureFixture[str]):
     assert main(["explain", "shop/orders", "--server", service]) == 0
 
     assert capsys.readouterr().out.splitlines() == [
-        "shop/orders  scales Deployment/orders",
+        "shop/orders  target: Deployment/orders",
         "normal",
         "",
-        "4 replicas at 12:45:00 UTC: decided by the stabilization window",
-        "may change by itself at 12:45:45 UTC",
+        "4 replicas at 12:45:00 UTC; limiting factor: stabilization window",
+        "with unchanged metrics, the next change is possible at 12:45:45 UTC",
         "",
-        "      4  the target asks for 4 replicas and has 4; allowed: 2 to 24",
-        "      3  orders_waiting asks for 3: 20.85 where 30 is wanted, so the total divided by 30",
-        "      3  together they ask for 3 (orders_waiting)",
-        ">     4  wants 3, holds 4 until 12:45:45: the 300 s window still contains 4 from 12:40:45",
-        "      4  wants 4, which is within all limits",
-        "      4  stays at 4",
+        "      4  target: spec 4 replicas, status 4; bounds 2 to 24",
+        "      3  orders_waiting: proposes 3 replicas: average 20.85 per replica, target 30; total / 30",
+        "      3  recommendation: 3 (from orders_waiting)",
+        ">     4  stabilization: 4 until 12:45:45 (300 s window contains 4 from 12:40:45)",
+        "      4  limits: 4, within policies and bounds",
+        "      4  result: 4 replicas, unchanged",
     ]
 
 
-def test_of_a_target_that_is_lost_no_size_is_claimed(service: str, capsys: pytest.CaptureFixture[str]):
-    assert main(["explain", "data/lost", "--server", service]) == 0
+def test_replicas_of_an_unavailable_target_are_unknown(service: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["explain", "data/deleted", "--server", service]) == 0
 
-    _, state, _, verdict, *_ = capsys.readouterr().out.splitlines()
-    assert state.startswith("target lost")
-    assert verdict.startswith("size unknown (was 3) at ")
+    _, state, _, result, *_ = capsys.readouterr().out.splitlines()
+    assert state.startswith("target unavailable")
+    assert result.startswith("replicas unknown (last known: 3) at ")
 
 
-def test_scripts_get_json(service: str, capsys: pytest.CaptureFixture[str]):
+def test_json_output(service: str, capsys: pytest.CaptureFixture[str]):
     assert main(["explain", "shop/mails", "--server", service, "-o", "json"]) == 0
 
     assert json.loads(capsys.readouterr().out)["state"] == "fallback"
 
 
 class Terminal(io.StringIO):
-    """Says that it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-@pytest.mark.parametrize(("no_color", "is_coloured"), [("", True), ("1", False)])
-def test_a_terminal_gets_colour_unless_it_wants_none(
-    service: str, monkeypatch: pytest.MonkeyPatch, no_color: str, *, is_coloured: bool
+@pytest.mark.parametrize(("no_color", "has_colors"), [("", True), ("1", False)])
+def test_colors_are_used_on_a_terminal_without_no_color(
+    service: str, monkeypatch: pytest.MonkeyPatch, no_color: str, *, has_colors: bool
 ):
     screen = Terminal()
     monkeypatch.setattr(sys, "stdout", screen)
@@ -105,59 +105,59 @@ def test_a_terminal_gets_colour_unless_it_wants_none(
     monkeypatch.setenv("TERM", "xterm")
 
     assert main(["explain", "shop/search", "--server", service]) == 0
-    assert ("\x1b[33mfailing since 12:44:00\x1b[0m  mails_waiting" in screen.getvalue()) is is_coloured
+    assert ("\x1b[33mmetric failing since 12:44:00\x1b[0m  mails_waiting" in screen.getvalue()) is has_colors
 
 
-def test_nothing_from_outside_reaches_the_terminal_as_a_command(service: str, capsys: pytest.CaptureFixture[str]):
+def test_control_characters_are_escaped(service: str, capsys: pytest.CaptureFixture[str]):
     assert main(["explain", "odd/hostile", "--server", service]) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
 
-    assert HOSTILE in said
-    assert re.search(r"[^\n\x20-\x7e→]", said) is None
+    assert HOSTILE in output
+    assert re.search(r"[^\n\x20-\x7e→]", output) is None
 
 
 @pytest.mark.parametrize(
-    ("autoscaler", "says"),
+    ("autoscaler", "message"),
     [
         pytest.param("orders", "'orders' is not NAMESPACE/NAME, such as shop/orders", id="no namespace"),
-        pytest.param("shop/a/b", "'shop/a/b' is not NAMESPACE/NAME, such as shop/orders", id="too many parts"),
-        pytest.param("shop/nothing", "404: no decision was made for an autoscaler 'shop/nothing'", id="unknown"),
+        pytest.param("shop/a/b", "'shop/a/b' is not NAMESPACE/NAME, such as shop/orders", id="too many slashes"),
+        pytest.param("shop/nothing", "404: no decision for PodAutoscaler 'shop/nothing'", id="unknown autoscaler"),
     ],
 )
-def test_a_question_without_an_answer_is_an_exit_code_and_a_reason(
-    service: str, capsys: pytest.CaptureFixture[str], autoscaler: str, says: str
+def test_failed_request_has_an_exit_code_and_a_reason(
+    service: str, capsys: pytest.CaptureFixture[str], autoscaler: str, message: str
 ):
     assert main(["explain", autoscaler, "--server", service]) == 2
-    assert capsys.readouterr().err.startswith(says)
+    assert capsys.readouterr().err.startswith(message)
 
 
-def test_a_kubeconfig_that_is_not_there_is_told(
-    service: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, nothing_blocks_the_loop
+def test_missing_kubeconfig_is_reported(
+    service: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, blocking_calls_fail
 ):
-    nothing_blocks_the_loop.deactivate()  # a command may read a file
+    blocking_calls_fail.deactivate()  # a command may read a file
     assert main(["explain", "shop/orders", "--server", service, "--kubeconfig", str(tmp_path / "none")]) == 2
-    assert capsys.readouterr().err.startswith("no cluster to connect to: ")
+    assert capsys.readouterr().err.startswith("cannot load the Kubernetes client configuration: ")
 
 
-def test_no_service_is_told_before_a_page_is_promised(capsys: pytest.CaptureFixture[str]):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_unreachable_service_is_reported_before_the_page_is_served(capsys: pytest.CaptureFixture[str]):
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
     assert main(["debug", "--server", f"https://127.0.0.1:{port}"]) == 2
     assert capsys.readouterr().err == (
-        f"https://127.0.0.1:{port}: Connection refused; is the service there? "
-        "Perhaps `kubectl port-forward -n steadyscale deploy/steadyscale 6443` is missing\n"
+        f"https://127.0.0.1:{port}: Connection refused; to reach the service in a cluster, "
+        "run `kubectl port-forward -n steadyscale deploy/steadyscale 6443`, or set --server\n"
     )
 
 
-async def test_the_page_is_shown_on_loopback_to_who_asked_for_loopback(service: str):
+async def test_page_is_served_on_loopback_for_local_host_names_only(service: str):
     command = (sys.executable, "-m", "adapter", "debug", "--port", "0", "--server", service)
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
-    address = (await process.stdout.readline()).decode().removeprefix("the page: ").strip()
+    address = (await process.stdout.readline()).decode().removeprefix("Debugging page: ").strip()
     async with ClientSession() as session:
         async with session.get(address.removesuffix("/debug/page")) as answer:
             assert (answer.status, answer.url.path, answer.content_type) == (200, "/debug/page", "text/html")
-        async with session.get(address.replace("/page", "/picture")) as answer:
+        async with session.get(address.replace("/page", "/overview")) as answer:
             assert (await answer.json())["total"] == 13
         async with session.get(address, headers={"Host": "evil.example"}) as answer:
             assert answer.status == 403

@@ -18,71 +18,71 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopback]:
         yield running
 
 
-def ask(service: Loopback, *arguments: str) -> int:
+def read_metric(service: Loopback, *arguments: str) -> int:
     known = ["--server", service.url, "--ca-file", str(service.ca), "--token-file", str(service.folder / "token")]
     return main(["metric", *known, *arguments])
 
 
-def test_the_way_to_a_number_in_words(service: Loopback, capsys: pytest.CaptureFixture[str]):
-    assert ask(service, "default/my-metric", "-l", "foo in (bar)") == 0
-    said = capsys.readouterr().out
+def test_trace_is_printed_as_text(service: Loopback, capsys: pytest.CaptureFixture[str]):
+    assert read_metric(service, "default/my-metric", "-l", "foo in (bar)") == 0
+    output = capsys.readouterr().out
 
-    assert "metric       default/my-metric\nselector     foo in (bar)\nrule         my-metric, from config" in said
-    assert "series       2 found, 1 matched\n  + {foo=bar} 1.1 (" in said
-    assert "not foo in (bar): foo is 'baz'" in said
-    assert "value        1100m, " in said
-    assert said.endswith("an HPA hears 1100m (1 item)\n")
-
-
-def test_a_missing_number_is_an_exit_code_and_a_reason(service: Loopback, capsys: pytest.CaptureFixture[str]):
-    assert ask(service, "default/refused") == 1
-    said = capsys.readouterr().out
-
-    assert "failed: it said no" in said
-    assert "error        refused: metric 'refused': static: refused: it said no" in said
-    assert "failing      since 20" in said
-    assert "it then says unable to get external metric default/refused/nil: unable to fetch metrics" in said
+    assert "metric        default/my-metric\nselector      foo in (bar)\nrule          my-metric, from config" in output
+    assert "series        2 found, 1 matched\n  + {foo=bar} 1.1 (" in output
+    assert "not foo in (bar): foo is 'baz'" in output
+    assert "value         1100m, " in output
+    assert output.endswith("HPA response  1100m (1 item)\n")
 
 
-def test_a_name_that_is_nearly_right_is_put_right(service: Loopback, capsys: pytest.CaptureFixture[str]):
-    assert ask(service, "default/my-metrik") == 1
+def test_unavailable_metric_has_an_exit_code_and_a_reason(service: Loopback, capsys: pytest.CaptureFixture[str]):
+    assert read_metric(service, "default/refused") == 1
+    output = capsys.readouterr().out
 
-    assert "rule         none: no rule has the name 'my-metrik'\nnearest      my-metric\n" in capsys.readouterr().out
+    assert "failed: query rejected" in output
+    assert "error         refused: metric 'refused': static: refused: query rejected" in output
+    assert "failing       since 20" in output
+    assert "HPA condition unable to get external metric default/refused/nil: unable to fetch metrics" in output
 
 
-def test_machines_get_json(service: Loopback, capsys: pytest.CaptureFixture[str]):
-    assert ask(service, "default/whole", "-o", "json") == 0
+def test_similar_names_are_suggested(service: Loopback, capsys: pytest.CaptureFixture[str]):
+    assert read_metric(service, "default/my-metrik") == 1
+
+    assert "rule          none: no rule has the name 'my-metrik'\nsimilar       my-metric\n" in capsys.readouterr().out
+
+
+def test_json_output(service: Loopback, capsys: pytest.CaptureFixture[str]):
+    assert read_metric(service, "default/whole", "-o", "json") == 0
 
     assert json.loads(capsys.readouterr().out)["value"] == "2"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["whole"], "'whole' is not NAMESPACE/NAME"),
         (["default/whole", "-l", "a=b=c"], "400: unable to parse the label selector"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_said_so(
-    service: Loopback, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+def test_invalid_arguments_are_reported(
+    service: Loopback, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ):
-    assert ask(service, *arguments) == 2
-    assert says in capsys.readouterr().err
+    assert read_metric(service, *arguments) == 2
+    assert message in capsys.readouterr().err
 
 
-def test_who_may_not_look_is_told_what_is_missing(service: Loopback, capsys: pytest.CaptureFixture[str]):
+def test_missing_permission_is_named(service: Loopback, capsys: pytest.CaptureFixture[str]):
     assert main(["metric", "--server", service.url, "--ca-file", str(service.ca), "default/whole"]) == 2
 
     assert '403: forbidden: User "system:anonymous" cannot get path "/debug/' in capsys.readouterr().err
 
 
-def test_on_loopback_no_authority_is_needed(service: Loopback):
+def test_no_ca_is_needed_on_loopback(service: Loopback):
     token = str(service.folder / "token")
 
     assert main(["metric", "--server", service.url, "--token-file", token, "default/whole"]) == 0
 
 
-def test_a_service_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_unreachable_service_and_missing_token_file_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         server = f"https://127.0.0.1:{free.getsockname()[1]}"

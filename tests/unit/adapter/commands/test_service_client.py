@@ -1,4 +1,4 @@
-"""Who asks: a kubeconfig's user is known to the service by token or certificate, and may what the cluster says."""
+"""Authentication of the commands: token or certificate of a kubeconfig, permissions, TLS."""
 
 import json
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopback]:
 
 
 @pytest.fixture(autouse=True)
-def commands_may_read_files(nothing_blocks_the_loop) -> None:
-    nothing_blocks_the_loop.deactivate()
+def commands_may_read_files(blocking_calls_fail) -> None:
+    blocking_calls_fail.deactivate()
 
 
 def kubeconfig(service: Loopback, user: dict[str, Any]) -> Path:
@@ -36,43 +36,43 @@ def kubeconfig(service: Loopback, user: dict[str, Any]) -> Path:
     return file
 
 
-def holder_of(service: Loopback, name: str) -> dict[str, str]:
+def client_certificate(service: Loopback, name: str) -> dict[str, str]:
     certificate, key = service.credentials(name)
     return {"client-certificate": str(certificate), "client-key": str(key)}
 
 
-def ask(service: Loopback, user: dict[str, Any], *command: str) -> int:
+def run(service: Loopback, user: dict[str, Any], *command: str) -> int:
     known = ["--server", service.url, "--ca-file", str(service.ca), "--kubeconfig", str(kubeconfig(service, user))]
     return main([*command, *known])
 
 
-def test_a_kubeconfigs_token_is_shown(service: Loopback, capsys: pytest.CaptureFixture[str]):
-    assert ask(service, {"token": "good"}, "metric", "default/whole") == 0
-    assert "value        2, " in capsys.readouterr().out
+def test_token_of_the_kubeconfig_is_sent(service: Loopback, capsys: pytest.CaptureFixture[str]):
+    assert run(service, {"token": "good"}, "metric", "default/whole") == 0
+    assert "value         2, " in capsys.readouterr().out
 
 
-def test_a_kubeconfigs_certificate_is_shown(service: Loopback):
-    assert ask(service, holder_of(service, "admin"), "metric", "default/whole") == 0
+def test_client_certificate_of_the_kubeconfig_is_sent(service: Loopback):
+    assert run(service, client_certificate(service, "admin"), "metric", "default/whole") == 0
 
 
 @pytest.mark.parametrize("command", [("explain", "shop/orders"), ("debug", "--port", "0")], ids=["explain", "debug"])
-def test_who_may_not_hears_it_in_kubernetes_words(
+def test_missing_permission_is_reported_as_kubernetes_does(
     service: Loopback, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
 ):
-    assert ask(service, holder_of(service, "alice"), *command) == 2
+    assert run(service, client_certificate(service, "alice"), *command) == 2
     assert capsys.readouterr().err.startswith('403: forbidden: User "alice" cannot get path "/debug/')
 
 
-def test_a_process_that_decides_nothing_says_so(service: Loopback, capsys: pytest.CaptureFixture[str]):
-    assert ask(service, {"token": "good"}, "explain", "shop/orders") == 2
-    assert "nothing was decided in this process yet: perhaps another one leads" in capsys.readouterr().err
+def test_process_without_decisions_is_reported(service: Loopback, capsys: pytest.CaptureFixture[str]):
+    assert run(service, {"token": "good"}, "explain", "shop/orders") == 2
+    assert "this replica has made no decisions; ask the leader" in capsys.readouterr().err
 
 
-def test_without_an_authority_loopback_is_trusted_and_nothing_else(
+def test_certificate_is_not_verified_without_a_ca_on_loopback_only(
     service: Loopback, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     user = str(kubeconfig(service, {"token": "good"}))
     assert main(["metric", "default/whole", "--server", service.url, "--kubeconfig", user]) == 0
-    monkeypatch.setattr("adapter.commands.service_client._LOOPBACK", frozenset())  # as if it were far away
+    monkeypatch.setattr("adapter.commands.service_client._LOOPBACK", frozenset())  # as if it were not local
     assert main(["metric", "default/whole", "--server", service.url, "--kubeconfig", user]) == 2
     assert "certificate verify failed" in capsys.readouterr().err

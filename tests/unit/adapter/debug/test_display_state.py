@@ -1,99 +1,115 @@
-"""Every state of an autoscaler is seen in its last decision, and the gravest comes first."""
+"""Derivation of display states from decisions."""
 
 import pytest
 from msgspec.structs import replace
 
-from adapter.debug.decision_log import Shelf
-from adapter.debug.display_state import State, signs_of
-from autoscaler.algorithm.invalid_spec import refuse
+from adapter.debug.decision_log import DecisionLog
+from adapter.debug.display_state import State, display_states
+from autoscaler.algorithm.invalid_spec import decide_invalid_spec
 from autoscaler.types.history import History
-from autoscaler.types.observation import TargetUnreadable
-from autoscaler.types.steps import OutOfBounds, SelectorRefused, WriteFailed
-from tests.browser.story import states
+from autoscaler.types.observation import UnavailableTarget
+from autoscaler.types.steps import InvalidSelectorStep, OutOfBoundsStep, WriteFailedStep
+from tests.browser.sample_decisions import add_states
 from tests.builders import (
-    ALL_ON,
+    ALL_GATES,
     NOW,
-    Step,
+    ReconcileInput,
     decide_once,
-    long_at,
+    external_reading,
     make_autoscaler,
     make_external_metric,
     make_fallback,
     make_observation,
     make_spec,
-    queue_of,
-    run_passes,
-    unreadable,
+    run_reconciles,
+    settled_history,
+    unavailable_reading,
 )
 
 
-def test_each_story_shows_its_state():
-    shelf = Shelf()
-    states(shelf)
+def test_each_sample_has_its_state():
+    log = DecisionLog()
+    add_states(log)
 
-    assert {key: kept.signs[0].state.value for key, kept in shelf} == {
+    assert {key: entry.states[0].name.value for key, entry in log} == {
         "shop/mails": "fallback",
-        "shop/search": "failing",
+        "shop/search": "metric failing",
         "shop/web": "normal",
         "shop/checkout": "limited",
-        "night/reports": "at zero",
-        "night/import": "switched off",
+        "night/reports": "scaled to zero",
+        "night/import": "scaling disabled",
         "data/etl": "dry run",
         "data/train": "paused",
-        "data/lost": "target lost",
-        "data/pods": "no say",
-        "shop/cart": "two owners",
-        "odd/hostile": "failing",
+        "data/deleted": "target unavailable",
+        "data/pods": "metric unavailable",
+        "shop/cart": "conflict",
+        "odd/hostile": "metric failing",
     }
 
 
-def test_several_states_at_once_are_all_told_the_gravest_first():
+def test_several_states_are_sorted_by_severity():
     metric = make_external_metric(fallback=make_fallback(10, 30))
-    steps = [Step(after, (unreadable(),)) for after in (0, 15, 30, 45)]
-    last = run_passes(make_spec(metric, mode="DryRun"), steps)[-1]
+    steps = [ReconcileInput(after, (unavailable_reading(),)) for after in (0, 15, 30, 45)]
+    last = run_reconciles(make_spec(metric, mode="DryRun"), steps)[-1]
 
-    assert [sign.state for sign in signs_of(last)] == [State.FALLBACK, State.DRY_RUN, State.LIMITED]
+    assert [state.name for state in display_states(last)] == [State.FALLBACK, State.DRY_RUN, State.LIMITED]
 
 
 @pytest.mark.parametrize(
-    ("step", "state", "note"),
+    ("step", "name", "detail"),
     [
-        pytest.param(WriteFailed(5, "forbidden"), State.WRITE_FAILED, "forbidden", id="a write that failed"),
+        pytest.param(WriteFailedStep(5, "forbidden"), State.WRITE_FAILED, "forbidden", id="failed write"),
         pytest.param(
-            SelectorRefused("InvalidSelector", "no selector"), State.PODS_UNKNOWN, "no selector", id="pods nobody knows"
+            InvalidSelectorStep("InvalidSelector", "no selector"),
+            State.INVALID_SELECTOR,
+            "no selector",
+            id="invalid selector",
         ),
-        pytest.param(OutOfBounds(12, 10), State.LIMITED, "by maxReplicas", id="too many"),
-        pytest.param(OutOfBounds(1, 3), State.LIMITED, "by minReplicas", id="too few"),
+        pytest.param(OutOfBoundsStep(12, 10), State.LIMITED, "by maxReplicas", id="above maxReplicas"),
+        pytest.param(OutOfBoundsStep(1, 3), State.LIMITED, "by minReplicas", id="below minReplicas"),
     ],
 )
-def test_a_step_that_ends_a_pass_is_a_state(step, state: State, note: str):
-    decision = replace(decide_once(past=long_at(3)), working=(step,))
+def test_step_that_ends_a_reconcile_has_a_state(step, name: State, detail: str):
+    decision = replace(decide_once(history=settled_history(3)), steps=(step,))
 
-    assert [(sign.state, sign.note) for sign in signs_of(decision)] == [(state, note)]
+    assert [(state.name, state.detail) for state in display_states(decision)] == [(name, detail)]
 
 
-def test_a_spec_that_makes_no_sense_is_told_with_every_problem():
-    refused = refuse(
-        autoscaler=make_autoscaler(), problems=("spec.maxReplicas: Required",), past=History(), gates=ALL_ON, now=NOW
+def test_invalid_spec_lists_its_problems():
+    refused = decide_invalid_spec(
+        autoscaler=make_autoscaler(),
+        problems=("spec.maxReplicas: Required",),
+        history=History(),
+        gates=ALL_GATES,
+        now=NOW,
     )
 
-    assert [(sign.state, sign.note) for sign in signs_of(refused)] == [(State.SPEC_WRONG, "spec.maxReplicas: Required")]
+    assert [(state.name, state.detail) for state in display_states(refused)] == [
+        (State.INVALID_SPEC, "spec.maxReplicas: Required")
+    ]
 
 
-def test_a_state_is_dated_from_its_beginning_until_it_ends():
-    shelf, autoscaler = Shelf(), make_autoscaler()
-    steps = [Step(0, (queue_of(15),)), Step(15, (unreadable(),)), Step(30, (unreadable(),)), Step(45, (queue_of(15),))]
+def test_since_is_the_time_when_the_state_began():
+    log, autoscaler = DecisionLog(), make_autoscaler()
+    steps = [
+        ReconcileInput(0, (external_reading(15),)),
+        ReconcileInput(15, (unavailable_reading(),)),
+        ReconcileInput(30, (unavailable_reading(),)),
+        ReconcileInput(45, (external_reading(15),)),
+    ]
     since = []
-    for decision in run_passes(make_spec(), steps):
-        shelf.decided("shop/web", autoscaler, decision)
-        kept = shelf.get("shop/web")
-        assert kept is not None
-        since.append((kept.signs[0].state.value, (kept.since - NOW).seconds))
+    for decision in run_reconciles(make_spec(), steps):
+        log.on_decision("shop/web", autoscaler, decision)
+        entry = log.get("shop/web")
+        assert entry is not None
+        since.append((entry.states[0].name.value, (entry.since - NOW).seconds))
 
-    assert since == [("normal", 0), ("failing", 15), ("failing", 15), ("normal", 45)]
+    assert since == [("normal", 0), ("metric failing", 15), ("metric failing", 15), ("normal", 45)]
 
 
-def test_a_lost_target_is_told_in_the_words_of_who_lost_it():
-    lost = decide_once(seen=make_observation(target=TargetUnreadable("not found")))
+def test_unavailable_target_shows_the_error_message():
+    unavailable = decide_once(observation=make_observation(target=UnavailableTarget("not found")))
 
-    assert [(sign.state, sign.note) for sign in signs_of(lost)] == [(State.TARGET_LOST, "not found")]
+    assert [(state.name, state.detail) for state in display_states(unavailable)] == [
+        (State.TARGET_UNAVAILABLE, "not found")
+    ]

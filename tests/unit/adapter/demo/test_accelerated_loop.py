@@ -1,4 +1,4 @@
-"""Time that runs fast: waiting is short, and a stall makes nobody late."""
+"""The accelerated loop: waiting is accelerated, work is not."""
 
 import asyncio
 import time
@@ -6,76 +6,78 @@ from datetime import UTC, datetime
 
 import pytest
 
-from adapter.demo.accelerated_loop import DemoClock, PacedLoop, morning
+from adapter.demo.accelerated_loop import AcceleratedLoop, DemoClock, start_of_day
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def in_paced(speed, coroutine):
-    with asyncio.Runner(loop_factory=lambda: PacedLoop(speed)) as runner:
+def run(coroutine, speed=300):
+    with asyncio.Runner(loop_factory=lambda: AcceleratedLoop(speed)) as runner:
         return runner.run(coroutine)
 
 
-def test_a_minute_is_over_in_less_than_a_few_seconds():
-    async def wait():
-        clock = DemoClock(datetime(2026, 1, 1, tzinfo=UTC))
+def test_sleeping_for_a_minute_takes_much_less_real_time():
+    async def sleep():
+        clock = DemoClock(START)
         await asyncio.sleep(60)
         return clock()
 
-    began = time.monotonic()
-    told = in_paced(300, wait())
+    started = time.monotonic()
+    now = run(sleep())
 
-    assert time.monotonic() - began < 30
-    assert told >= datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
+    assert time.monotonic() - started < 30
+    assert now >= datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 
 
-def test_timers_are_due_in_their_order():
+def test_timers_fire_in_order():
     async def order():
-        found = []
+        fired = []
         loop = asyncio.get_running_loop()
         for seconds in (30, 10, 20):
-            loop.call_later(seconds, found.append, seconds)
+            loop.call_later(seconds, fired.append, seconds)
         await asyncio.sleep(40)
-        return found
+        return fired
 
-    assert in_paced(300, order()) == [10, 20, 30]
+    assert run(order()) == [10, 20, 30]
 
 
-def test_who_computes_for_long_makes_no_deadline_pass():
-    async def stall():
+def test_long_computation_does_not_cause_a_timeout():
+    async def block():
         async with asyncio.timeout(30):
             await asyncio.sleep(0)
             await asyncio.to_thread(time.sleep, 0.01)
-            time.sleep(0.3)  # noqa: ASYNC251 - a stall is what this is about
+            time.sleep(0.3)  # noqa: ASYNC251 - blocking is what this test is about
             await asyncio.sleep(1)
 
-    in_paced(300, stall())
+    run(block())
 
 
-def test_nobody_hurries_while_a_process_of_the_world_is_waited_for():
+def test_real_time_block_is_not_accelerated():
     async def wait():
         loop = asyncio.get_running_loop()
-        assert isinstance(loop, PacedLoop)
-        clock = DemoClock(datetime(2026, 1, 1, tzinfo=UTC))
-        with loop.unhurried():
+        assert isinstance(loop, AcceleratedLoop)
+        clock = DemoClock(START)
+        with loop.real_time():
             await asyncio.to_thread(time.sleep, 0.3)
-        unhurried = clock.elapsed.total_seconds()
+        elapsed = clock.elapsed.total_seconds()
         await asyncio.sleep(60)
-        return unhurried
+        return elapsed
 
-    began = time.monotonic()
-    unhurried = in_paced(300, wait())
+    started = time.monotonic()
+    elapsed = run(wait())
 
-    assert 0.3 <= unhurried < 30
-    assert time.monotonic() - began < 30
+    assert 0.3 <= elapsed < 30
+    assert time.monotonic() - started < 30
 
 
-def test_a_deadline_that_is_missed_still_passes():
+def test_timeout_expires():
     async def wait():
         async with asyncio.timeout(10):
             await asyncio.sleep(60)
 
     with pytest.raises(TimeoutError):
-        in_paced(300, wait())
+        run(wait())
 
 
-def test_the_day_begins_at_eight():
-    assert morning(datetime(2026, 5, 6, 23, 59, 59, 5, tzinfo=UTC)) == datetime(2026, 5, 6, 8, tzinfo=UTC)
+def test_day_starts_at_eight():
+    assert start_of_day(datetime(2026, 5, 6, 23, 59, 59, 5, tzinfo=UTC)) == datetime(2026, 5, 6, 8, tzinfo=UTC)

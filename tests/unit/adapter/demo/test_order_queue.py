@@ -1,55 +1,55 @@
-"""The queue's model: orders arrive, are taken, are finished, and come back when who had them goes away."""
+"""The model of the queue, and the fake Prometheus that scrapes it."""
 
 from random import Random
 
-from adapter.demo.fake_prometheus import answer, parse
-from adapter.demo.order_queue import AT_ONCE, Queue, exposition, step
+from adapter.demo.fake_prometheus import parse_exposition, query_response
+from adapter.demo.order_queue import ORDERS_PER_CONSUMER, QueueState, exposition, simulate
 
 
-def after(queue: Queue, *, seconds: int, consumers: int, rate: float = 0.0) -> Queue:
-    chance = Random(7)  # noqa: S311 - orders, not secrets
+def after(state: QueueState, *, seconds: int, consumers: int, rate: float = 0.0) -> QueueState:
+    random = Random(7)  # noqa: S311 - a simulation
     for _ in range(seconds):
-        queue = step(queue, consumers=consumers, rate=rate, seconds=1, chance=chance)
-    return queue
+        state = simulate(state, consumers=consumers, rate=rate, seconds=1, random=random)
+    return state
 
 
-def test_orders_arrive_as_often_as_the_rate_says():
-    queue = after(Queue(), seconds=1000, consumers=0, rate=3)
+def test_orders_arrive_at_the_given_rate():
+    state = after(QueueState(), seconds=1000, consumers=0, rate=3)
 
-    assert 2800 < queue.arrived < 3200
-    assert queue == Queue(waiting=queue.arrived, in_hand=0, arrived=queue.arrived)
-
-
-def test_without_consumers_nothing_is_finished():
-    assert after(Queue(waiting=5), seconds=100, consumers=0).messages == 5
+    assert 2800 < state.received < 3200
+    assert state == QueueState(waiting=state.received, in_progress=0, received=state.received)
 
 
-def test_a_consumer_finishes_about_one_order_a_second():
-    done = 1000 - after(Queue(waiting=1000), seconds=100, consumers=1).messages
-
-    assert 80 < done < 120
+def test_without_consumers_no_order_is_finished():
+    assert after(QueueState(waiting=5), seconds=100, consumers=0).messages == 5
 
 
-def test_nobody_has_more_in_hand_than_he_can():
-    queue = after(Queue(waiting=1000), seconds=5, consumers=3)
+def test_consumer_finishes_about_one_order_per_second():
+    finished = 1000 - after(QueueState(waiting=1000), seconds=100, consumers=1).messages
 
-    assert queue.in_hand == 3 * AT_ONCE
-
-
-def test_what_a_consumer_had_in_hand_waits_again_when_he_goes():
-    queue = step(Queue(in_hand=20), consumers=0, rate=0, seconds=1, chance=Random(1))  # noqa: S311 - likewise
-
-    assert queue == Queue(waiting=20, in_hand=0)
+    assert 80 < finished < 120
 
 
-def test_a_quiet_queue_becomes_empty_and_stays_so():
-    assert after(Queue(waiting=3), seconds=200, consumers=1) == Queue()
+def test_orders_in_progress_are_limited_per_consumer():
+    state = after(QueueState(waiting=1000), seconds=5, consumers=3)
+
+    assert state.in_progress == 3 * ORDERS_PER_CONSUMER
 
 
-def test_the_backend_reads_what_the_exporter_writes():
-    text = exposition(Queue(waiting=3, in_hand=4), 'namespace="shop",queue="checkout"')
+def test_orders_of_a_removed_consumer_return_to_the_queue():
+    state = simulate(QueueState(in_progress=20), consumers=0, rate=0, seconds=1, random=Random(1))  # noqa: S311 - likewise
 
-    status, body = answer("checkout_queue_messages", parse(text), now=12.0)
+    assert state == QueueState(waiting=20, in_progress=0)
+
+
+def test_queue_without_arrivals_becomes_empty():
+    assert after(QueueState(waiting=3), seconds=200, consumers=1) == QueueState()
+
+
+def test_fake_prometheus_parses_the_exposition():
+    text = exposition(QueueState(waiting=3, in_progress=4), 'namespace="shop",queue="checkout"')
+
+    status, body = query_response("checkout_queue_messages", parse_exposition(text), now=12.0)
 
     assert status == 200
     assert body["data"]["result"] == [
@@ -60,7 +60,7 @@ def test_the_backend_reads_what_the_exporter_writes():
     ]
 
 
-def test_a_query_that_the_backend_does_not_understand_is_refused_as_prometheus_would():
-    status, body = answer("sum(x)", iter(()), now=0)
+def test_fake_prometheus_rejects_expressions():
+    status, body = query_response("sum(x)", iter(()), now=0)
 
     assert (status, body["status"], body["errorType"]) == (400, "error", "bad_data")

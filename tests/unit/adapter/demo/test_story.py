@@ -1,37 +1,37 @@
-"""The day: its scenes come in order, and after it there is always another."""
+"""The phases of the story."""
 
 from datetime import timedelta
 from itertools import pairwise
 from random import Random
 
-from adapter.demo.story import DAY, ENDS, scene_after
+from adapter.demo.story import END, STORY, phase
 
-CHANCE = Random(1)  # noqa: S311 - orders, not secrets
-
-
-def test_the_scenes_come_one_after_another():
-    times = [scene_after(number, CHANCE).at for number in range(len(DAY) + 5)]
-
-    assert times[0] == timedelta()
-    assert all(one < other for one, other in pairwise(times))
-    assert times[len(DAY)] == ENDS
+RANDOM = Random(1)  # noqa: S311 - a simulation
 
 
-def test_the_outage_lasts_longer_than_the_failure_clock_and_ends():
-    down = [scene for scene in DAY if not scene.backend_is_up]
-    back = next(scene for scene in DAY if scene.at > down[-1].at)
+def test_phases_start_in_order():
+    starts = [phase(index, RANDOM).start for index in range(len(STORY) + 5)]
 
-    assert back.backend_is_up
-    assert back.at - down[0].at > timedelta(seconds=180)
-
-
-def test_the_shop_closes_for_longer_than_it_takes_to_go_to_zero():
-    closes = next(scene for scene in DAY if scene.rate == 0)
-    opens = DAY[DAY.index(closes) + 1]
-
-    assert opens.rate > 0
-    assert opens.at - closes.at > timedelta(minutes=3)
+    assert starts[0] == timedelta()
+    assert all(one < other for one, other in pairwise(starts))
+    assert starts[len(STORY)] == END
 
 
-def test_after_the_day_nothing_fails_any_more():
-    assert all(scene_after(len(DAY) + number, CHANCE).backend_is_up for number in range(20))
+def test_outage_lasts_longer_than_failure_duration_seconds():
+    outage = [one for one in STORY if not one.backend_is_up]
+    recovery = next(one for one in STORY if one.start > outage[-1].start)
+
+    assert recovery.backend_is_up
+    assert recovery.start - outage[0].start > timedelta(seconds=180)
+
+
+def test_shop_is_closed_long_enough_to_scale_to_zero():
+    closing = next(one for one in STORY if one.orders_per_second == 0)
+    opening = STORY[STORY.index(closing) + 1]
+
+    assert opening.orders_per_second > 0
+    assert opening.start - closing.start > timedelta(minutes=3)
+
+
+def test_random_phases_have_no_outage():
+    assert all(phase(len(STORY) + index, RANDOM).backend_is_up for index in range(20))
