@@ -9,7 +9,7 @@ from adapter.fakecluster.api_errors import ApiError, unknown_resource
 from adapter.fakecluster.kinds import Json
 from adapter.fakecluster.storage import Storage
 from autoscaler.values.selector import parse
-from autoscaler.wire import format_rfc3339
+from autoscaler.values.timestamps import format_rfc3339
 
 _RESOURCE: Final = "metrics.k8s.io"
 _CUSTOM: Final = "custom.metrics.k8s.io"

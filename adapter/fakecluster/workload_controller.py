@@ -14,7 +14,7 @@ from adapter.fakecluster.resource_path import ResourcePath
 from adapter.fakecluster.scale import get_field, set_field
 from adapter.fakecluster.storage import Storage, Write
 from adapter.fakecluster.writes import ObjectWriter
-from autoscaler.wire import format_rfc3339
+from autoscaler.values.timestamps import format_rfc3339
 
 PODS: Final = Kind("", "v1", "pods", "Pod", has_status=True)
 

@@ -10,7 +10,7 @@ from adapter.fakecluster import api_errors, scale, schema
 from adapter.fakecluster.kinds import CRD_RESOURCE, Json, Kind, Kinds
 from adapter.fakecluster.resource_path import ResourcePath
 from adapter.fakecluster.storage import Storage
-from autoscaler.wire import format_rfc3339
+from autoscaler.values.timestamps import format_rfc3339
 
 _NAMESPACE_MISMATCH: Final = "the namespace of the provided object does not match the namespace sent on the request"
 _SERVER_FIELDS: Final = ("uid", "creationTimestamp", "generation")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from autoscaler.types.metric_result import EffectiveResult, Unavailable
+from autoscaler.types.metric_result import EffectiveResult, UnavailableMetric
 from autoscaler.types.steps import RecommendationStep
 
 
@@ -13,7 +13,7 @@ def combine(results: Sequence[EffectiveResult], current: int) -> RecommendationS
     """
     replicas, winner, unavailable = 0, None, 0
     for index, result in enumerate(results):
-        if isinstance(result, Unavailable):
+        if isinstance(result, UnavailableMetric):
             unavailable += 1
         elif replicas == 0 or result.replicas > replicas:
             replicas, winner = result.replicas, index
@@ -22,12 +22,12 @@ def combine(results: Sequence[EffectiveResult], current: int) -> RecommendationS
     return RecommendationStep(current, max(replicas, 0), len(results), unavailable, winner)
 
 
-def first_unavailable(results: Sequence[EffectiveResult]) -> Unavailable | None:
+def first_unavailable(results: Sequence[EffectiveResult]) -> UnavailableMetric | None:
     """Return the unavailable metric that conditions and errors name."""
-    return next((result for result in results if isinstance(result, Unavailable)), None)
+    return next((result for result in results if isinstance(result, UnavailableMetric)), None)
 
 
-def combined_error(first: Unavailable, recommendation: RecommendationStep) -> str:
+def combined_error(first: UnavailableMetric, recommendation: RecommendationStep) -> str:
     """Return upstream's error for unavailable metrics, which contains only the first one's error."""
     counts = f"{recommendation.unavailable} invalid out of {recommendation.metrics}"
     return f"invalid metrics ({counts}), first error is: {first.error}"

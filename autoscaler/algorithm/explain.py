@@ -143,9 +143,9 @@ def _recommendation(step: steps.RecommendationStep, all_steps: Sequence[Step]) -
     if step.blocked:
         return f"none, {unavailable}: do not scale down from {step.current}"
     winner = winning_step(step, all_steps) if all_steps else None
-    is_metric = isinstance(winner, steps.MetricProposalStep | steps.MetricFallbackStep)
-    notes = [f"from {winner.metric}"] if is_metric else []
-    notes += [unavailable] if step.unavailable else []
+    notes = [unavailable] if step.unavailable else []
+    if isinstance(winner, steps.MetricProposalStep | steps.MetricFallbackStep):
+        notes.insert(0, f"from {winner.metric}")
     return f"{step.replicas} ({'; '.join(notes)})" if notes else f"{step.replicas}"
 
 

@@ -21,8 +21,8 @@ from autoscaler.types.metric_result import (
     EffectiveResult,
     FallbackProposal,
     MetricResult,
-    Unavailable,
     UnavailableCause,
+    UnavailableMetric,
 )
 from autoscaler.types.record import Record
 from autoscaler.types.spec import EXTERNAL, STATIC, USE_MAX, USE_MIN, ExternalSource, Fallback, MetricIdentifier, Spec
@@ -46,7 +46,7 @@ class FailureRun(Record):
 
     @property
     def is_in_fallback(self) -> bool:
-        """Whether the fallback is active."""
+        """True while the fallback is active."""
         return self.replicas is not None
 
     def to_status(self, current: MetricValue = NO_VALUE) -> MetricStatus:
@@ -123,7 +123,7 @@ def preserved_metrics(status: Status, runs: FailureRuns) -> tuple[MetricStatus, 
 
 
 def keep_failure_run(result: MetricResult, run: FailureRun | None) -> MetricResult:
-    """Keep the failure run in the status without evaluating it, while the feature gate is off."""
+    """Return the result with the stored failure run in its status; used while the feature gate is off."""
     if run is None:
         return result
     entry = result.status.external
@@ -134,9 +134,9 @@ def apply_fallback(
     source: ExternalSource, result: MetricResult, run: FailureRun | None, context: MetricContext
 ) -> FallbackEvaluation:
     """Start, continue or end the failure run of a metric, and replace its result if the fallback is active."""
-    if isinstance(result, Unavailable) and result.cause is UnavailableCause.RETRIEVAL:
+    if isinstance(result, UnavailableMetric) and result.cause is UnavailableCause.RETRIEVAL:
         return _failed_read(source, result, run, context)
-    if isinstance(result, Unavailable) and result.cause is UnavailableCause.SPEC:
+    if isinstance(result, UnavailableMetric) and result.cause is UnavailableCause.SPEC:
         return FallbackEvaluation(result if run is None else replace(result, status=run.to_status()))
     return _successful_read(source, result, run, context.now)
 
@@ -153,7 +153,7 @@ def _successful_read(
 
 
 def _failed_read(
-    source: ExternalSource, result: Unavailable, before: FailureRun | None, context: MetricContext
+    source: ExternalSource, result: UnavailableMetric, before: FailureRun | None, context: MetricContext
 ) -> FallbackEvaluation:
     """Start or continue the failure run. Events are sent only at its start and at the activation of the fallback."""
     fallback = source.fallback or Fallback()

@@ -146,8 +146,8 @@ def _record(events: tuple[ScaleEvent, ...], rules: ScalingRules | None, event: S
     longest_period = max((policy.period_seconds for policy in (rules.policies if rules else None) or ()), default=0)
     cutoff = event.at - timedelta(seconds=max(longest_period, 0))
     marked = [old if old.at >= cutoff else ScaleEvent(old.change, old.at, outdated=True) for old in events]
-    slot = max((index for index, old in enumerate(marked) if old.outdated), default=None)
-    if slot is None:
+    last_outdated = max((index for index, old in enumerate(marked) if old.outdated), default=None)
+    if last_outdated is None:
         return (*marked, event)
-    marked[slot] = event
+    marked[last_outdated] = event
     return tuple(marked)

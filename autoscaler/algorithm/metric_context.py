@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from autoscaler.settings import FeatureGates, Settings
-from autoscaler.types.metric_result import CalculationFailure, Tolerance, Unavailable, UnavailableCause
+from autoscaler.types.metric_result import CalculationFailure, Tolerance, UnavailableCause, UnavailableMetric
 from autoscaler.types.observation import BadSelector, FailureClass, Pod, Reading, ScaleTarget, UnavailableReading
 from autoscaler.types.record import Record
 from autoscaler.types.spec import Behavior
@@ -31,9 +31,9 @@ class MetricFailure(Record):
     cause: UnavailableCause
     failure: FailureClass | None = None
 
-    def to_unavailable(self, reason: str, prefix: str) -> Unavailable:
+    def to_unavailable(self, reason: str, prefix: str) -> UnavailableMetric:
         """Return the metric result; only its error gets the prefix."""
-        return Unavailable(reason, self.message, f"{prefix}{self.message}", self.cause, self.failure)
+        return UnavailableMetric(reason, self.message, f"{prefix}{self.message}", self.cause, self.failure)
 
 
 def expect_reading(reading: Reading, kind: type[R], prefix: str) -> R | MetricFailure:

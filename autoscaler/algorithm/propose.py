@@ -3,7 +3,7 @@
 from autoscaler.algorithm.metric_context import MetricContext
 from autoscaler.algorithm.pod_metrics import propose_container_resource, propose_pods, propose_resource
 from autoscaler.algorithm.workload_metrics import propose_external, propose_object
-from autoscaler.types.metric_result import MetricResult, Unavailable, UnavailableCause
+from autoscaler.types.metric_result import MetricResult, UnavailableCause, UnavailableMetric
 from autoscaler.types.observation import Reading
 from autoscaler.types.spec import CONTAINER_RESOURCE, EXTERNAL, OBJECT, PODS, RESOURCE, VALUE, Metric, MetricTarget
 from autoscaler.values.selector import go_syntax
@@ -25,7 +25,7 @@ def propose(metric: Metric, reading: Reading, context: MetricContext) -> MetricR
     if kind == OBJECT and metric.object is not None:
         return propose_object(metric.object, reading, context)
     message = f'unknown metric source type "{kind}"'
-    return Unavailable(UNKNOWN_SOURCE, message, message, UnavailableCause.SPEC)
+    return UnavailableMetric(UNKNOWN_SOURCE, message, message, UnavailableCause.SPEC)
 
 
 def describe(metric: Metric) -> str:

@@ -84,7 +84,7 @@ def _plus(total: Quantity | None, requests: Mapping[str, Quantity], resource: st
     return request if total is None else total + request
 
 
-def _larger(one: Quantity | None, other: Quantity | None) -> Quantity | None:
-    if one is None or (other is not None and other > one):
-        return other
-    return one
+def _larger(first: Quantity | None, second: Quantity | None) -> Quantity | None:
+    if first is None or (second is not None and second > first):
+        return second
+    return first

@@ -50,13 +50,13 @@ def _without_behavior(
     recommended: int, current: int, recommendations: tuple[Recommendation, ...], window: timedelta, now: datetime
 ) -> StabilizationResult:
     cutoff = now - window
-    highest, slot = recommended, -1
+    highest, outdated = recommended, -1
     for index, recommendation in enumerate(recommendations):
         if recommendation.at < cutoff:
-            slot = index
+            outdated = index
         elif recommendation.replicas > highest:
             highest = recommendation.replicas
-    updated = _add(recommendations, slot, Recommendation(recommended, now))
+    updated = _add(recommendations, outdated, Recommendation(recommended, now))
     if highest == recommended:
         return StabilizationResult(StabilizationStep(recommended, recommended, current, window), updated)
     held_by = _latest(r for r in recommendations if r.at >= cutoff and r.replicas >= highest)
@@ -73,7 +73,7 @@ def _with_behavior(
     up, down = window_pair
     up_cutoff, down_cutoff = now - up, now - down
     lowest = highest = recommended
-    slot = -1
+    outdated = -1
     for index, recommendation in enumerate(recommendations):
         at = recommendation.at
         if at > up_cutoff and recommendation.replicas < lowest:
@@ -81,9 +81,9 @@ def _with_behavior(
         if at > down_cutoff and recommendation.replicas > highest:
             highest = recommendation.replicas
         if at < up_cutoff and at < down_cutoff:
-            slot = index
+            outdated = index
     stabilized = min(max(current, lowest), highest)
-    updated = _add(recommendations, slot, Recommendation(recommended, now))
+    updated = _add(recommendations, outdated, Recommendation(recommended, now))
     if stabilized < recommended:
         held_by = _latest(r for r in recommendations if r.at > up_cutoff and r.replicas <= stabilized)
         return StabilizationResult(
@@ -96,12 +96,12 @@ def _with_behavior(
 
 
 def _add(
-    recommendations: tuple[Recommendation, ...], slot: int, recommendation: Recommendation
+    recommendations: tuple[Recommendation, ...], outdated: int, recommendation: Recommendation
 ) -> tuple[Recommendation, ...]:
     """Overwrite the last outdated entry, or append."""
-    if slot < 0:
+    if outdated < 0:
         return (*recommendations, recommendation)
-    return (*recommendations[:slot], recommendation, *recommendations[slot + 1 :])
+    return (*recommendations[:outdated], recommendation, *recommendations[outdated + 1 :])
 
 
 def _latest(candidates: Iterable[Recommendation]) -> Recommendation:

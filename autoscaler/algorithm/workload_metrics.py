@@ -50,8 +50,9 @@ def _object(source: ObjectSource, reading: Reading, context: MetricContext) -> C
     """Calculate. Only for Object metrics the target's type determines which of its fields applies."""
     target = _object_target(source.target)
     if target is None:
-        is_bad_selector = isinstance(reading, BadSelector)
-        return MetricFailure(reading.message, UnavailableCause.SPEC) if is_bad_selector else _NO_OBJECT_TARGET
+        if isinstance(reading, BadSelector):
+            return MetricFailure(reading.message, UnavailableCause.SPEC)
+        return _NO_OBJECT_TARGET
     described = source.described_object
     prefix = f"unable to get metric {source.metric.name} on {described.kind} {context.namespace}/{described.name}"
     value = expect_reading(reading, ObjectReading, prefix)

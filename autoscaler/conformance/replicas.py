@@ -14,7 +14,7 @@ from autoscaler.conformance.inputs import EPOCH, Json
 from autoscaler.conformance.result import Case, Difference, Document, compare
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types import spec
-from autoscaler.types.metric_result import MetricResult, Proposal, Tolerance, Unavailable
+from autoscaler.types.metric_result import MetricResult, Proposal, Tolerance, UnavailableMetric
 from autoscaler.types.observation import Pod, PodReading, Reading, ScaleTarget
 from autoscaler.values.quantity import Quantity
 from autoscaler.values.selector import LabelSelector, from_label_selector, parse
@@ -73,7 +73,7 @@ def _outputs(case: Json, result: MetricResult, reading: Reading, context: Metric
 
 def _error(case: Json, result: MetricResult) -> str | None:
     """Return the error without the prefix that the controller adds to the calculator's."""
-    if not isinstance(result, Unavailable):
+    if not isinstance(result, UnavailableMetric):
         return None
     measured = "utilization" if "targetUtilization" in case else "usage"
     return result.message.removeprefix(f"failed to get {case.get('resource', '')} {measured}: ")

@@ -92,7 +92,7 @@ class UnavailableCause(StrEnum):
     SPEC = "the spec is invalid"
 
 
-class Unavailable(Record):
+class UnavailableMetric(Record):
     """The reason why one metric contributes no proposal."""
 
     reason: str
@@ -109,7 +109,7 @@ class Unavailable(Record):
     status: MetricStatus = UNREAD
 
 
-MetricResult: TypeAlias = Proposal | Unavailable
+MetricResult: TypeAlias = Proposal | UnavailableMetric
 """The result of a metric itself, before its fallback is considered."""
 
 EffectiveResult: TypeAlias = MetricResult | FallbackProposal

@@ -19,7 +19,7 @@ REASON_ARGUMENT = {
     "warning_event": 0,
     "normal_event": 0,
     "_problem": 0,
-    "Unavailable": 0,
+    "UnavailableMetric": 0,
 }
 """The position of the reason among the arguments of each function."""
 

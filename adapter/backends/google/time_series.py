@@ -12,6 +12,7 @@ import msgspec
 from adapter.backends.google.settings import GoogleParameters
 from adapter.errors import BackendRejected, BadQuery
 from adapter.sample import RawSample
+from autoscaler.values.timestamps import format_rfc3339
 
 AwareDatetime: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 
@@ -150,4 +151,4 @@ def _constant(name: str) -> str:
 
 
 def _format_time(time: datetime) -> str:
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return format_rfc3339(time, "milliseconds")

@@ -23,8 +23,8 @@ from autoscaler.types.metric_result import (
     CalculationRule,
     PodGroups,
     Tolerance,
-    Unavailable,
     UnavailableCause,
+    UnavailableMetric,
 )
 from autoscaler.types.observation import BadSelector, FailureClass
 from autoscaler.types.spec import (
@@ -650,14 +650,14 @@ OF_SPEC = (UnavailableCause.SPEC, None)
 def test_unavailable_metric_has_upstream_reason_and_messages(metric, reading, pods, reason, message, error, cause):
     result = propose(metric, reading, context_of(pods, 1))
 
-    assert result == Unavailable(reason, message, error.format(message), *cause)
+    assert result == UnavailableMetric(reason, message, error.format(message), *cause)
 
 
 @pytest.mark.parametrize("kind", [RESOURCE, CONTAINER_RESOURCE, PODS, OBJECT, EXTERNAL, "Weather"])
 def test_metric_without_the_source_of_its_type_is_unknown(kind):
     message = f'unknown metric source type "{kind}"'
 
-    assert propose(Metric(type=kind), UNAVAILABLE, make_metric_context()) == Unavailable(
+    assert propose(Metric(type=kind), UNAVAILABLE, make_metric_context()) == UnavailableMetric(
         "InvalidMetricSourceType", message, message, UnavailableCause.SPEC
     )
     assert describe(Metric(type=kind)) == f"metric of unknown type {kind}"

@@ -3,7 +3,13 @@
 import pytest
 
 from autoscaler.types.history import Recommendation
-from autoscaler.types.limiting_factor import LimitingFactor, limiting_factor, next_change, winning_step
+from autoscaler.types.limiting_factor import (
+    LimitingFactor,
+    decisive_step_index,
+    limiting_factor,
+    next_change,
+    winning_step,
+)
 from autoscaler.types.metric_result import UnavailableCause
 from autoscaler.types.steps import (
     LimitStep,
@@ -26,6 +32,7 @@ WINDOW = SETTINGS.downscale_stabilization
 )
 def test_without_a_decisive_step_there_is_no_limiting_factor(steps):
     assert (limiting_factor(steps), next_change(steps, NOW)) == (LimitingFactor.NONE, None)
+    assert decisive_step_index(steps) is None
 
 
 def test_limiting_factor_is_that_of_the_last_step_that_changed_the_result():
@@ -34,6 +41,7 @@ def test_limiting_factor_is_that_of_the_last_step_that_changed_the_result():
 
     assert limiting_factor((window, LimitStep(5, 5), ResultStep(5, 5))) is LimitingFactor.STABILIZATION_WINDOW
     assert limiting_factor((window, minimum, ResultStep(5, 6))) is LimitingFactor.MIN_REPLICAS
+    assert decisive_step_index((window, minimum, ResultStep(5, 6))) == 1
 
 
 def test_blocked_recommendation_has_no_winning_step():
