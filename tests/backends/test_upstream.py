@@ -98,7 +98,7 @@ async def test_what_the_one_behind_cannot_read_is_unavailable_with_its_words_for
         code, told = await get(session, f"{ROOT}/negative")
         assert (code, told["message"]) == (503, "metric 'negative': old: refused: HTTP 503 Service Unavailable")
         _, way = await get(session, "/debug/metrics/default/negative")
-        assert way["rule"]["origin"] == "passed on to old"
+        assert way["rule"]["origin"] == "delegated to old"
         assert "negative" in way["error"]["detail"]
         assert way["history"]["failures"] == 2
 

@@ -108,7 +108,7 @@ def test_metric_command_works_with_the_token_of_the_pod(
     server = f"https://localhost:{running.port}"
 
     assert main(["metric", "--server", server, "--token-file", str(token), "default/queue-depth"]) == 0
-    assert "rule         queue-depth, from configuration" in capsys.readouterr().out
+    assert "rule          queue-depth, from configuration" in capsys.readouterr().out
 
 
 def test_metric_command_needs_the_debug_role(
@@ -125,4 +125,4 @@ def test_metric_command_needs_the_debug_role(
     role = ["--clusterrole=steadyscale:debug", "--serviceaccount=default:operator"]
     plane.kubectl("create", "clusterrolebinding", "operators", *role)
     until(lambda: main([*command, "default/queue-depth"]) == 0, "the role takes effect", within=30)
-    assert "an HPA hears 30 (2 items)" in capsys.readouterr().out
+    assert "HPA response  30 (2 items)" in capsys.readouterr().out

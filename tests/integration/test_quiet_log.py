@@ -11,7 +11,7 @@ from tests.integration.service import METRIC, Service, until
 pytestmark = pytest.mark.apiserver
 
 ADMIN: Final = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
-FETCHED: Final = ("group", "openapi_v2", "openapi_v3")
+FETCHED: Final = ("groups", "openapi_v2", "openapi_v3")
 """Endpoints that the API server fetches after the registration, and then about once a minute."""
 
 ERROR: Final = re.compile(r"^[EW]\d{4} .*(openapi|discovery|external\.metrics\.k8s\.io|apiservice)", re.IGNORECASE)
