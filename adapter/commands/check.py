@@ -161,7 +161,7 @@ def _check_autoscaler(content: Mapping[str, Any], _: Backends) -> Iterator[str]:
     metadata = msgspec.structs.replace(decoded.metadata, namespace=decoded.metadata.namespace or "default")
     complete = msgspec.structs.replace(decoded, metadata=metadata, spec=with_defaults(decoded.spec))
     found = problems(prepare(complete, gates=gates), gates=gates, settings=settings)
-    misspelled = {error.suggestion for error in field_errors}  # these fields are missing only because of the misspelling
+    misspelled = {error.suggestion for error in field_errors}  # missing only because of the misspelling
     if field_errors or found:
         invalid = (Problem(problem.path, problem.body) for problem in found if problem.path not in misspelled)
         raise ConfigInvalid([*(Problem(error.path, error.message) for error in field_errors), *invalid])

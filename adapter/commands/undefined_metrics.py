@@ -16,10 +16,11 @@ _AUTOSCALERS: Final = frozenset({"PodAutoscaler", "HorizontalPodAutoscaler"})
 
 def undefined_metrics(documents: Sequence[Document]) -> Iterator[CheckMessage]:
     """Yield a note for each undefined metric; none if the files contain no complete configuration."""
-    configured = [rules for one in documents if one.kind == "" and (rules := _config_rules(one.content)) is not None]
-    if not configured:
+    configs = [_config_rules(document.content) for document in documents if document.kind == ""]
+    complete = [config for config in configs if config is not None]
+    if not complete:
         return
-    rules = RuleSet([*(rule for rules in configured for rule in rules), *_object_rules(documents)])
+    rules = RuleSet([*(rule for config in complete for rule in config), *_object_rules(documents)])
     for document in documents:
         if document.kind in _AUTOSCALERS and isinstance(document.content.get("spec"), dict):
             yield from _undefined_in(document, rules)

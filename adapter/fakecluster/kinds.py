@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
+from msgspec.structs import replace
+
 from autoscaler.kube.scale_paths import ScalePaths
 from autoscaler.types.record import Record
 
@@ -60,8 +62,8 @@ class Kind(Record):
 
 
 def _workload(plural: str, kind: str, short: str) -> Kind:
-    names = {"short_names": (short,), "categories": _ALL}
-    return Kind("apps", "v1", plural, kind, has_status=True, scale=_REPLICAS, has_generation=True, **names)
+    names = Kind("apps", "v1", plural, kind, short_names=(short,), categories=_ALL)
+    return replace(names, has_status=True, scale=_REPLICAS, has_generation=True)
 
 
 BUILT_IN: Final = (
