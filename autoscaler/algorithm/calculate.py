@@ -167,32 +167,22 @@ def from_total(
     return Calculation(replicas, CalculationRule.READY_PODS, usage, target, usage_ratio, multiplier=ready)
 
 
-def from_object_average(usage: int, target: int, status_replicas: int, tolerance: Tolerance) -> Calculation:
-    """Calculate from the value of an Object metric and an AverageValue target."""
-    usage_ratio = _average_ratio(usage, target, status_replicas)
-    average = ceiling64(ratio(usage, status_replicas))
+def from_average(
+    usage: int, target: int, status_replicas: int, tolerance: Tolerance, *, caps_overflow: bool
+) -> Calculation:
+    """Calculate from one value for the whole workload and an AverageValue target.
+
+    Upstream limits the result to int32 and int64 for External metrics (``caps_overflow``), but not for Object metrics.
+    """
+    usage_ratio = ratio(usage, float(target) * float(status_replicas))
+    overflows = caps_overflow and float(usage) >= float(MAX_INT64)
+    average = MAX_INT64 if overflows else ceiling64(ratio(usage, status_replicas))
     if tolerance.covers(usage_ratio):
         return Calculation(status_replicas, CalculationRule.WITHIN_TOLERANCE, average, target, usage_ratio)
     proposed = ratio(usage, target)
-    shown_ratio = usage_ratio if status_replicas else proposed
-    return Calculation(ceiling32(proposed), CalculationRule.TOTAL, average, target, shown_ratio)
-
-
-def from_external_average(usage: int, target: int, status_replicas: int, tolerance: Tolerance) -> Calculation:
-    """Calculate from the total of an External metric and an AverageValue target."""
-    usage_ratio = _average_ratio(usage, target, status_replicas)
-    overflowed = float(usage) >= float(MAX_INT64)
-    average = MAX_INT64 if overflowed else ceiling64(ratio(usage, status_replicas))
-    if tolerance.covers(usage_ratio):
-        return Calculation(status_replicas, CalculationRule.WITHIN_TOLERANCE, average, target, usage_ratio)
-    proposed = ratio(usage, target)
-    replicas = MAX_INT32 if proposed > MAX_INT32 else ceiling32(proposed)
+    replicas = MAX_INT32 if caps_overflow and proposed > MAX_INT32 else ceiling32(proposed)
     shown_ratio = usage_ratio if status_replicas else proposed
     return Calculation(replicas, CalculationRule.TOTAL, average, target, shown_ratio)
-
-
-def _average_ratio(usage: int, target: int, status_replicas: int) -> float:
-    return ratio(usage, float(target) * float(status_replicas))
 
 
 def total_of_value_target(values: Sequence[int]) -> int:

@@ -10,7 +10,7 @@ from autoscaler.algorithm.explain_metrics import explain_fallback, explain_propo
 from autoscaler.algorithm.formatting import count, seconds, time_of_day
 from autoscaler.types import steps
 from autoscaler.types.decision import Decision
-from autoscaler.types.limiting_factor import LimitingFactor, winning_step
+from autoscaler.types.limiting_factor import winning_step
 from autoscaler.types.record import Record
 from autoscaler.types.spec import PERCENT_POLICY, Policy
 from autoscaler.types.steps import NotAppliedReason, ScalingLimit, Step
@@ -27,31 +27,15 @@ class ExplainedStep(Record):
 
 
 class Explanation(Record):
-    """A decision as text."""
+    """The explained steps of a decision, and when its result can change."""
 
-    summary: str
-    limiting_factor: str
     may_change_at: datetime | None
     steps: tuple[ExplainedStep, ...]
 
 
 def explain(decision: Decision) -> Explanation:
     """Return the explanation of a decision."""
-    return Explanation(
-        summary=summary(decision),
-        limiting_factor=decision.limiting_factor.value,
-        may_change_at=decision.may_change_at,
-        steps=tuple(_explain_step(step, decision.steps) for step in decision.steps),
-    )
-
-
-def summary(decision: Decision) -> str:
-    """Return the result, its limiting factor and the time of the next possible change in one line."""
-    current = decision.status.current_replicas
-    change = f"{current} → {decision.scale_to}" if decision.scale_to is not None else f"unchanged at {current}"
-    factor, until = decision.limiting_factor, decision.may_change_at
-    limited = "" if factor is LimitingFactor.NONE else f"; limiting factor: {factor.value}"
-    return f"{change}{limited}" + (f"; may change at {time_of_day(until)}" if until else "")
+    return Explanation(decision.may_change_at, tuple(_explain_step(step, decision.steps) for step in decision.steps))
 
 
 _OUTPUTS = frozenset({"replicas", "blocked", "winner", "heldBy", "limit", "until", "fallbackAt", "calculation"})

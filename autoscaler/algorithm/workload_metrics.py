@@ -60,7 +60,7 @@ def _object(source: ObjectSource, reading: Reading, context: MetricContext) -> C
         return value
     if source.target.type == VALUE:
         return _from_total(value.milli, target, context)
-    return calculate.from_object_average(value.milli, target.milli(), context.target.status_replicas, context.tolerance)
+    return _from_average(value.milli, target, context, caps_overflow=False)
 
 
 def _object_target(target: MetricTarget) -> Quantity | None:
@@ -79,8 +79,7 @@ def _external(source: ExternalSource, reading: Reading, context: MetricContext) 
     if isinstance(series, MetricFailure):
         return series
     if is_average:
-        total = calculate.total_of_average_target(series.milli)
-        return calculate.from_external_average(total, target.milli(), context.target.status_replicas, context.tolerance)
+        return _from_average(calculate.total_of_average_target(series.milli), target, context, caps_overflow=True)
     return _from_total(calculate.total_of_value_target(series.milli), target, context)
 
 
@@ -90,6 +89,11 @@ def _failure_of(source: ExternalSource, reading: Reading, context: MetricContext
     return expect_reading(
         reading, ExternalReading, f"unable to get external metric {context.namespace}/{source.metric.name}/{selector}"
     )
+
+
+def _from_average(usage: int, target: Quantity, context: MetricContext, *, caps_overflow: bool) -> Calculation:
+    replicas, tolerance = context.target.status_replicas, context.tolerance
+    return calculate.from_average(usage, target.milli(), replicas, tolerance, caps_overflow=caps_overflow)
 
 
 def _from_total(usage: int, target: Quantity, context: MetricContext) -> Calculation | MetricFailure:

@@ -8,8 +8,7 @@ from autoscaler.algorithm.calculate import (
     NO_METRICS,
     AverageValueTarget,
     UtilizationTarget,
-    from_external_average,
-    from_object_average,
+    from_average,
     from_pods,
     from_total,
     total_of_average_target,
@@ -398,12 +397,16 @@ def test_object_average_target(usage, expected):
         pytest.param(from_total(MAX_INT64, 1, 0, TOLERANCE, ()), MIN_INT32, id="value target from zero is not capped"),
         pytest.param(from_total(MAX_INT64, 1, 1, TOLERANCE, make_pods(1)), MAX_INT32, id="value target is capped"),
         pytest.param(
-            from_external_average(MAX_INT64, 1, 1, TOLERANCE), MAX_INT32, id="external average target is capped"
+            from_average(MAX_INT64, 1, 1, TOLERANCE, caps_overflow=True),
+            MAX_INT32,
+            id="external average target is capped",
         ),
         pytest.param(
-            from_object_average(MAX_INT64, 1, 1, TOLERANCE), MIN_INT32, id="object average target is not capped"
+            from_average(MAX_INT64, 1, 1, TOLERANCE, caps_overflow=False),
+            MIN_INT32,
+            id="object average target is not capped",
         ),
-        pytest.param(from_object_average(0, 5, 0, TOLERANCE), 0, id="0 of 0 is outside the tolerance"),
+        pytest.param(from_average(0, 5, 0, TOLERANCE, caps_overflow=False), 0, id="0 of 0 is outside the tolerance"),
     ],
 )
 def test_results_out_of_range(result, replicas):
@@ -803,10 +806,14 @@ def test_pod_level_requests_need_their_feature_gate():
     assert utilization(Metric(type=CONTAINER_RESOURCE, container_resource=source)) == 100
 
 
-@pytest.mark.parametrize("calculate_average", [from_external_average, from_object_average])
-def test_ratio_with_zero_replicas_is_total_divided_by_target(calculate_average):
-    assert calculate_average(12000, 5000, 0, TOLERANCE) == Calculation(3, CalculationRule.TOTAL, MIN_INT64, 5000, 2.4)
-    assert calculate_average(0, 5000, 0, TOLERANCE) == Calculation(0, CalculationRule.TOTAL, MIN_INT64, 5000, 0.0)
+@pytest.mark.parametrize("caps_overflow", [True, False])
+def test_ratio_with_zero_replicas_is_total_divided_by_target(caps_overflow):
+    assert from_average(12000, 5000, 0, TOLERANCE, caps_overflow=caps_overflow) == Calculation(
+        3, CalculationRule.TOTAL, MIN_INT64, 5000, 2.4
+    )
+    assert from_average(0, 5000, 0, TOLERANCE, caps_overflow=caps_overflow) == Calculation(
+        0, CalculationRule.TOTAL, MIN_INT64, 5000, 0.0
+    )
 
 
 def test_value_target_without_pods_fails():
