@@ -1,4 +1,4 @@
-"""A moto server that checks signatures and permissions, its users, and what is the same for every peer on it."""
+"""A moto server that checks signatures and permissions, its users, and the base class of peers that use it."""
 
 import json
 import socket
@@ -46,7 +46,7 @@ class MotoServer:
         self.add_user("root", "*")
         self._root = self.add_key("root")
         self._clients.clear()
-        self._admit_only_users()
+        self._require_authentication()
 
     def stop(self) -> None:
         for client in self._clients.values():
@@ -71,7 +71,7 @@ class MotoServer:
 
     def allow(self, name: str, *actions: str) -> None:
         """Let a user do this, and nothing else."""
-        policy = {"Version": "2012-10-17", "Statement": [_allowed(*actions)]}
+        policy = {"Version": "2012-10-17", "Statement": [_allow(*actions)]}
         self.client("iam").put_user_policy(UserName=name, PolicyName="may", PolicyDocument=json.dumps(policy))
 
     def add_key(self, user: str) -> Key:
@@ -82,35 +82,35 @@ class MotoServer:
         self.client("iam").delete_access_key(UserName=user, AccessKeyId=key.id)
 
     def add_role(self, name: str, *actions: str, trusted: Json | None = None) -> str:
-        """Make a role that may do this; return its ARN."""
+        """Create a role with these permissions; return its ARN."""
         trust = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole", **(trusted or {})}
         document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
-        made = self.client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=document)["Role"]
-        policy = json.dumps({"Version": "2012-10-17", "Statement": [_allowed(*actions)]})
+        role = self.client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=document)["Role"]
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [_allow(*actions)]})
         self.client("iam").put_role_policy(RoleName=name, PolicyName="may", PolicyDocument=policy)
-        return str(made["Arn"])
+        return str(role["Arn"])
 
-    # ---- CloudWatch beyond moto
+    # ---- CloudWatch features that moto lacks
 
-    def calls(self) -> list[Json]:
-        """List what GetMetricData was asked, oldest first."""
-        file = self.folder / "calls.jsonl"
+    def requests(self) -> list[Json]:
+        """Return the GetMetricData requests, oldest first."""
+        file = self.folder / "requests.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
-    def forget_calls(self) -> None:
-        (self.folder / "calls.jsonl").write_text("")
+    def clear_requests(self) -> None:
+        (self.folder / "requests.jsonl").write_text("")
 
     @contextmanager
-    def ordered(self, **orders: object) -> Iterator[None]:
-        """Make it answer GetMetricData in a special way for the length of the block."""
-        file = self.folder / "orders.json"
-        file.write_text(json.dumps(orders))
+    def behaving(self, **behaviour: object) -> Iterator[None]:
+        """Change the responses of GetMetricData within the block; see ``moto_with_more.py``."""
+        file = self.folder / "behaviour.json"
+        file.write_text(json.dumps(behaviour))
         try:
             yield
         finally:
             file.unlink()
 
-    def _admit_only_users(self) -> None:
+    def _require_authentication(self) -> None:
         with closing(HTTPConnection(LOOPBACK, self.port, timeout=20)) as connection:
             connection.request("POST", "/moto-api/reset-auth", "0", {"Content-Type": "text/plain"})
             assert connection.getresponse().status == HTTPStatus.OK
@@ -120,12 +120,12 @@ class MotoServer:
             return probe.connect_ex((LOOPBACK, self.port)) == 0
 
 
-def _allowed(*actions: str) -> Json:
+def _allow(*actions: str) -> Json:
     return {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
 
 
 class MotoPeer(HttpPeer):
-    """A service of AWS on such a server, read by a user who may only read, with keys from files."""
+    """An AWS service on a moto server, used by a user with read permissions whose keys are in files."""
 
     verified_against = VERIFIED_AGAINST
     may: tuple[str, ...]
@@ -137,8 +137,8 @@ class MotoPeer(HttpPeer):
         self.server.add_user(self.user, *self.may)
         self.key = self.server.add_key(self.user)
         self.secrets = (self.key.secret,)
-        self.renew()
-        self.hop.upstream = (LOOPBACK, self.server.port)
+        self.renew_credentials()
+        self.proxy.upstream = (LOOPBACK, self.server.port)
 
     def stop(self) -> None:
         self.server.stop()
@@ -151,34 +151,34 @@ class MotoPeer(HttpPeer):
         name, secret = self.key_files
         return {
             "region": REGION,
-            "endpointUrl": self.hop.url,
+            "endpointUrl": self.proxy.url,
             "accessKeyIdFile": str(name),
             "secretAccessKeyFile": str(secret),
         }
 
-    def expire(self) -> None:
+    def expire_credentials(self) -> None:
         self.server.remove_key(self.user, self.key)
         self.key = self.server.add_key(self.user)
         self.secrets = (*self.secrets, self.key.secret)
 
-    def renew(self) -> None:
+    def renew_credentials(self) -> None:
         for file, text in zip(self.key_files, self.key, strict=True):
             file.write_text(f"{text}\n")
 
-    def lose_secret(self) -> None:
+    def remove_credentials(self) -> None:
         self.key_files[1].unlink()
 
     @property
-    def shown(self) -> str:
+    def current_secret(self) -> str:
         return f"{self.key.id} with {self.key.secret}"
 
     def throttle(self) -> None:
         self.refuse_with(400, "ThrottlingException", "Rate exceeded")
 
-    def lock_out(self) -> None:
-        self.refuse_with(403, "AccessDeniedException", f"{self.shown} is not authorized")
+    def reject_credentials(self) -> None:
+        self.refuse_with(403, "AccessDeniedException", f"{self.current_secret} is not authorized")
 
     def refuse_with(self, status: int, code: str, message: str) -> None:
-        """Refuse everything, as services of AWS do that speak JSON."""
+        """Respond to all requests with an error of the AWS JSON protocol."""
         body = json.dumps({"__type": f"com.amazonaws#{code}", "message": message}).encode()
-        self.hop.answer_http(status, body, "Content-Type: application/x-amz-json-1.0", "Connection: close")
+        self.proxy.respond_http(status, body, "Content-Type: application/x-amz-json-1.0", "Connection: close")

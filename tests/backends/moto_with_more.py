@@ -1,11 +1,12 @@
-"""A process of its own: moto's server, and added to it what CloudWatch has and moto lacks.
+"""A program that runs moto's server with additional features of CloudWatch and STS.
 
     python tests/backends/moto_with_more.py PORT FOLDER
 
-Added: refusals of what the documentation forbids, SEARCH with dynamic labels, arithmetic, percentiles, pages, the
-status of single metrics; and of STS, that a web identity's token must be the one in FOLDER/web-identity-token. Every
-GetMetricData is written to FOLDER/calls.jsonl; FOLDER/orders.json says what to make of it: ``points`` (values a page),
-``status`` and ``messages`` (by a metric's name), ``all_messages``, ``silent`` (do not say which expression is bad).
+Added to GetMetricData: validation by the documentation, SEARCH with dynamic labels, arithmetic, percentiles, pages and
+the status of single metrics. Added to STS: the token of a web identity must be that of FOLDER/web-identity-token. Every
+GetMetricData request is appended to FOLDER/requests.jsonl. FOLDER/behaviour.json changes the responses: ``points``
+(values per page), ``status`` and ``messages`` (by metric name), ``all_messages``, ``anonymous_errors`` (do not name the
+invalid expression).
 """
 
 import ast
@@ -29,12 +30,12 @@ from moto.sts.exceptions import STSClientError
 from moto.sts.responses import TokenResponse
 
 FOLDER = Path(sys.argv[2])
-_WRITING = threading.Lock()
+_WRITE_LOCK = threading.Lock()
 _ID = re.compile(r"[a-z][A-Za-z0-9_]{0,254}")
 _SEARCH = re.compile(r"""SEARCH\('\{([^}]*)\} MetricName="([^"]+)"', '(\w+)', (\d+)\)""")
 _PROPERTY = re.compile(r"\$\{PROP\('Dim\.([^']+)'\)\}")
 _STATISTIC = re.compile(r"Average|Sum|Minimum|Maximum|SampleCount|p\d+(\.\d+)?|tm\d+")
-_SUMS: dict[type, Callable[[float, float], float]] = {
+_OPERATORS: dict[type, Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -43,7 +44,7 @@ _SUMS: dict[type, Callable[[float, float], float]] = {
 Json = dict[str, Any]
 _moto_statistic = Statistics.get_statistics_for_type
 _moto_web_identity = TokenResponse.assume_role_with_web_identity
-_moto_admission = ActionAuthenticatorMixin._authenticate_and_authorize_normal_action
+_moto_authenticate = ActionAuthenticatorMixin._authenticate_and_authorize_normal_action
 
 
 def statistic(self: Statistics, stat: str) -> Any:
@@ -53,10 +54,10 @@ def statistic(self: Statistics, stat: str) -> Any:
     return values[max(0, math.ceil(float(stat[1:]) / 100 * len(values)) - 1)]
 
 
-def admission(self: Any, resource: str = "*") -> None:
-    """Let through who shows the token of a service account: that request is not signed, which moto expects of all."""
+def authenticate(self: Any, resource: str = "*") -> None:
+    """Skip the signature check for AssumeRoleWithWebIdentity, whose requests are not signed."""
     if not (isinstance(self, TokenResponse) and self._get_action() == "AssumeRoleWithWebIdentity"):
-        _moto_admission(self, resource)
+        _moto_authenticate(self, resource)
 
 
 def assume_role_with_web_identity(self: TokenResponse) -> ActionResult:
@@ -67,31 +68,31 @@ def assume_role_with_web_identity(self: TokenResponse) -> ActionResult:
 
 class InvalidIdentityToken(STSClientError):
     code = "InvalidIdentityToken"
-    message = "The token is not one of ours"
+    message = "The token is not valid"
 
 
 def get_metric_data(self: CloudWatchResponse) -> ActionResult:
-    asked = self._get_params()
-    orders = _orders()
-    with _WRITING, (FOLDER / "calls.jsonl").open("a") as calls:
-        calls.write(json.dumps(asked, default=str) + "\n")
-    _validate(asked, orders)
-    results = list(_Call(self, asked, orders).results())
+    request = self._get_params()
+    behaviour = _behaviour()
+    with _WRITE_LOCK, (FOLDER / "requests.jsonl").open("a") as log:
+        log.write(json.dumps(request, default=str) + "\n")
+    _validate(request, behaviour)
+    results = list(_Request(self, request, behaviour).results())
     for result in results:
         name = result.pop("name", result["label"])
-        result["status_code"] = orders.get("status", {}).get(name, "Complete")
-        result["messages"] = orders.get("messages", {}).get(name, [])
-    page = _page(asked, results, orders.get("points"))
-    return ActionResult({**page, "Messages": orders.get("all_messages", [])})
+        result["status_code"] = behaviour.get("status", {}).get(name, "Complete")
+        result["messages"] = behaviour.get("messages", {}).get(name, [])
+    page = _page(request, results, behaviour.get("points"))
+    return ActionResult({**page, "Messages": behaviour.get("all_messages", [])})
 
 
-def _orders() -> Json:
-    file = FOLDER / "orders.json"
+def _behaviour() -> Json:
+    file = FOLDER / "behaviour.json"
     return json.loads(file.read_text()) if file.exists() else {}
 
 
-def _validate(asked: Json, orders: Json) -> None:
-    queries = asked["MetricDataQueries"]
+def _validate(request: Json, behaviour: Json) -> None:
+    queries = request["MetricDataQueries"]
     ids = [query["Id"] for query in queries]
     if len(queries) > 500:
         raise ValidationError("The collection MetricDataQueries must not have a size greater than 500.")
@@ -106,14 +107,16 @@ def _validate(asked: Json, orders: Json) -> None:
             period, stat = query["MetricStat"]["Period"], query["MetricStat"]["Stat"]
             if (period not in {1, 5, 10, 20, 30} and period % 60) or not _STATISTIC.fullmatch(stat):
                 raise ValidationError("Period or Stat is not valid.")
-            if asked["StartTime"].timestamp() % period or asked["EndTime"].timestamp() % period:
-                raise ValidationError("Not refused by CloudWatch, but a period would be cut in two.")
+            if request["StartTime"].timestamp() % period or request["EndTime"].timestamp() % period:
+                raise ValidationError(
+                    "The time range is not aligned to the period, which only CloudWatch itself accepts."
+                )
         elif not query["Expression"].startswith(("SELECT", "SEARCH")):
-            _parsed(query, ids, orders)
+            _parse(query, ids, behaviour)
 
 
-def _parsed(query: Json, ids: list[str], orders: Json) -> ast.expr:
-    where = "an expression" if orders.get("silent") else f"expression '{query['Id']}'"
+def _parse(query: Json, ids: list[str], behaviour: Json) -> ast.expr:
+    where = "an expression" if behaviour.get("anonymous_errors") else f"expression '{query['Id']}'"
     try:
         parsed = ast.parse(query["Expression"], mode="eval").body
     except SyntaxError:
@@ -126,27 +129,27 @@ def _parsed(query: Json, ids: list[str], orders: Json) -> ast.expr:
     return parsed
 
 
-class _Call:
-    def __init__(self, response: CloudWatchResponse, asked: Json, orders: Json) -> None:
-        self.backend, self.asked, self.orders = response.cloudwatch_backend, asked, orders
-        self.queries = asked["MetricDataQueries"]
-        self.known = {result["id"]: result for result in self.ask([q for q in self.queries if "MetricStat" in q])}
+class _Request:
+    def __init__(self, response: CloudWatchResponse, request: Json, behaviour: Json) -> None:
+        self.backend, self.request, self.behaviour = response.cloudwatch_backend, request, behaviour
+        self.queries = request["MetricDataQueries"]
+        self.metrics = {result["id"]: result for result in self.fetch([q for q in self.queries if "MetricStat" in q])}
 
-    def ask(self, queries: list[Json]) -> list[Json]:
-        """Ask moto itself."""
-        shown = [{**query, "ReturnData": True} for query in queries]
-        window = {"start_time": self.asked["StartTime"], "end_time": self.asked["EndTime"]}
-        found: list[Json] = self.backend.get_metric_data(**window, queries=shown, scan_by="TimestampDescending")
-        return found
+    def fetch(self, queries: list[Json]) -> list[Json]:
+        """Fetch queries from moto."""
+        returned = [{**query, "ReturnData": True} for query in queries]
+        window = {"start_time": self.request["StartTime"], "end_time": self.request["EndTime"]}
+        results: list[Json] = self.backend.get_metric_data(**window, queries=returned, scan_by="TimestampDescending")
+        return results
 
     def results(self) -> Iterator[Json]:
         for query in self.queries:
             if query.get("ReturnData", True):
                 expression = query.get("Expression", "")
                 if "MetricStat" in query:
-                    yield {**self.known[query["Id"]], "name": query["MetricStat"]["Metric"]["MetricName"]}
+                    yield {**self.metrics[query["Id"]], "name": query["MetricStat"]["Metric"]["MetricName"]}
                 elif expression.startswith("SELECT"):
-                    yield from self.ask([query])
+                    yield from self.fetch([query])
                 elif found := _SEARCH.fullmatch(expression):
                     yield from self.searched(query, *found.groups())
                 else:
@@ -155,32 +158,33 @@ class _Call:
     def searched(self, query: Json, schema: str, metric: str, stat: str, period: str) -> Iterator[Json]:
         namespace, *names = schema.split(",")
         data = [each for each in self.backend.metric_data if (each.namespace, each.name) == (namespace, metric)]
-        keys = {tuple(sorted((one.name, one.value) for one in each.dimensions)) for each in data}
+        keys = {tuple(sorted((dimension.name, dimension.value) for dimension in each.dimensions)) for each in data}
         for key in sorted(key for key in keys if {name for name, _ in key} == set(names)):
             dimensions = [{"Name": name, "Value": value} for name, value in key]
-            wanted = {"Namespace": namespace, "MetricName": metric, "Dimensions": dimensions}
-            asked = {"Id": query["Id"], "MetricStat": {"Metric": wanted, "Period": int(period), "Stat": stat}}
+            metric_id = {"Namespace": namespace, "MetricName": metric, "Dimensions": dimensions}
+            metric_query = {"Id": query["Id"], "MetricStat": {"Metric": metric_id, "Period": int(period), "Stat": stat}}
             label = _label(query.get("Label"), dict(key))
-            yield from ({**found, "label": label, "name": metric} for found in self.ask([asked]))
+            yield from ({**result, "label": label, "name": metric} for result in self.fetch([metric_query]))
 
     def computed(self, query: Json) -> Json:
-        parsed = _parsed(query, list(self.known), self.orders)
+        parsed = _parse(query, list(self.metrics), self.behaviour)
         used = {node.id for node in ast.walk(parsed) if isinstance(node, ast.Name)}
         points = {
-            name: dict(zip(self.known[name]["timestamps"], self.known[name]["values"], strict=True)) for name in used
+            name: dict(zip(self.metrics[name]["timestamps"], self.metrics[name]["values"], strict=True))
+            for name in used
         }
         times = sorted(set.intersection(*(set(each) for each in points.values())), reverse=True)
         values = {}
-        for at in times:
+        for time in times:
             try:
-                values[at] = _value(parsed, {name: float(each[at]) for name, each in points.items()})
-            except ZeroDivisionError:  # CloudWatch leaves such a value out
+                values[time] = _value(parsed, {name: float(each[time]) for name, each in points.items()})
+            except ZeroDivisionError:  # CloudWatch omits such a value
                 continue
         return {"id": query["Id"], "label": query["Id"], "timestamps": list(values), "values": list(values.values())}
 
 
-def _label(wanted: str | None, dimensions: dict[str, str]) -> str:
-    return _PROPERTY.sub(lambda found: dimensions[found[1]], wanted) if wanted else " ".join(dimensions.values())
+def _label(template: str | None, dimensions: dict[str, str]) -> str:
+    return _PROPERTY.sub(lambda match: dimensions[match[1]], template) if template else " ".join(dimensions.values())
 
 
 def _value(node: ast.expr, names: dict[str, float]) -> float:
@@ -190,18 +194,18 @@ def _value(node: ast.expr, names: dict[str, float]) -> float:
         case ast.Name():
             return names[node.id]
         case ast.BinOp():
-            return _SUMS[type(node.op)](_value(node.left, names), _value(node.right, names))
+            return _OPERATORS[type(node.op)](_value(node.left, names), _value(node.right, names))
     raise ValidationError("Unsupported operand")
 
 
-def _page(asked: Json, results: list[Json], points: int | None) -> Json:
-    """Give so many values of each series, and a token while there are more."""
+def _page(request: Json, results: list[Json], points: int | None) -> Json:
+    """Return so many values of each series, and a token while there are more."""
     if not points:
         return {"MetricDataResults": results}
-    first = int(asked.get("NextToken") or 0)
-    longest = max((len(result["values"]) for result in results), default=0)
-    is_last = first + points >= longest
-    shown = [
+    first = int(request.get("NextToken") or 0)
+    length = max((len(result["values"]) for result in results), default=0)
+    is_last = first + points >= length
+    page = [
         {
             **result,
             "values": result["values"][first : first + points],
@@ -210,11 +214,11 @@ def _page(asked: Json, results: list[Json], points: int | None) -> Json:
         }
         for result in results
     ]
-    return {"MetricDataResults": shown, **({} if is_last else {"NextToken": str(first + points)})}
+    return {"MetricDataResults": page, **({} if is_last else {"NextToken": str(first + points)})}
 
 
 if __name__ == "__main__":
-    ActionAuthenticatorMixin._authenticate_and_authorize_normal_action = admission
+    ActionAuthenticatorMixin._authenticate_and_authorize_normal_action = authenticate
     TokenResponse.assume_role_with_web_identity = assume_role_with_web_identity
     Statistics.get_statistics_for_type = statistic
     CloudWatchResponse.get_metric_data = get_metric_data

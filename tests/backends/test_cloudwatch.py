@@ -1,4 +1,4 @@
-"""What is CloudWatch's own: hundreds of rules in a call, one of them bad; math, searches, periods, pages, statuses."""
+"""Behaviour of the CloudWatch backend: batching, bisecting, metric math, searches, periods, pages, status codes."""
 
 import asyncio
 import json
@@ -9,20 +9,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from adapter.app import clock
 from adapter.backends.backend import Aligned
 from adapter.backends.configuration import price_per_day
-from adapter.backends.loader import opened as backend_opened
-from adapter.errors import BackendError, BackendRejected, BackendUnauthorized, BadQuery, ConfigInvalid
+from adapter.backends.loader import create_backend
+from adapter.decoding.problem import ConfigInvalid
+from adapter.errors import BackendError, BackendRejected, BackendUnauthorized, BadQuery
+from adapter.process import clock
 from adapter.sample import RawSample
 from autoscaler.types.observation import FailureClass
-from tests.backends.conftest import Opened, backend_of, configured
+from tests.backends.conftest import OpenBackend, configuration_for, open_backend
 from tests.backends.contract import Json
 from tests.backends.peers.cloudwatch import NAMESPACE, Peer
 
 pytestmark = [
-    pytest.mark.usefixtures("nothing_is_left"),
-    pytest.mark.parametrize("running", [pytest.param(Peer, id="cloudwatch")], indirect=True, scope="session"),
+    pytest.mark.usefixtures("no_resource_leaks"),
+    pytest.mark.parametrize("running_peer", [pytest.param(Peer, id="cloudwatch")], indirect=True, scope="session"),
 ]
 MINUTE = timedelta(minutes=1)
 
@@ -32,289 +33,305 @@ def metric(name: str, queue: str = "orders", **more: object) -> Json:
 
 
 def ratio(expression: str, upper: str, lower: str) -> Json:
-    """Ask for math over two metrics, which every rule calls m1 and m2."""
+    """Return parameters of an expression over two metrics with the names m1 and m2."""
     return {"expression": expression, "metrics": {"m1": metric(upper), "m2": metric(lower)}}
 
 
-async def outcomes(opened: Opened, asked: Iterable[Json]) -> list[object]:
-    """Ask all at once; an error is an outcome, too."""
-    return await asyncio.gather(*(opened.ask(each, 20) for each in asked), return_exceptions=True)
+async def query_concurrently(opened: OpenBackend, queries: Iterable[Json]) -> list[object]:
+    """Return the samples or the error of each query."""
+    return await asyncio.gather(*(opened.fetch(query, 20) for query in queries), return_exceptions=True)
 
 
-def values(outcome: object) -> list[float]:
-    assert isinstance(outcome, tuple), outcome
-    return [sample.value for sample in outcome]
+def values(result: object) -> list[float]:
+    assert isinstance(result, tuple), result
+    return [sample.value for sample in result]
 
 
 @asynccontextmanager
-async def backend_at(peer: Peer, now: datetime) -> AsyncIterator[Opened]:
-    """Open the backend at a time that stands still, for what would come out otherwise a minute later."""
-    made = backend_opened("it", configured(peer).backends["it"].settings, lambda: now)
+async def backend_at(peer: Peer, now: datetime) -> AsyncIterator[OpenBackend]:
+    """Open the backend with a clock that stands still."""
+    backend = create_backend("it", configuration_for(peer).backends["it"].settings, lambda: now)
     try:
-        yield Opened(made, peer)
+        yield OpenBackend(backend, peer)
     finally:
-        await made.aclose()
+        await backend.aclose()
 
 
-async def failure(opened: Opened, asked: Json) -> BackendError:
+async def failure(opened: OpenBackend, parameters: Json) -> BackendError:
     with pytest.raises(BackendError) as caught:
-        await opened.ask(asked)
+        await opened.fetch(parameters)
     return caught.value
 
 
-# ---- which value
+# ---- time ranges
 
 
-async def test_the_newest_period_that_is_over_counts_with_its_own_time(peer: Peer) -> None:
+async def test_the_newest_complete_period_is_returned_with_its_time(peer: Peer) -> None:
     now = clock()
     newest = peer.put({"orders": {0: 100, 1: 3, 2: 7, 3: 9}, "mails": {4: 5}}, "Newest", now=now)
     async with backend_at(peer, now) as opened:
-        (sample,) = await opened.ask(metric("Newest"))
+        (sample,) = await opened.fetch(metric("Newest"))
         assert sample == RawSample(3, newest, {"Queue": "orders"}, MINUTE)
-        (sample,) = await opened.ask(metric("Newest", "mails"))
-        assert sample == RawSample(5, newest - 3 * MINUTE, {"Queue": "mails"}, MINUTE), "as old as it is"
+        (sample,) = await opened.fetch(metric("Newest", "mails"))
+        assert sample == RawSample(5, newest - 3 * MINUTE, {"Queue": "mails"}, MINUTE)
 
 
-async def test_how_far_back_and_how_near_is_the_rules_decision(peer: Peer) -> None:
+async def test_delay_and_window_limit_the_time_range(peer: Peer) -> None:
     peer.put({"orders": {1: 3, 4: 7, 40: 9}, "mails": {40: 5}}, "Reach")
-    async with backend_of(peer) as opened:
-        assert values(await opened.ask(metric("Reach", delay="2m"))) == [7]
-        assert await opened.ask(metric("Reach", "mails")) == ()
-        assert values(await opened.ask(metric("Reach", "mails", lookback="1h"))) == [5]
+    async with open_backend(peer) as opened:
+        assert values(await opened.fetch(metric("Reach", delay="2m"))) == [7]
+        assert await opened.fetch(metric("Reach", "mails")) == ()
+        assert values(await opened.fetch(metric("Reach", "mails", window="1h"))) == [5]
 
 
 @pytest.mark.parametrize(
     ("statistic", "number"),
     [("Average", 4), ("Sum", 12), ("Minimum", 1), ("Maximum", 8), ("SampleCount", 3), ("p50", 3), ("p99.9", 8)],
 )
-async def test_statistics_and_percentiles(peer: Peer, statistic: str, number: float) -> None:
+async def test_statistics_and_percentiles_are_returned_are_returned(peer: Peer, statistic: str, number: float) -> None:
     name = f"Latency-{statistic}"
     for value in (1, 3, 8):
         peer.put({"orders": {1: value}}, name)
-    async with backend_of(peer) as opened:
-        assert values(await opened.ask(metric(name, statistic=statistic))) == [number]
+    async with open_backend(peer) as opened:
+        assert values(await opened.fetch(metric(name, statistic=statistic))) == [number]
 
 
-async def test_a_longer_period_is_asked_for_whole(peer: Peer) -> None:
+async def test_a_longer_period_is_requested_completely(peer: Peer) -> None:
     now = clock()
-    this = now.replace(second=0, microsecond=0)
-    over = this - timedelta(minutes=this.minute % 5 + 5)  # the beginning of the last five minutes that are over
-    ago = int((this - over) / MINUTE)
+    minute = now.replace(second=0, microsecond=0)
+    start = minute - timedelta(minutes=minute.minute % 5 + 5)  # start of the newest complete five minutes
+    ago = int((minute - start) / MINUTE)
     peer.put({"orders": {ago: 1, ago - 4: 2, ago - 5: 100}}, "Five", now=now)
     async with backend_at(peer, now) as opened:
-        (sample,) = await opened.ask(metric("Five", statistic="Sum", period="5m"))
-    assert (sample.value, sample.at, sample.window) == (3, over, timedelta(minutes=5))
+        (sample,) = await opened.fetch(metric("Five", statistic="Sum", period="5m"))
+    assert (sample.value, sample.at, sample.window) == (3, start, timedelta(minutes=5))
 
 
-async def test_a_unit_is_asked_for_and_an_account_and_a_region(peer: Peer) -> None:
+async def test_unit_account_and_region_are_sent(peer: Peer) -> None:
     peer.put({"orders": {1: 3}}, "Unit", unit="Seconds")
-    peer.server.forget_calls()
-    async with backend_of(peer) as opened:
-        assert values(await opened.ask(metric("Unit", unit="Seconds", accountId="210987654321"))) == [3]
-        assert await opened.ask(metric("Unit", unit="Bytes")) == ()
-        assert await opened.ask(metric("Unit", region="eu-north-1")) == ()
-    assert peer.server.calls()[0]["MetricDataQueries"][0]["AccountId"] == "210987654321"
+    peer.server.clear_requests()
+    async with open_backend(peer) as opened:
+        assert values(await opened.fetch(metric("Unit", unit="Seconds", accountId="210987654321"))) == [3]
+        assert await opened.fetch(metric("Unit", unit="Bytes")) == ()
+        assert await opened.fetch(metric("Unit", region="eu-north-1")) == ()
+    assert peer.server.requests()[0]["MetricDataQueries"][0]["AccountId"] == "210987654321"
 
 
 # ---- expressions
 
 
-async def test_math_is_over_a_rules_own_metrics_whatever_others_call_theirs(peer: Peer) -> None:
+async def test_equal_metric_names_of_several_expressions_do_not_collide(peer: Peer) -> None:
     peer.put({"orders": {1: 30}}, "Errors")
     peer.put({"orders": {1: 120}}, "Requests")
-    async with backend_of(peer) as opened:
-        peer.server.forget_calls()
-        asked = [ratio("100 * m1 / m2", "Errors", "Requests"), ratio("m1 / m2", "Requests", "Errors"), metric("Errors")]
-        assert [values(each) for each in await outcomes(opened, asked)] == [[25], [4], [30]]
-        assert [dict(each.labels) for each in await opened.ask(asked[0])] == [{}]
-    assert len(peer.server.calls()[0]["MetricDataQueries"]) == 7, "all in one call"
+    async with open_backend(peer) as opened:
+        peer.server.clear_requests()
+        queries = [
+            ratio("100 * m1 / m2", "Errors", "Requests"),
+            ratio("m1 / m2", "Requests", "Errors"),
+            metric("Errors"),
+        ]
+        assert [values(result) for result in await query_concurrently(opened, queries)] == [[25], [4], [30]]
+        assert [dict(each.labels) for each in await opened.fetch(queries[0])] == [{}]
+    assert len(peer.server.requests()[0]["MetricDataQueries"]) == 7, "one request"
 
 
-async def test_a_division_by_nothing_is_no_number(peer: Peer) -> None:
+async def test_a_division_by_zero_is_nan(peer: Peer) -> None:
     peer.put({"orders": {1: 30}}, "Some")
     peer.put({"orders": {1: 0}}, "None")
-    said = [{"Code": "ArithmeticError", "Value": "One or more data points have been dropped"}]
-    async with backend_of(peer) as opened:
-        with peer.server.ordered(messages={"q0": said}):
-            (sample,) = await opened.ask(ratio("m1 / m2", "Some", "None"))
+    messages = [{"Code": "ArithmeticError", "Value": "One or more data points have been dropped"}]
+    async with open_backend(peer) as opened:
+        with peer.server.behaving(messages={"q0": messages}):
+            (sample,) = await opened.fetch(ratio("m1 / m2", "Some", "None"))
         assert math.isnan(sample.value)
         assert timedelta() < clock() - sample.at < 5 * MINUTE
 
 
-async def test_a_search_gives_a_series_for_each_metric_that_it_finds(peer: Peer) -> None:
+async def test_a_search_returns_a_series_for_each_metric(peer: Peer) -> None:
     peer.put({"orders": {1: 3}, "mails": {1: 12}, "a b/c": {1: 4}}, "Depth")
-    async with backend_of(peer) as opened:
-        found = await opened.ask(peer.search("Depth"))
-        assert {sample.labels["Queue"]: sample.value for sample in found} == {"orders": 3, "mails": 12, "a b/c": 4}
+    async with open_backend(peer) as opened:
+        samples = await opened.fetch(peer.search("Depth"))
+        assert {sample.labels["Queue"]: sample.value for sample in samples} == {"orders": 3, "mails": 12, "a b/c": 4}
         unlabelled = {"expression": peer.search("Depth")["expression"]}
-        assert sorted((sample.value, len(sample.labels)) for sample in await opened.ask(unlabelled)) == [
+        assert sorted((sample.value, len(sample.labels)) for sample in await opened.fetch(unlabelled)) == [
             (3, 0),
             (4, 0),
             (12, 0),
         ]
 
 
-async def test_an_insights_query_has_a_call_to_itself(peer: Peer) -> None:
+async def test_a_metrics_insights_query_is_sent_in_its_own_request(peer: Peer) -> None:
     peer.put({"orders": {1: 3}}, "Insights")
     select = [{"expression": f"SELECT {how}(Insights)"} for how in ("SUM", "MAX")]
-    async with backend_of(peer) as opened:
-        await opened.ask(metric("Insights"))
-        peer.server.forget_calls()
-        found = await outcomes(opened, [*select, metric("Insights")])
-        assert [len(values(each)) for each in found] == [1, 1, 1]
-    calls = peer.server.calls()
-    assert [len(call["MetricDataQueries"]) for call in calls] == [1, 1, 1]
-    assert [query["Period"] for call in calls for query in call["MetricDataQueries"] if "Expression" in query] == [
+    async with open_backend(peer) as opened:
+        await opened.fetch(metric("Insights"))
+        peer.server.clear_requests()
+        results = await query_concurrently(opened, [*select, metric("Insights")])
+        assert [len(values(result)) for result in results] == [1, 1, 1]
+    requests = peer.server.requests()
+    assert [len(request["MetricDataQueries"]) for request in requests] == [1, 1, 1]
+    assert [
+        query["Period"] for request in requests for query in request["MetricDataQueries"] if "Expression" in query
+    ] == [
         60,
         60,
     ]
 
 
-async def test_an_expression_about_all_metrics_of_a_call_has_one_to_itself(peer: Peer) -> None:
+async def test_an_expression_with_the_metrics_function_is_sent_in_its_own_request(peer: Peer) -> None:
     peer.put({"orders": {1: 3}}, "Mine")
-    everything = {"expression": "SUM(METRICS())+m1", "metrics": {"m1": metric("Mine")}}
-    async with backend_of(peer) as opened:
-        peer.server.forget_calls()
-        refused, answered = await outcomes(opened, [everything, metric("Mine")])
-    assert isinstance(refused, BadQuery)  # by moto, which knows no functions
-    assert values(answered) == [3]
-    assert sorted(len(call["MetricDataQueries"]) for call in peer.server.calls()) == [1, 2]
+    all_metrics = {"expression": "SUM(METRICS())+m1", "metrics": {"m1": metric("Mine")}}
+    async with open_backend(peer) as opened:
+        peer.server.clear_requests()
+        rejected, fetched = await query_concurrently(opened, [all_metrics, metric("Mine")])
+    assert isinstance(rejected, BadQuery)  # moto implements no functions
+    assert values(fetched) == [3]
+    assert sorted(len(request["MetricDataQueries"]) for request in peer.server.requests()) == [1, 2]
 
 
-# ---- many in one call
+# ---- batching
 
 
-async def test_five_hundred_rules_are_one_call_and_one_more_is_two(peer: Peer) -> None:
+async def test_501_rules_are_batched_into_requests_of_500_and_1(peer: Peer) -> None:
     peer.put({f"q{number}": {1: number} for number in range(501)}, "Many")
-    asked = [metric("Many", f"q{number}") for number in range(501)]
-    async with backend_of(peer) as opened:
+    queries = [metric("Many", f"q{number}") for number in range(501)]
+    async with open_backend(peer) as opened:
         assert isinstance(opened.backend, Aligned)
-        await opened.ask(asked[0])
-        peer.server.forget_calls()
-        assert [values(each) for each in await outcomes(opened, asked)] == [[number] for number in range(501)]
-    assert sorted(len(call["MetricDataQueries"]) for call in peer.server.calls()) == [1, 500]
+        await opened.fetch(queries[0])
+        peer.server.clear_requests()
+        assert [values(result) for result in await query_concurrently(opened, queries)] == [
+            [number] for number in range(501)
+        ]
+    assert sorted(len(request["MetricDataQueries"]) for request in peer.server.requests()) == [1, 500]
 
 
-async def test_what_a_rule_needs_besides_counts_too(peer: Peer) -> None:
+async def test_metrics_of_expressions_count_towards_the_request_limit(peer: Peer) -> None:
     peer.put({"orders": {1: 2}}, "Part")
-    asked = [ratio(f"m1 + m2 + {number}", "Part", "Part") for number in range(200)]
-    async with backend_of(peer) as opened:
-        peer.server.forget_calls()
-        assert [values(each) for each in await outcomes(opened, asked)] == [[4 + number] for number in range(200)]
-    assert sorted(len(call["MetricDataQueries"]) for call in peer.server.calls()) == [102, 498]
+    queries = [ratio(f"m1 + m2 + {number}", "Part", "Part") for number in range(200)]
+    async with open_backend(peer) as opened:
+        peer.server.clear_requests()
+        assert [values(result) for result in await query_concurrently(opened, queries)] == [
+            [4 + number] for number in range(200)
+        ]
+    assert sorted(len(request["MetricDataQueries"]) for request in peer.server.requests()) == [102, 498]
 
 
-async def test_rules_of_different_periods_go_in_calls_of_their_own(peer: Peer) -> None:
+async def test_rules_with_different_windows_are_sent_in_separate_requests(peer: Peer) -> None:
     peer.put({"orders": {1: 3}}, "Periods")
-    asked = [metric("Periods"), metric("Periods", lookback="30m"), metric("Periods", statistic="Sum")]
-    async with backend_of(peer) as opened:
-        peer.server.forget_calls()
-        assert [values(each) for each in await outcomes(opened, asked)] == [[3], [3], [3]]
-    assert sorted(len(call["MetricDataQueries"]) for call in peer.server.calls()) == [1, 2]
+    queries = [metric("Periods"), metric("Periods", window="30m"), metric("Periods", statistic="Sum")]
+    async with open_backend(peer) as opened:
+        peer.server.clear_requests()
+        assert [values(result) for result in await query_concurrently(opened, queries)] == [[3], [3], [3]]
+    assert sorted(len(request["MetricDataQueries"]) for request in peer.server.requests()) == [1, 2]
 
 
-@pytest.mark.parametrize("silent", [False, True])
-async def test_one_bad_expression_fails_alone_and_is_kept_apart_from_then_on(peer: Peer, *, silent: bool) -> None:
+@pytest.mark.parametrize("error_names_query", [True, False])
+async def test_an_invalid_expression_is_quarantined(peer: Peer, *, error_names_query: bool) -> None:
     peer.put({f"q{number}": {1: number} for number in range(60)}, "Good")
-    bad = {"expression": f"m1 +* {silent:d}", "metrics": {"m1": metric("Good")}}
-    asked = [metric("Good", f"q{number}") for number in range(60)]
-    asked.insert(37, bad)
-    async with backend_of(peer, callsPerSecond=50) as opened:
-        with peer.server.ordered(silent=silent):
-            for calls in (14 if silent else 3, 2):  # to find it; from then on
-                peer.server.forget_calls()
-                found = await outcomes(opened, asked)
-                assert isinstance(found.pop(37), BadQuery)
-                assert [values(each) for each in found] == [[number] for number in range(60)]
-                assert len(peer.server.calls()) <= calls
+    invalid = {"expression": f"m1 +* {error_names_query:d}", "metrics": {"m1": metric("Good")}}
+    queries = [metric("Good", f"q{number}") for number in range(60)]
+    queries.insert(37, invalid)
+    async with open_backend(peer, maxRequestsPerSecond=50) as opened:
+        with peer.server.behaving(anonymous_errors=not error_names_query):
+            for max_requests in (3 if error_names_query else 14, 2):  # bisecting; quarantined
+                peer.server.clear_requests()
+                results = await query_concurrently(opened, queries)
+                assert isinstance(results.pop(37), BadQuery)
+                assert [values(result) for result in results] == [[number] for number in range(60)]
+                assert len(peer.server.requests()) <= max_requests
 
 
-async def test_several_bad_ones_are_all_found(peer: Peer) -> None:
+async def test_several_invalid_expressions_are_all_found(peer: Peer) -> None:
     peer.put({f"q{number}": {1: number} for number in range(40)}, "Mixed")
-    wrong = {3, 4, 21, 39}
-    asked = [
+    invalid = {3, 4, 21, 39}
+    queries = [
         {"expression": f"m1 +* {number}", "metrics": {"m1": metric("Mixed")}}
-        if number in wrong
+        if number in invalid
         else metric("Mixed", f"q{number}")
         for number in range(40)
     ]
-    async with backend_of(peer, callsPerSecond=50) as opened:
-        with peer.server.ordered(silent=True):
-            found = await outcomes(opened, asked)
-    assert {number for number, each in enumerate(found) if isinstance(each, BadQuery)} == wrong
-    assert all(values(each) == [number] for number, each in enumerate(found) if number not in wrong)
+    async with open_backend(peer, maxRequestsPerSecond=50) as opened:
+        with peer.server.behaving(anonymous_errors=True):
+            results = await query_concurrently(opened, queries)
+    assert {number for number, result in enumerate(results) if isinstance(result, BadQuery)} == invalid
+    assert all(values(result) == [number] for number, result in enumerate(results) if number not in invalid)
 
 
-# ---- what CloudWatch says of single metrics
+# ---- status codes and pages
 
 
 @pytest.mark.parametrize(
-    ("status", "kind", "words"),
+    ("status", "error_type", "message"),
     [
-        ("Forbidden", BackendUnauthorized, "this metric may not be read"),
-        ("InternalError", BackendRejected, "it could not read this metric"),
-        ("PartialData", BackendRejected, "it answers with only a part of the data"),
-        ("", BackendRejected, "it could not read this metric"),
+        ("Forbidden", BackendUnauthorized, "permission denied for this metric: check the IAM policy"),
+        ("InternalError", BackendRejected, "CloudWatch could not read this metric"),
+        ("PartialData", BackendRejected, "CloudWatch returned only part of the data"),
+        ("", BackendRejected, "CloudWatch could not read this metric"),
     ],
 )
-async def test_a_metric_that_cannot_be_read_harms_no_other(
-    peer: Peer, status: str, kind: type[BackendError], words: str
+async def test_a_metric_that_cannot_be_read_does_not_fail_others(
+    peer: Peer, status: str, error_type: type[BackendError], message: str
 ) -> None:
-    peer.put({"orders": {1: 3}}, "Fine")
-    peer.put({"orders": {1: 4}}, "Ill")
-    async with backend_of(peer) as opened:
-        with peer.server.ordered(status={"Ill": status}, messages={"Ill": [{"Code": "X", "Value": "because"}]}):
-            ill, fine = await outcomes(opened, [metric("Ill"), metric("Fine")])
-    assert isinstance(ill, kind)
-    assert (ill.message, "X: because" in ill.detail) == (words, True)
-    assert values(fine) == [3]
+    peer.put({"orders": {1: 3}}, "Readable")
+    peer.put({"orders": {1: 4}}, "Unreadable")
+    async with open_backend(peer) as opened:
+        with peer.server.behaving(
+            status={"Unreadable": status}, messages={"Unreadable": [{"Code": "X", "Value": "reason"}]}
+        ):
+            failed, fetched = await query_concurrently(opened, [metric("Unreadable"), metric("Readable")])
+    assert isinstance(failed, error_type)
+    assert (failed.message, "X: reason" in failed.detail) == (message, True)
+    assert values(fetched) == [3]
 
 
-async def test_a_search_that_leaves_series_out_is_a_failure_and_not_a_smaller_sum(peer: Peer) -> None:
+async def test_a_truncated_search_is_rejected(peer: Peer) -> None:
     peer.put({"orders": {1: 3}}, "Cut")
     too_many = [{"Code": "MaxMetricsExceeded", "Value": "too many"}]
-    async with backend_of(peer) as opened:
-        with peer.server.ordered(messages={"Cut": too_many}):
+    async with open_backend(peer) as opened:
+        with peer.server.behaving(messages={"Cut": too_many}):
             error = await failure(opened, peer.search("Cut"))
-        assert error.message == "it leaves series out, because there are too many"
-        with peer.server.ordered(all_messages=too_many):
-            searched, single = await outcomes(opened, [peer.search("Cut"), metric("Cut")])
+        assert error.message == "too many series, the result is truncated: narrow the expression"
+        with peer.server.behaving(all_messages=too_many):
+            searched, single = await query_concurrently(opened, [peer.search("Cut"), metric("Cut")])
         assert isinstance(searched, BackendRejected)
         assert values(single) == [3]
 
 
-async def test_all_pages_are_read_and_the_last_word_counts(peer: Peer) -> None:
+async def test_all_pages_are_read_and_the_last_status_counts(peer: Peer) -> None:
     peer.put({"orders": {1: 3, 2: 5, 3: 7, 4: 9}, "mails": {3: 1}}, "Paged")
-    async with backend_of(peer, callsPerSecond=50) as opened:
-        with peer.server.ordered(points=1):
-            peer.server.forget_calls()
-            asked = [metric("Paged"), metric("Paged", "mails"), peer.search("Paged")]
-            assert [sorted(values(each)) for each in await outcomes(opened, asked)] == [[3], [1], [1, 3]]
-        assert len(peer.server.calls()) == 8, "four pages each of the metrics and of the search"
+    async with open_backend(peer, maxRequestsPerSecond=50) as opened:
+        with peer.server.behaving(points=1):
+            peer.server.clear_requests()
+            queries = [metric("Paged"), metric("Paged", "mails"), peer.search("Paged")]
+            assert [sorted(values(result)) for result in await query_concurrently(opened, queries)] == [
+                [3],
+                [1],
+                [1, 3],
+            ]
+        assert len(peer.server.requests()) == 8, "four pages each of the metrics and of the search"
 
 
-async def test_calls_are_no_more_in_a_second_than_may_be(peer: Peer) -> None:
+async def test_requests_respect_max_requests_per_second(peer: Peer) -> None:
     peer.put({"orders": {1: 3, 2: 5, 3: 7, 4: 9}}, "Paced")
-    async with backend_of(peer, callsPerSecond=5) as opened:
-        with peer.server.ordered(points=1):
+    async with open_backend(peer, maxRequestsPerSecond=5) as opened:
+        with peer.server.behaving(points=1):
             started = asyncio.get_running_loop().time()
-            assert values(await opened.ask(metric("Paced"))) == [3]
+            assert values(await opened.fetch(metric("Paced"))) == [3]
             assert asyncio.get_running_loop().time() - started >= 0.6, (
-                "four pages, three times a fifth of a second apart"
+                "four pages, three intervals of a fifth of a second"
             )
 
 
-async def test_pages_without_end_are_refused(peer: Peer) -> None:
-    answer(peer, {"MetricDataResults": [], "NextToken": "again"})
-    async with backend_of(peer, callsPerSecond=500) as opened:
-        assert (await failure(opened, metric("Any"))).message == "it answers with pages without end"
+async def test_a_result_with_too_many_pages_is_rejected(peer: Peer) -> None:
+    respond_with(peer, {"MetricDataResults": [], "NextToken": "again"})
+    async with open_backend(peer, maxRequestsPerSecond=500) as opened:
+        assert (await failure(opened, metric("Any"))).message == "the result has more than 100 pages"
 
 
-def answer(peer: Peer, body: Json) -> None:
-    peer.hop.answer_http(200, json.dumps(body).encode(), "Content-Type: application/x-amz-json-1.0")
+def respond_with(peer: Peer, body: Json) -> None:
+    peer.proxy.respond_http(200, json.dumps(body).encode(), "Content-Type: application/x-amz-json-1.0")
 
 
-NOW = datetime.now(UTC).timestamp()  # noqa: TID251 - an answer that is made up has the time of when that was
+NOW = datetime.now(UTC).timestamp()  # noqa: TID251 - the time of a fixed response
 GOOD: Json = {"Id": "q0", "Label": "x", "StatusCode": "Complete", "Timestamps": [NOW - 120], "Values": [1.0]}
 
 
@@ -333,75 +350,82 @@ GOOD: Json = {"Id": "q0", "Label": "x", "StatusCode": "Complete", "Timestamps": 
         {"MetricDataResults": "all"},
     ],
 )
-async def test_an_answer_that_is_none_of_cloudwatchs_is_refused_and_never_no_series(peer: Peer, body: Json) -> None:
-    answer(peer, body)
-    async with backend_of(peer) as opened:
+async def test_an_invalid_response_is_rejected(peer: Peer, body: Json) -> None:
+    respond_with(peer, body)
+    async with open_backend(peer) as opened:
         assert (await failure(opened, metric("Any"))).failure is FailureClass.REFUSED
 
 
-async def test_numbers_that_are_none_are_given_as_they_are(peer: Peer) -> None:
-    peer.hop.answer_http(200, json.dumps({"MetricDataResults": [{**GOOD, "Values": [math.nan]}]}).encode())
-    async with backend_of(peer) as opened:
-        (sample,) = await opened.ask(metric("Any"))
+async def test_nan_and_negative_values_are_returned(peer: Peer) -> None:
+    peer.proxy.respond_http(200, json.dumps({"MetricDataResults": [{**GOOD, "Values": [math.nan]}]}).encode())
+    async with open_backend(peer) as opened:
+        (sample,) = await opened.fetch(metric("Any"))
         assert math.isnan(sample.value)
-        answer(peer, {"MetricDataResults": [{**GOOD, "Values": [-3]}]})
-        assert values(await opened.ask(metric("Any"))) == [-3]
+        respond_with(peer, {"MetricDataResults": [{**GOOD, "Values": [-3]}]})
+        assert values(await opened.fetch(metric("Any"))) == [-3]
 
 
-# ---- when the rule is read
+# ---- validation and price
 
 
 @pytest.mark.parametrize(
     ("parameters", "problem"),
     [
-        ({"namespace": "x"}, "metric: either this or expression is needed"),
+        ({"namespace": "x"}, "metric: exactly one of metric and expression is required"),
         ({"metric": "m"}, "namespace: must not be empty"),
-        (metric("m", expression="m1"), "metric: either this or expression is needed"),
-        (metric("m", labels=["Queue"]), "labels: is for expression, which is not there"),
+        (metric("m", expression="m1"), "metric: exactly one of metric and expression is required"),
+        (metric("m", labels=["Queue"]), "labels: only valid with expression"),
         (
             metric("m", statistic="Mean"),
-            "statistic: must be as Average, Sum, Minimum, Maximum, SampleCount or p95, is 'Mean'",
+            "statistic: must be a CloudWatch statistic such as Average, Sum or p95, is 'Mean'",
         ),
-        (metric("m", period="90s"), "period: must be 1s, 5s, 10s, 20s, 30s or whole minutes, up to a day"),
-        (metric("m", lookback="30s"), "lookback: must be at least a period"),
-        (metric("m", accountId="1"), "accountId: must be twelve digits, in quotes"),
-        ({**metric("m"), "dimensions": {"Queue": ""}}, "dimensions: a dimension has a name and a value"),
+        (metric("m", period="90s"), "period: must be 1s, 5s, 10s, 20s, 30s or whole minutes, at most 24h"),
+        (metric("m", window="30s"), "window: must be at least as long as period"),
+        (metric("m", accountId="1"), "accountId: must be a string of twelve digits; quote it in YAML"),
+        ({**metric("m"), "dimensions": {"Queue": ""}}, "dimensions: names and values must not be empty"),
         (
             {"expression": "m1", "namespace": "x", "metrics": {"m1": metric("m")}},
-            "namespace: is for metric; with expression write it below metrics",
+            "namespace: not valid with expression; set it in metrics",
         ),
         (
             {"expression": "m1", "metrics": {"m1": metric("m"), "m2": metric("m")}},
-            "metrics.m2: is not used in expression",
+            "metrics.m2: not used in expression",
         ),
         (
             {"expression": "M1", "metrics": {"M1": metric("m")}},
-            "metrics.M1: must begin with a small letter and hold only letters, digits and _",
+            "metrics.M1: must start with a lowercase letter and contain only letters, digits and _",
         ),
         (
             {"expression": "m1", "metrics": {"m1": {**metric("m"), "namespace": ""}}},
             "metrics.m1.namespace: must not be empty",
         ),
-        ({"expression": "SELECT x", "labels": ["a", "b"]}, "labels: of a SELECT only one, that which it groups by"),
-        ({"expression": "SEARCH('x')", "labels": ["a'}"]}, 'labels: "a\'}" is not the name of a dimension'),
+        (
+            {"expression": "SELECT x", "labels": ["a", "b"]},
+            "labels: must have at most one item with SELECT: the dimension of its GROUP BY",
+        ),
+        ({"expression": "SEARCH('x')", "labels": ["a'}"]}, 'labels: "a\'}" is not a valid dimension name'),
     ],
 )
-def test_parameters_that_make_no_sense(peer: Peer, parameters: Json, problem: str) -> None:
+def test_invalid_parameters_are_reported(peer: Peer, parameters: Json, problem: str) -> None:
     with pytest.raises(ConfigInvalid) as caught:
-        configured(peer, parameters)
-    assert caught.value.problems == (f"rules[0].parameters.{problem}",)
+        configuration_for(peer, parameters)
+    assert caught.value.messages == (f"rules[0].parameters.{problem}",)
 
 
 @pytest.mark.parametrize(
     ("parameters", "dollars", "because"),
     [
-        (metric("m"), 0.0576, "5,760 times 1 at $0.01 per 1,000 metrics"),
-        (ratio("m1 / m2", "a", "b"), 0.1152, "5,760 times 2 at $0.01 per 1,000 metrics"),
-        ({"expression": "SEARCH('x')"}, 0.0576, "5,760 times at $0.01 per 1,000 metrics, for each that it finds"),
+        (metric("m"), 0.0576, "5,760 metrics at $0.01 per 1,000"),
+        (ratio("m1 / m2", "a", "b"), 0.1152, "11,520 metrics at $0.01 per 1,000"),
+        (
+            {"expression": "SEARCH('x')"},
+            0.0576,
+            "5,760 metrics at $0.01 per 1,000, for each metric that the expression finds",
+        ),
     ],
 )
-def test_asking_has_its_price(peer: Peer, parameters: Json, dollars: float, because: str) -> None:
-    config = configured(peer, parameters)
+def test_the_price_per_day_is_calculated(peer: Peer, parameters: Json, dollars: float, because: str) -> None:
+    config = configuration_for(peer, parameters)
     price = price_per_day(config.rules[0], config.backends["it"])
     assert price is not None
     assert (round(price.dollars, 6), price.because) == (dollars, because)

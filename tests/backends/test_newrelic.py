@@ -1,4 +1,4 @@
-"""What is New Relic's own: many queries by one call, errors inside of good answers, columns, facets and their times."""
+"""Behaviour of the New Relic backend: batching, errors next to results, columns, facets and times."""
 
 import asyncio
 import json
@@ -8,97 +8,108 @@ from typing import Any
 
 import pytest
 
-from adapter.app import clock
 from adapter.backends.backend import Aligned
-from adapter.backends.newrelic.request import request
-from adapter.backends.newrelic.settings import LONGEST, NewRelicParameters
-from adapter.errors import BackendError, ConfigInvalid
+from adapter.backends.newrelic.request import build_request
+from adapter.backends.newrelic.settings import MAX_QUERY_LENGTH, NewRelicParameters
+from adapter.decoding.problem import ConfigInvalid
+from adapter.errors import BackendError
+from adapter.process import clock
 from adapter.sample import RawSample
 from autoscaler.types.observation import FailureClass
-from tests.backends.conftest import Opened, backend_of, configured
+from tests.backends.conftest import OpenBackend, configuration_for, open_backend
 from tests.backends.contract import Json
 from tests.backends.peers.newrelic import ACCOUNT, Peer
 
 pytestmark = [
-    pytest.mark.usefixtures("nothing_is_left"),
-    pytest.mark.parametrize("running", [pytest.param(Peer, id="newrelic")], indirect=True, scope="session"),
+    pytest.mark.usefixtures("no_resource_leaks"),
+    pytest.mark.parametrize("running_peer", [pytest.param(Peer, id="newrelic")], indirect=True, scope="session"),
 ]
-BAD: Json = {"query": "SELECT latest(depth) FORM Queue FROM"}
+INVALID: Json = {"query": "SELECT latest(depth) FORM Queue FROM"}
 ANY: Json = {"query": "SELECT 1 FROM Queue"}
-NOT_UNDERSTOOD = (FailureClass.BAD_QUERY, "it does not understand the query")
+INVALID_NRQL = (FailureClass.BAD_QUERY, "invalid NRQL query")
 
 
-async def failure(opened: Opened, asked: Json) -> tuple[FailureClass, str]:
+async def failure(opened: OpenBackend, parameters: Json) -> tuple[FailureClass, str]:
     with pytest.raises(BackendError) as caught:
-        await opened.ask(asked)
+        await opened.fetch(parameters)
     return caught.value.failure, caught.value.message
 
 
-async def all_at_once(opened: Opened, *asked: Json) -> list[Any]:
-    found = await asyncio.gather(*(opened.ask(each) for each in asked), return_exceptions=True)
-    return [each.failure if isinstance(each, BackendError) else [sample.value for sample in each] for each in found]  # type: ignore[union-attr]
+async def query_concurrently(opened: OpenBackend, *queries: Json) -> list[Any]:
+    """Return the values or the failure class of each query."""
+    results = await asyncio.gather(*(opened.fetch(query) for query in queries), return_exceptions=True)
+    return [
+        result.failure if isinstance(result, BackendError) else [sample.value for sample in result]  # type: ignore[union-attr]
+        for result in results
+    ]
 
 
-# ---- one call for many
+# ---- batching
 
 
-async def test_the_queries_of_many_rules_are_one_call(peer: Peer) -> None:
-    peer.hold({f"q{number}": number for number in range(10)})
-    async with backend_of(peer) as opened:
+async def test_concurrent_queries_are_sent_in_one_request(peer: Peer) -> None:
+    peer.set_values({f"q{number}": number for number in range(10)})
+    async with open_backend(peer) as opened:
         assert isinstance(opened.backend, Aligned)
         assert opened.backend.aligned
-        found = await all_at_once(opened, *(peer.one(f"q{number}") for number in range(10)))
-    assert found == [[number] for number in range(10)]
-    assert (len(peer.server.asked), len(peer.server.asked[0])) == (1, 20)
+        results = await query_concurrently(opened, *(peer.parameters_for(f"q{number}") for number in range(10)))
+    assert results == [[number] for number in range(10)]
+    assert (len(peer.server.requests), len(peer.server.requests[0])) == (1, 20)
 
 
-async def test_a_call_has_no_more_queries_than_may_be(peer: Peer) -> None:
-    peer.hold({"orders": 3})
-    async with backend_of(peer, maxQueriesPerRequest=4) as opened:
-        await all_at_once(opened, *[peer.one("orders")] * 10)
-    assert sorted(len(asked) // 2 for asked in peer.server.asked) == [2, 4, 4]
+async def test_requests_respect_max_queries_per_request(peer: Peer) -> None:
+    peer.set_values({"orders": 3})
+    async with open_backend(peer, maxQueriesPerRequest=4) as opened:
+        await query_concurrently(opened, *[peer.parameters_for("orders")] * 10)
+    assert sorted(len(variables) // 2 for variables in peer.server.requests) == [2, 4, 4]
 
 
-async def test_a_bad_query_has_its_own_error_and_the_others_their_answers(peer: Peer) -> None:
-    peer.hold({"orders": 3, "mails": 4})
-    async with backend_of(peer) as opened:
-        found = await all_at_once(opened, peer.one("orders"), BAD, peer.one("mails"))
-    assert found == [[3], FailureClass.BAD_QUERY, [4]]
-    assert peer.server.calls == 1
+async def test_an_invalid_query_does_not_fail_the_other_queries(peer: Peer) -> None:
+    peer.set_values({"orders": 3, "mails": 4})
+    async with open_backend(peer) as opened:
+        results = await query_concurrently(opened, peer.parameters_for("orders"), INVALID, peer.parameters_for("mails"))
+    assert results == [[3], FailureClass.BAD_QUERY, [4]]
+    assert peer.server.request_count == 1
 
 
-async def test_a_bad_query_that_spoils_the_call_is_found_and_set_apart(peer: Peer) -> None:
-    peer.server.coerces = True
-    peer.hold({"orders": 3, "mails": 4, "parcels": 5})
-    good = [peer.one(name) for name in peer.server.numbers]
-    async with backend_of(peer) as opened:
-        assert await all_at_once(opened, *good, BAD) == [[3], [4], [5], FailureClass.BAD_QUERY]
-        peer.server.calls = 0
-        assert await all_at_once(opened, *good, BAD) == [[3], [4], [5], FailureClass.BAD_QUERY]
-        assert peer.server.calls == 2
+async def test_an_invalid_query_that_fails_the_request_is_quarantined(peer: Peer) -> None:
+    peer.server.validates_first = True
+    peer.set_values({"orders": 3, "mails": 4, "parcels": 5})
+    valid = [peer.parameters_for(name) for name in peer.server.values]
+    async with open_backend(peer) as opened:
+        assert await query_concurrently(opened, *valid, INVALID) == [[3], [4], [5], FailureClass.BAD_QUERY]
+        peer.server.request_count = 0
+        assert await query_concurrently(opened, *valid, INVALID) == [[3], [4], [5], FailureClass.BAD_QUERY]
+        assert peer.server.request_count == 2
 
 
-async def test_rules_of_several_accounts_go_together(peer: Peer) -> None:
-    peer.hold({"orders": 3})
+async def test_queries_of_several_accounts_share_a_request(peer: Peer) -> None:
+    peer.set_values({"orders": 3})
     peer.server.accounts.add(2)
-    async with backend_of(peer) as opened:
-        other, foreign = {**peer.one("orders"), "account": 2}, {**peer.one("orders"), "account": 3}
-        found = await all_at_once(opened, peer.one("orders"), other, foreign)
-        assert found == [[3], [3], FailureClass.UNAUTHORIZED]
-        assert await failure(opened, foreign) == (FailureClass.UNAUTHORIZED, "our key may not read that account")
-    assert [peer.server.asked[0][f"a{number}"] for number in range(3)] == [ACCOUNT, 2, 3]
+    async with open_backend(peer) as opened:
+        other, forbidden = (
+            {**peer.parameters_for("orders"), "account": 2},
+            {**peer.parameters_for("orders"), "account": 3},
+        )
+        results = await query_concurrently(opened, peer.parameters_for("orders"), other, forbidden)
+        assert results == [[3], [3], FailureClass.UNAUTHORIZED]
+        assert await failure(opened, forbidden) == (
+            FailureClass.UNAUTHORIZED,
+            "permission denied: the user of apiKeyFile cannot read this account",
+        )
+    assert [peer.server.requests[0][f"a{number}"] for number in range(3)] == [ACCOUNT, 2, 3]
 
 
-async def test_new_relic_is_told_how_long_a_query_may_take(peer: Peer) -> None:
-    peer.hold({"orders": 3})
-    peer.server.patience.clear()
-    async with backend_of(peer) as opened:
-        await opened.ask(peer.one("orders"), 3.5)
-        await opened.ask(peer.one("orders"), 600)
-    assert peer.server.patience == {4, 60}
+async def test_the_timeout_of_a_query_is_its_deadline_up_to_60_seconds(peer: Peer) -> None:
+    peer.set_values({"orders": 3})
+    peer.server.timeouts.clear()
+    async with open_backend(peer) as opened:
+        await opened.fetch(peer.parameters_for("orders"), 3.5)
+        await opened.fetch(peer.parameters_for("orders"), 600)
+    assert peer.server.timeouts == {4, 60}
 
 
-# ---- nothing of a query is anything but a query
+# ---- injection
 
 
 HOSTILE = (
@@ -109,92 +120,99 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("nrql", HOSTILE)
-async def test_a_query_arrives_as_it_was_written(peer: Peer, nrql: str) -> None:
-    peer.server.found = {"results": [], "metadata": {}}
-    async with backend_of(peer) as opened:
-        assert await opened.ask({"query": nrql}) == ()
-    (variables,) = peer.server.asked
+async def test_a_query_is_sent_unchanged_as_a_variable(peer: Peer, nrql: str) -> None:
+    peer.server.nrql_result = {"results": [], "metadata": {}}
+    async with open_backend(peer) as opened:
+        assert await opened.fetch({"query": nrql}) == ()
+    (variables,) = peer.server.requests
     assert variables == {"a0": ACCOUNT, "q0": nrql}
 
 
 @pytest.mark.parametrize("nrql", HOSTILE)
-def test_the_document_is_the_same_whatever_the_query(peer: Peer, nrql: str) -> None:  # noqa: ARG001 - every test here has one
-    documents = {request([NewRelicParameters(each)], 1, 5)["query"] for each in (nrql, "SELECT 1 FROM x")}
+def test_the_graphql_document_does_not_depend_on_the_query(peer: Peer, nrql: str) -> None:  # noqa: ARG001 - the module parametrizes it
+    documents = {build_request([NewRelicParameters(each)], 1, 5)["query"] for each in (nrql, "SELECT 1 FROM x")}
     assert len(documents) == 1
 
 
-# ---- errors inside of good answers
+# ---- errors in responses with status 200
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "expected"),
     [
         (
             {"message": "NRQL Syntax Error: Error at line 1", "extensions": {"errorClass": "SERVER_ERROR"}},
-            NOT_UNDERSTOOD,
+            INVALID_NRQL,
         ),
-        ({"message": "Unknown function baseline()"}, NOT_UNDERSTOOD),
-        ({"message": "x", "extensions": {"errorClass": "SERVER_ERROR"}}, (FailureClass.REFUSED, "it failed to answer")),
+        ({"message": "Unknown function baseline()"}, INVALID_NRQL),
+        (
+            {"message": "x", "extensions": {"errorClass": "SERVER_ERROR"}},
+            (FailureClass.REFUSED, "New Relic server error"),
+        ),
         (
             {"message": "x", "extensions": {"errorClass": "TIMEOUT"}},
-            (FailureClass.TIMED_OUT, "no answer within 5s"),
+            (FailureClass.TIMED_OUT, "no response within 5s"),
         ),
         (
             {"message": "x", "extensions": {"errorClass": "TOO_MANY_REQUESTS"}},
-            (FailureClass.REFUSED, "asked more often than New Relic allows"),
+            (FailureClass.REFUSED, "New Relic rate limit exceeded"),
         ),
         (
             {"message": "You have exceeded a rate limit"},
-            (FailureClass.REFUSED, "asked more often than New Relic allows"),
+            (FailureClass.REFUSED, "New Relic rate limit exceeded"),
         ),
-        ({"message": "something else"}, (FailureClass.BAD_QUERY, "it cannot answer the query")),
-        ({}, (FailureClass.BAD_QUERY, "it cannot answer the query")),
+        ({"message": "something else"}, (FailureClass.BAD_QUERY, "New Relic could not run the query")),
+        ({}, (FailureClass.BAD_QUERY, "New Relic could not run the query")),
     ],
 )
-async def test_an_error_is_told_by_its_class(peer: Peer, error: Json, told: tuple[FailureClass, str]) -> None:
-    peer.server.fails = {ANY["query"]: error}
-    async with backend_of(peer) as opened:
-        assert await failure(opened, ANY) == told
+async def test_an_error_is_classified_by_message_and_class(
+    peer: Peer, error: Json, expected: tuple[FailureClass, str]
+) -> None:
+    peer.server.errors_by_query = {ANY["query"]: error}
+    async with open_backend(peer) as opened:
+        assert await failure(opened, ANY) == expected
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "expected"),
     [
         (
             {"message": "x", "extensions": {"error_code": "BAD_API_KEY"}},
-            (FailureClass.UNAUTHORIZED, "it does not know our key"),
+            (FailureClass.UNAUTHORIZED, "authentication failed: check apiKeyFile"),
         ),
-        ({"message": "x", "path": ["actor"]}, (FailureClass.REFUSED, "it cannot answer the query")),
-        ({"message": "x"}, (FailureClass.REFUSED, "it cannot answer the query")),
+        ({"message": "x", "path": ["actor"]}, (FailureClass.REFUSED, "New Relic could not run the query")),
+        ({"message": "x"}, (FailureClass.REFUSED, "New Relic could not run the query")),
     ],
 )
-async def test_an_error_of_the_whole_call_is_everyones(peer: Peer, error: Json, told: tuple[FailureClass, str]) -> None:
+async def test_an_error_of_the_whole_request_fails_all_queries(
+    peer: Peer, error: Json, expected: tuple[FailureClass, str]
+) -> None:
     for data in (None, {"actor": None}):
-        peer.server.says = {"data": data, "errors": [error]}
-        async with backend_of(peer) as opened:
-            assert await all_at_once(opened, ANY, ANY) == [told[0], told[0]]
-            assert await failure(opened, ANY) == told
+        peer.server.response = {"data": data, "errors": [error]}
+        async with open_backend(peer) as opened:
+            assert await query_concurrently(opened, ANY, ANY) == [expected[0], expected[0]]
+            assert await failure(opened, ANY) == expected
 
 
-async def test_an_error_beside_data_does_not_take_the_data_away(peer: Peer) -> None:
-    found = {"results": [{"count": 3}], "metadata": {"facets": None}}
+async def test_an_error_next_to_a_result_does_not_discard_the_result(peer: Peer) -> None:
+    result = {"results": [{"count": 3}], "metadata": {"facets": None}}
     warning = {"message": "This field is deprecated!", "path": ["actor", "r0", "nrql"]}
-    peer.server.says = {"data": {"actor": {"r0": {"nrql": found}}}, "errors": [warning]}
-    async with backend_of(peer) as opened:
-        (sample,) = await opened.ask(ANY)
+    peer.server.response = {"data": {"actor": {"r0": {"nrql": result}}}, "errors": [warning]}
+    async with open_backend(peer) as opened:
+        (sample,) = await opened.fetch(ANY)
         assert sample.value == 3
 
 
-async def test_what_new_relic_repeats_of_our_key_is_taken_out(peer: Peer) -> None:
-    peer.server.fails = {ANY["query"]: {"message": f"the key {peer.shown} is no good"}}
-    async with backend_of(peer) as opened:
+async def test_the_api_key_is_redacted_from_error_details(peer: Peer) -> None:
+    peer.server.errors_by_query = {ANY["query"]: {"message": f"the key {peer.current_secret} is no good"}}
+    async with open_backend(peer) as opened:
         with pytest.raises(BackendError) as caught:
-            await opened.ask(ANY)
+            await opened.fetch(ANY)
     assert caught.value.detail == "the key *** is no good"
 
 
 @pytest.mark.parametrize(
-    "says",
+    "document",
     [
         {},
         [],
@@ -210,16 +228,16 @@ async def test_what_new_relic_repeats_of_our_key_is_taken_out(peer: Peer) -> Non
         {"errors": [{"message": 5}]},
     ],
 )
-async def test_an_answer_that_does_not_fit_is_refused(peer: Peer, says: object) -> None:
-    peer.server.says = says
-    async with backend_of(peer) as opened:
-        told = (FailureClass.REFUSED, "it answers, but not as New Relic does")
-        assert await failure(opened, ANY) == told
+async def test_an_invalid_response_is_rejected(peer: Peer, document: object) -> None:
+    peer.server.response = document
+    async with open_backend(peer) as opened:
+        expected = (FailureClass.REFUSED, "the response is not one of New Relic")
+        assert await failure(opened, ANY) == expected
 
 
-async def test_a_ping_with_a_key_that_is_no_good_fails(peer: Peer) -> None:
-    peer.server.says = {"data": None, "errors": [{"message": "x", "extensions": {"code": "UNAUTHENTICATED"}}]}
-    async with backend_of(peer) as opened:
+async def test_ping_fails_with_an_invalid_key(peer: Peer) -> None:
+    peer.server.response = {"data": None, "errors": [{"message": "x", "extensions": {"code": "UNAUTHENTICATED"}}]}
+    async with open_backend(peer) as opened:
         with pytest.raises(BackendError) as caught:
             await opened.backend.ping()
     assert caught.value.failure is FailureClass.UNAUTHORIZED
@@ -228,10 +246,10 @@ async def test_a_ping_with_a_key_that_is_no_good_fails(peer: Peer) -> None:
 # ---- rows
 
 
-async def found(peer: Peer, row: Json, facets: list[str] | None = None, **more: object) -> RawSample:
-    peer.server.found = {"results": [row], "metadata": {"facets": facets, "timeWindow": None}}
-    async with backend_of(peer) as opened:
-        (sample,) = await opened.ask({**ANY, **more})
+async def sample_of_row(peer: Peer, row: Json, facets: list[str] | None = None, **more: object) -> RawSample:
+    peer.server.nrql_result = {"results": [row], "metadata": {"facets": facets, "timeWindow": None}}
+    async with open_backend(peer) as opened:
+        (sample,) = await opened.fetch({**ANY, **more})
     return sample
 
 
@@ -252,81 +270,93 @@ async def found(peer: Peer, row: Json, facets: list[str] | None = None, **more: 
         ({"count": -1}, None, {}, -1, {}),
     ],
 )
-async def test_a_row_is_a_series(
+async def test_a_row_becomes_a_series(
     peer: Peer, row: Json, facets: list[str] | None, more: Json, value: float, labels: dict[str, str]
 ) -> None:
-    sample = await found(peer, row, facets, **more)
+    sample = await sample_of_row(peer, row, facets, **more)
     assert (sample.value, dict(sample.labels)) == (value, labels)
 
 
-async def test_a_number_that_is_not_known_is_none_and_not_zero(peer: Peer) -> None:
-    assert math.isnan((await found(peer, {"average.duration": None})).value)
+async def test_a_null_value_is_nan(peer: Peer) -> None:
+    assert math.isnan((await sample_of_row(peer, {"average.duration": None})).value)
 
 
 @pytest.mark.parametrize(
     ("row", "more", "message"),
     [
-        ({"count": 1, "sum.x": 2}, {}, "which column is the number? name it by value"),
-        ({}, {}, "which column is the number? name it by value"),
-        ({"count": 1}, {"value": "average.x"}, "the query has no column 'average.x'"),
-        ({"uniques.x": ["a"]}, {}, "the column with the number holds something else"),
-        ({"latest.x": "12"}, {}, "the column with the number holds something else"),
-        ({"latest.x": True}, {}, "the column with the number holds something else"),
-        ({"percentile.x": {"90": 1, "95": 2}}, {}, "the column with the number holds something else"),
-        ({"count": 1, "beginTimeSeconds": 1}, {}, "the query gives many numbers where one is wanted"),
-        ({"count": 1, "comparison": "previous"}, {}, "the query gives many numbers where one is wanted"),
+        ({"count": 1, "sum.x": 2}, {}, "the query does not return exactly one value column: set value"),
+        ({}, {}, "the query does not return exactly one value column: set value"),
+        ({"count": 1}, {"value": "average.x"}, "the query returns no column 'average.x'"),
+        ({"uniques.x": ["a"]}, {}, "the value column is not numeric"),
+        ({"latest.x": "12"}, {}, "the value column is not numeric"),
+        ({"latest.x": True}, {}, "the value column is not numeric"),
+        ({"percentile.x": {"90": 1, "95": 2}}, {}, "the value column is not numeric"),
+        (
+            {"count": 1, "beginTimeSeconds": 1},
+            {},
+            "the query returns several values per series: remove TIMESERIES or COMPARE WITH",
+        ),
+        (
+            {"count": 1, "comparison": "previous"},
+            {},
+            "the query returns several values per series: remove TIMESERIES or COMPARE WITH",
+        ),
     ],
 )
-async def test_rows_that_are_not_clear_are_told(peer: Peer, row: Json, more: Json, message: str) -> None:
+async def test_a_row_without_a_unique_numeric_value_is_a_bad_query(
+    peer: Peer, row: Json, more: Json, message: str
+) -> None:
     with pytest.raises(BackendError) as caught:
-        await found(peer, row, **more)
+        await sample_of_row(peer, row, **more)
     assert (caught.value.failure, caught.value.message) == (FailureClass.BAD_QUERY, message)
 
 
-async def test_a_number_is_of_its_event_or_of_the_end_of_its_window_and_never_of_later(peer: Peer) -> None:
-    async def at(row: Json, end: float | None) -> datetime:
-        peer.server.found = {"results": [row], "metadata": {"timeWindow": {"end": end}}}
-        (sample,) = await opened.ask(ANY)
+async def test_the_time_is_that_of_the_event_or_the_end_of_the_window_but_not_in_the_future(peer: Peer) -> None:
+    async def time_of(row: Json, end: float | None) -> datetime:
+        peer.server.nrql_result = {"results": [row], "metadata": {"timeWindow": {"end": end}}}
+        (sample,) = await opened.fetch(ANY)
         return sample.at
 
-    async with backend_of(peer) as opened:
-        assert await at({"x": 1, "timestamp": 1700000000000}, 1600000000000) == datetime.fromtimestamp(1700000000, UTC)
-        assert await at({"count": 1}, 1700000000000) == datetime.fromtimestamp(1700000000, UTC)
+    async with open_backend(peer) as opened:
+        assert await time_of({"x": 1, "timestamp": 1700000000000}, 1600000000000) == datetime.fromtimestamp(
+            1700000000, UTC
+        )
+        assert await time_of({"count": 1}, 1700000000000) == datetime.fromtimestamp(1700000000, UTC)
         for end in (None, 4000000000000):
-            assert abs(clock() - await at({"count": 1}, end)) < timedelta(seconds=10)
+            assert abs(clock() - await time_of({"count": 1}, end)) < timedelta(seconds=10)
 
 
-# ---- what can be seen before it is asked
+# ---- validation
 
 
 @pytest.mark.parametrize(
     ("parameters", "problem"),
     [
         ({"query": " -- nothing\n"}, "query: must not be empty"),
-        ({"query": "SHOW EVENT TYPES"}, "query: must have SELECT and FROM"),
+        ({"query": "SHOW EVENT TYPES"}, "query: must contain SELECT and FROM"),
         (
             {"query": "SELECT count(*) FROM a TIMESERIES"},
-            "query: TIMESERIES gives many numbers where one is wanted; use SINCE alone",
+            "query: TIMESERIES returns several values per series; use only SINCE",
         ),
         (
             {"query": "SELECT count(*) FROM a COMPARE WITH 1 day ago"},
-            "query: COMPARE WITH gives two numbers where one is wanted",
+            "query: COMPARE WITH returns two values per series; remove it",
         ),
         (
             {"query": "SELECT count(*) FROM a FACET b"},
-            "query: FACET needs LIMIT, such as LIMIT MAX; else New Relic leaves out all groups but ten",
+            "query: FACET requires LIMIT, because New Relic returns only ten groups by default; add LIMIT MAX",
         ),
-        ({"query": "SELECT a FROM b", "account": -1}, "account: must be the number of an account, is -1"),
+        ({"query": "SELECT a FROM b", "account": -1}, "account: must be an account ID, is -1"),
         (
-            {"query": f"SELECT a FROM b {'x' * LONGEST}"},  # noqa: S608 - it is not sent
-            f"query: must have at most {LONGEST} characters, has {LONGEST + 16}",
+            {"query": f"SELECT a FROM b {'x' * MAX_QUERY_LENGTH}"},  # noqa: S608 - it is not sent
+            f"query: must have at most {MAX_QUERY_LENGTH} characters, has {MAX_QUERY_LENGTH + 16}",
         ),
     ],
 )
-def test_parameters_that_make_no_sense(peer: Peer, parameters: Json, problem: str) -> None:
+def test_invalid_parameters_are_reported(peer: Peer, parameters: Json, problem: str) -> None:
     with pytest.raises(ConfigInvalid) as caught:
-        configured(peer, parameters)
-    assert caught.value.problems == (f"rules[0].parameters.{problem}",)
+        configuration_for(peer, parameters)
+    assert caught.value.messages == (f"rules[0].parameters.{problem}",)
 
 
 @pytest.mark.parametrize(
@@ -338,28 +368,28 @@ def test_parameters_that_make_no_sense(peer: Peer, parameters: Json, problem: st
         "SELECT count(http.facet) FROM(SELECT a FROM b)",
     ],
 )
-def test_queries_that_make_sense(peer: Peer, query: str) -> None:
-    configured(peer, {"query": query})
+def test_valid_queries_are_accepted(peer: Peer, query: str) -> None:
+    configuration_for(peer, {"query": query})
 
 
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"account": 0}, "account: must be the number of an account, is 0"),
+        ({"account": 0}, "account: must be an account ID, is 0"),
         ({"apiKeyFile": ""}, "apiKeyFile: must not be empty"),
-        ({"url": "https://gateway/graphql"}, "url: must be without /graphql"),
+        ({"url": "https://gateway/graphql"}, "url: must not end with /graphql"),
         ({"url": "gateway"}, "url: not an http or https URL with a host"),
         ({"maxQueriesPerRequest": 0}, "maxQueriesPerRequest: must be at least 1, is 0"),
     ],
 )
-def test_settings_that_make_no_sense(peer: Peer, settings: Json, problem: str) -> None:
+def test_invalid_settings_are_reported(peer: Peer, settings: Json, problem: str) -> None:
     with pytest.raises(ConfigInvalid) as caught:
-        configured(peer, **settings)
-    assert caught.value.problems == (f"backends.it.newrelic.{problem}",)
+        configuration_for(peer, **settings)
+    assert caught.value.messages == (f"backends.it.newrelic.{problem}",)
 
 
 @pytest.mark.parametrize(("region", "url"), [("US", "https://api.newrelic.com"), ("EU", "https://api.eu.newrelic.com")])
-def test_a_region_is_where_its_api_is(peer: Peer, region: str, url: str) -> None:
-    settings: Any = configured(peer, url="", region=region).backends["it"].settings
+def test_the_region_determines_the_url(peer: Peer, region: str, url: str) -> None:
+    settings: Any = configuration_for(peer, url="", region=region).backends["it"].settings
     assert settings.http.url == url
     assert "NRAK" not in json.dumps(repr(settings))

@@ -1,10 +1,10 @@
-"""CloudWatch as moto plays it, and what moto lacks added; asked by a user who may only read."""
+"""CloudWatch of moto with additional features, used by a user with read permissions."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from adapter.app import clock
+from adapter.process import clock
 from tests.backends.contract import Json
 from tests.backends.moto_server import VERIFIED_AGAINST, MotoPeer
 
@@ -13,13 +13,13 @@ NAMESPACE = "Shop/Queues"
 
 class Peer(MotoPeer):
     kind = "cloudwatch"
-    verified_against = f"{VERIFIED_AGAINST}, with searches, arithmetic, pages and refusals of our own"
-    may: ClassVar = ("monitoring:GetMetricData",)  # moto knows the action by the name that requests are signed for
+    verified_against = f"{VERIFIED_AGAINST}, with added searches, arithmetic, pages and validation"
+    may: ClassVar = ("monitoring:GetMetricData",)  # moto uses the signing name as the prefix of actions
     metric = "Depth0"
     _held = 0
 
-    def hold(self, numbers: Mapping[str, int]) -> None:
-        """Hold them as another metric each time: what CloudWatch was told it keeps."""
+    def set_values(self, numbers: Mapping[str, int]) -> None:
+        """Store the values as a new metric each time, because CloudWatch cannot delete values."""
         self._held += 1
         self.metric = f"Depth{self._held}"
         self.put({name: {1: number} for name, number in numbers.items()}, self.metric)
@@ -32,34 +32,34 @@ class Peer(MotoPeer):
         unit: str = "Count",
         now: datetime | None = None,
     ) -> datetime:
-        """Tell values of whole minutes, by how many ago they began; return when the newest that is over did."""
-        this = (now or clock()).replace(second=0, microsecond=0)
+        """Store values by their age in minutes; return the start of the newest complete minute."""
+        minute = (now or clock()).replace(second=0, microsecond=0)
         data = [
             {
                 "MetricName": metric,
                 "Dimensions": [{"Name": "Queue", "Value": name}],
-                "Timestamp": this - timedelta(minutes=ago),
+                "Timestamp": minute - timedelta(minutes=ago),
                 "Value": value,
                 "Unit": unit,
             }
             for name, values in numbers.items()
             for ago, value in values.items()
         ]
-        for first in range(0, len(data), 20):  # more are sent compressed, and moto computes their signature wrong
+        for first in range(0, len(data), 20):  # boto3 compresses larger requests, whose signature moto computes wrongly
             self.server.client("cloudwatch").put_metric_data(Namespace=NAMESPACE, MetricData=data[first : first + 20])
-        return this - timedelta(minutes=1)
+        return minute - timedelta(minutes=1)
 
-    def one(self, name: str) -> Json:
+    def parameters_for(self, name: str) -> Json:
         return {"namespace": NAMESPACE, "metric": self.metric, "dimensions": {"Queue": name}}
 
     def labels(self, name: str) -> Mapping[str, str]:
         return {"Queue": name}
 
-    def several(self) -> Json:
+    def parameters_for_all(self) -> Json:
         return self.search(self.metric)
 
-    def nothing(self) -> Json:
-        return self.search("Nobody")
+    def parameters_without_result(self) -> Json:
+        return self.search("Absent")
 
     @staticmethod
     def search(metric: str) -> Json:

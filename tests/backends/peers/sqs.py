@@ -1,4 +1,4 @@
-"""SQS as moto plays it, asked by a user who may only read."""
+"""SQS of moto, used by a user with read permissions."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -11,7 +11,7 @@ class Peer(MotoPeer):
     kind = "sqs"
     may: ClassVar = ("sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueues")
 
-    def hold(self, numbers: Mapping[str, int]) -> None:
+    def set_values(self, numbers: Mapping[str, int]) -> None:
         sqs = self.server.client("sqs")
         for url in sqs.list_queues().get("QueueUrls", []):
             sqs.delete_queue(QueueUrl=url)
@@ -20,14 +20,14 @@ class Peer(MotoPeer):
             for _ in range(number):
                 sqs.send_message(QueueUrl=url, MessageBody="work")
 
-    def one(self, name: str) -> Json:
+    def parameters_for(self, name: str) -> Json:
         return {"queue": f"shop-{name}"}
 
     def labels(self, name: str) -> Mapping[str, str]:
         return {"queue": f"shop-{name}"}
 
-    def several(self) -> Json:
+    def parameters_for_all(self) -> Json:
         return {"prefix": "shop-"}
 
-    def nothing(self) -> Json:
-        return {"prefix": "nobody-"}
+    def parameters_without_result(self) -> Json:
+        return {"prefix": "absent-"}

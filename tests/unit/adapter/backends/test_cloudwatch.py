@@ -1,19 +1,28 @@
-"""What of CloudWatch needs no server: windows, the sharing out among calls, names in expressions."""
+"""CloudWatch requests without a server: time ranges, distribution over requests, names in expressions."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from adapter.backends.cloudwatch import expression
-from adapter.backends.cloudwatch.parameters import CloudWatchParameters, Metric
-from adapter.backends.cloudwatch.parse import series
-from adapter.backends.cloudwatch.query import Asked, Question, asked_now, blamed, calls, queries, together, window
+from adapter.backends.cloudwatch.parameters import CloudWatchMetric, CloudWatchParameters
+from adapter.backends.cloudwatch.parse import series_by_id
+from adapter.backends.cloudwatch.query import (
+    CloudWatchQuery,
+    RequestItem,
+    batch_key,
+    metric_data_queries,
+    rejected_positions,
+    request_items,
+    split_requests,
+    time_range,
+)
 from adapter.errors import BackendRejected, BadQuery
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
-def asked(name: str = "m", **more: object) -> CloudWatchParameters:
+def metric_parameters(name: str = "m", **more: object) -> CloudWatchParameters:
     return CloudWatchParameters(namespace="N", metric=name, **more)  # type: ignore[arg-type]
 
 
@@ -25,59 +34,63 @@ def asked(name: str = "m", **more: object) -> CloudWatchParameters:
         (NOON + timedelta(minutes=4), {"period": timedelta(minutes=5)}, "11:45", "12:00"),
         (NOON, {"period": timedelta(hours=1)}, "09:00", "12:00"),
         (NOON, {"delay": timedelta(seconds=1)}, "11:44", "11:59"),
-        (NOON, {"period": timedelta(minutes=5), "lookback": timedelta(minutes=7)}, "11:50", "12:00"),
+        (NOON, {"period": timedelta(minutes=5), "window": timedelta(minutes=7)}, "11:50", "12:00"),
     ],
 )
-def test_a_window_is_of_whole_periods_that_are_over(
+def test_a_time_range_consists_of_complete_periods(
     now: datetime, more: dict[str, timedelta], start: str, end: str
 ) -> None:
-    found = window(asked(**more), now)
-    assert [f"{at:%H:%M}" for at in found] == [start, end]
+    result = time_range(metric_parameters(**more), now)
+    assert [f"{time:%H:%M}" for time in result] == [start, end]
 
 
-def alone(question: CloudWatchParameters) -> Asked:
-    (made,) = asked_now([Question("", question)], NOON)
-    return made
+def single_item(parameters: CloudWatchParameters) -> RequestItem:
+    (item,) = request_items([CloudWatchQuery("", parameters)], NOON)
+    return item
 
 
-def test_no_call_has_more_queries_than_cloudwatch_takes() -> None:
-    double = CloudWatchParameters(expression="a + b", metrics={"a": Metric("N", "a"), "b": Metric("N", "b")})
-    questions = [Question(str(number), double if number % 2 else asked()) for number in range(500)]
-    found = [sum(len(list(queries(each))) for each in call) for call in calls(asked_now(questions, NOON))]
-    assert found == [500, 500]
+def test_no_request_exceeds_the_limit_of_queries() -> None:
+    double = CloudWatchParameters(
+        expression="a + b", metrics={"a": CloudWatchMetric("N", "a"), "b": CloudWatchMetric("N", "b")}
+    )
+    queries = [CloudWatchQuery(str(number), double if number % 2 else metric_parameters()) for number in range(500)]
+    requests = split_requests(request_items(queries, NOON))
+    assert [sum(len(list(metric_data_queries(item))) for item in request) for request in requests] == [500, 500]
 
 
-def test_who_is_named_in_a_refusal_is_to_blame() -> None:
-    assert blamed(BadQuery("", detail="Error in expression 'q11': bad; see q3_m1, and seq7 or q is nothing")) == {3, 11}
-    assert blamed(BadQuery("", detail="no idea")) == frozenset()
+def test_rejected_positions_are_read_from_the_error() -> None:
+    assert rejected_positions(
+        BadQuery("", detail="Error in expression 'q11': invalid; see q3_m1, but not seq7 or q")
+    ) == {3, 11}
+    assert rejected_positions(BadQuery("", detail="no names")) == frozenset()
 
 
-def test_only_what_has_the_same_window_and_goes_well_with_others_goes_together() -> None:
-    plain = together(Question("a", asked()))
-    assert plain == together(Question("b", asked("other", statistic="Sum")))
-    assert plain != together(Question("c", asked(delay=timedelta(minutes=1))))
+def test_batch_key_depends_on_window_delay_and_own_request() -> None:
+    plain = batch_key(CloudWatchQuery("a", metric_parameters()))
+    assert plain == batch_key(CloudWatchQuery("b", metric_parameters("other", statistic="Sum")))
+    assert plain != batch_key(CloudWatchQuery("c", metric_parameters(delay=timedelta(minutes=1))))
     searches = [CloudWatchParameters(expression="SEARCH('x')"), CloudWatchParameters(expression="SELECT x")]
-    assert len({plain, *(together(Question(each.expression, each)) for each in searches)}) == 3
+    assert len({plain, *(batch_key(CloudWatchQuery(each.expression, each)) for each in searches)}) == 3
 
 
-def test_names_in_an_expression_are_renamed_and_texts_in_it_are_not() -> None:
-    metrics = {"m1": Metric("N", "a"), "m": Metric("N", "b")}
-    question = CloudWatchParameters(expression="m1/m + SUM(SEARCH('{m,m1} m1', \"m1\", 60)) + m10", metrics=metrics)
-    each = alone(question)
-    *inputs, whole = queries(each)
-    assert [one["Id"] for one in inputs] == ["q0_m1", "q0_m"]
-    assert [one["ReturnData"] for one in inputs] == [False, False]
-    assert whole == {"Id": "q0", "Expression": "q0_m1/q0_m + SUM(SEARCH('{m,m1} m1', \"m1\", 60)) + m10"}
+def test_metric_names_in_an_expression_are_renamed_but_not_quoted_strings() -> None:
+    metrics = {"m1": CloudWatchMetric("N", "a"), "m": CloudWatchMetric("N", "b")}
+    parameters = CloudWatchParameters(expression="m1/m + SUM(SEARCH('{m,m1} m1', \"m1\", 60)) + m10", metrics=metrics)
+    item = single_item(parameters)
+    *inputs, expression_query = metric_data_queries(item)
+    assert [query["Id"] for query in inputs] == ["q0_m1", "q0_m"]
+    assert [query["ReturnData"] for query in inputs] == [False, False]
+    assert expression_query == {"Id": "q0", "Expression": "q0_m1/q0_m + SUM(SEARCH('{m,m1} m1', \"m1\", 60)) + m10"}
 
 
-def test_several_labels_are_told_apart_by_what_no_dimension_holds() -> None:
-    question = CloudWatchParameters(expression="SEARCH('{N,a,b}')", labels=("a", "b"))
-    each = alone(question)
-    assert next(queries(each))["Label"] == "${PROP('Dim.a')}·${PROP('Dim.b')}"
+def test_several_labels_are_separated_by_a_character_that_no_dimension_contains() -> None:
+    parameters = CloudWatchParameters(expression="SEARCH('{N,a,b}')", labels=("a", "b"))
+    item = single_item(parameters)
+    assert next(metric_data_queries(item))["Label"] == "${PROP('Dim.a')}·${PROP('Dim.b')}"
 
 
 @pytest.mark.parametrize(
-    ("text", "is_select", "finds", "stands_alone"),
+    ("text", "is_select", "searches", "own_request"),
     [
         ("m1 / m2", False, False, False),
         (" select max(x)", True, True, True),
@@ -86,14 +99,14 @@ def test_several_labels_are_told_apart_by_what_no_dimension_holds() -> None:
         ("m1 + 'METRICS SEARCH SELECT'", False, False, False),
     ],
 )
-def test_what_an_expression_is(text: str, *, is_select: bool, finds: bool, stands_alone: bool) -> None:
+def test_kinds_of_expressions_are_recognized(text: str, *, is_select: bool, searches: bool, own_request: bool) -> None:
     assert expression.is_select(text) is is_select
-    assert expression.finds_metrics(text) is finds
-    assert expression.needs_a_call_to_itself(text) is stands_alone
+    assert expression.searches_metrics(text) is searches
+    assert expression.requires_own_request(text) is own_request
 
 
-def test_series_that_nothing_tells_apart_cannot_be_put_together_from_pages() -> None:
+def test_series_with_equal_labels_on_several_pages_are_rejected() -> None:
     page = {"MetricDataResults": [{"Id": "q0", "Label": "x"}] * 2}
-    assert len(series([page])["q0"]) == 2
+    assert len(series_by_id([page])["q0"]) == 2
     with pytest.raises(BackendRejected):
-        series([page, page])
+        series_by_id([page, page])
