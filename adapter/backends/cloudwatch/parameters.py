@@ -149,7 +149,7 @@ def _metric_problems(metric: CloudWatchMetric, path: str) -> Iterator[Problem]:
         if not text_value:
             yield Problem(f"{path}.{key}", "must not be empty")
     if not _STATISTIC.fullmatch(metric.statistic):
-        message = "must be a CloudWatch statistic such as Average, Sum, Minimum, Maximum, SampleCount or p95"
+        message = "must be a CloudWatch statistic such as Average, Sum or p95"
         yield Problem(f"{path}.statistic", message, value=metric.statistic)
     if len(metric.dimensions) > _MAX_DIMENSIONS:
         message = f"must have at most {_MAX_DIMENSIONS} items, has {len(metric.dimensions)}"

@@ -34,10 +34,7 @@ class CloudWatch(AwsSettings, frozen=True):
         """Return the price: CloudWatch charges for each metric that a query reads."""
         if not isinstance(parameters, CloudWatchParameters):
             return None
-        queries = timedelta(days=1) / interval
-        metrics = max(1, len(parameters.metrics))
-        if text.searches_metrics(parameters.expression):
-            because = f"{queries:,.0f} queries at $0.01 per 1,000 metrics, for each metric that the expression finds"
-        else:
-            because = f"{queries:,.0f} queries of {metrics} metrics at $0.01 per 1,000 metrics"
-        return Price(queries * metrics * _DOLLARS_PER_METRIC, because)
+        metrics = max(1, len(parameters.metrics)) * (timedelta(days=1) / interval)
+        is_search = text.searches_metrics(parameters.expression)
+        per_metric = ", for each metric that the expression finds" if is_search else ""
+        return Price(metrics * _DOLLARS_PER_METRIC, f"{metrics:,.0f} metrics at $0.01 per 1,000{per_metric}")
