@@ -14,7 +14,7 @@
     │   ├── MethodNotAllowed             405  the API is read-only
     │   ├── NotAcceptable                406  no common media type
     │   └── TooManyRequests              429  the limit of concurrent requests is reached
-    ├── ReviewUnavailable                500  the API server could not be asked for a review
+    ├── ReviewUnavailable                500  a review by the API server failed
     ├── DeadlineExceeded                 504  the response was not ready in time
     └── MetricUnavailable                     the metric exists and has no value now; ``failure`` is the reason
         ├── NoSeries                     503  no series matches
@@ -68,7 +68,7 @@ class BadRequest(RequestRejected):
 
 
 class Unauthenticated(RequestRejected):
-    """The credentials are invalid. The response does not say why; ``cause`` is for the log."""
+    """The credentials are invalid. The response omits the cause; it is for the log."""
 
     code = 401
     reason = "Unauthorized"

@@ -1,4 +1,4 @@
-"""Every peer there is, each started once; and what each test may leave behind: nothing."""
+"""Fixtures for all peers, each started once, and a check for leaked threads, sockets and tasks."""
 
 import asyncio
 import threading
@@ -10,122 +10,124 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
 
-from adapter.app import clock
 from adapter.backends.backend import Backend
-from adapter.backends.loader import opened
-from adapter.config.model import Config, decode
-from adapter.rules.query_builder import Query, whole
+from adapter.backends.loader import create_backend
+from adapter.config.loading import decode
+from adapter.config.model import Config
+from adapter.process import clock
+from adapter.rules.query_builder import Query, snapshot_query
 from adapter.sample import RawSample
-from tests.backends.contract import ContractPeer, Json, every_peer
-from tests.backends.faulty_proxy import hop
+from tests.backends.contract import ContractPeer, Json, all_peers
+from tests.backends.faulty_proxy import faulty_proxy
 
 NAME = "it"
 
 
-class Opened:
-    """A backend that is opened as the service opens it: from a document, through everything that checks it."""
+class OpenBackend:
+    """A backend created from a decoded and validated configuration."""
 
     def __init__(self, backend: Backend, peer: ContractPeer) -> None:
-        self.backend, self._peer = backend, peer
+        self.backend, self.peer = backend, peer
 
-    async def ask(self, parameters: Json, seconds: float | None = None) -> tuple[RawSample, ...]:
-        deadline = timedelta(seconds=self._peer.patience if seconds is None else seconds)
-        return await self.backend.fetch(question(self._peer, parameters), deadline)
+    async def fetch(self, parameters: Json, seconds: float | None = None) -> tuple[RawSample, ...]:
+        deadline = timedelta(seconds=self.peer.deadline_seconds if seconds is None else seconds)
+        return await self.backend.fetch(query_for(self.peer, parameters), deadline)
 
 
-def configured(peer: ContractPeer, parameters: Json | None = None, **more: object) -> Config:
-    rule = {"name": "m", "backend": NAME, **peer.asking(parameters or {})}
-    backends = {NAME: {peer.kind: {**peer.settings(), **more}}}
+def configuration_for(peer: ContractPeer, parameters: Json | None = None, **settings: object) -> Config:
+    rule = {"name": "m", "backend": NAME, **peer.rule_fields(parameters or {})}
+    backends = {NAME: {peer.kind: {**peer.settings(), **settings}}}
     return decode({"backends": backends, "rules": [rule] if parameters is not None else []})
 
 
-def question(peer: ContractPeer, parameters: Json) -> Query:
-    (rule,) = configured(peer, parameters).rules
-    return whole(rule)
+def query_for(peer: ContractPeer, parameters: Json) -> Query:
+    (rule,) = configuration_for(peer, parameters).rules
+    return snapshot_query(rule)
 
 
 @asynccontextmanager
-async def backend_of(peer: ContractPeer, **more: object) -> AsyncIterator[Opened]:
-    """Open a peer's backend for the length of the block, with more settings than the suite's or other ones."""
-    made = opened(NAME, configured(peer, **more).backends[NAME].settings, clock)
+async def open_backend(peer: ContractPeer, **settings: object) -> AsyncIterator[OpenBackend]:
+    """Create a peer's backend for the block, with additional or changed settings."""
+    backend = create_backend(NAME, configuration_for(peer, **settings).backends[NAME].settings, clock)
     try:
-        yield Opened(made, peer)
+        yield OpenBackend(backend, peer)
     finally:
-        await made.aclose()
+        await backend.aclose()
 
 
 @pytest.fixture(autouse=True)
-def nothing_blocks_the_loop() -> Iterator[BlockBuster]:
-    with blockbuster_ctx("adapter") as guard:
-        yield guard
+def no_blocking_calls() -> Iterator[BlockBuster]:
+    with blockbuster_ctx("adapter") as detector:
+        yield detector
 
 
 @pytest.fixture(
     scope="session",
-    params=[pytest.param(peer, id=name, marks=peer.marks) for name, peer in every_peer().items()],
+    params=[pytest.param(peer, id=name, marks=peer.marks) for name, peer in all_peers().items()],
 )
-def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContractPeer]:
+def running_peer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContractPeer]:
     folder: Path = tmp_path_factory.mktemp(request.param.kind)
-    with hop() as between:
-        peer: ContractPeer = request.param(folder, between)
+    with faulty_proxy() as proxy:
+        peer: ContractPeer = request.param(folder, proxy)
         peer.start()
         try:
             yield peer
         finally:
-            between.delegate()
+            proxy.forward()
             peer.stop()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases that have no meaning for a peer, each of which the page lists with its reason."""
-    left_out = [item for item in items if _is_not_meant(item)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+    """Deselect the cases that do not apply to a peer; docs/backends/README.md lists them."""
+    deselected = [item for item in items if _is_inapplicable(item)]
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [item for item in items if item not in deselected]
 
 
-def _is_not_meant(item: pytest.Item) -> bool:
-    marker, call = item.get_closest_marker("case"), getattr(item, "callspec", None)
-    return marker is not None and call is not None and marker.args[0] in call.params["running"].not_meant
-
-
-@pytest.fixture
-def peer(running: ContractPeer) -> Iterator[ContractPeer]:
-    """The peer with nothing wrong with it."""
-    running.recover()
-    yield running
-    running.recover()
+def _is_inapplicable(item: pytest.Item) -> bool:
+    marker, callspec = item.get_closest_marker("case"), getattr(item, "callspec", None)
+    if marker is None or callspec is None:
+        return False
+    return marker.args[0] in callspec.params["running_peer"].inapplicable
 
 
 @pytest.fixture
-async def nothing_is_left() -> AsyncIterator[None]:
-    """Whatever the test opens is closed when it is over: threads, sockets, tasks."""
-    await asyncio.gather(*(asyncio.to_thread(lambda: None) for _ in range(8)))  # the loop's own threads stay
-    before = _held()
+def peer(running_peer: ContractPeer) -> Iterator[ContractPeer]:
+    """The peer without any failure."""
+    running_peer.recover()
+    yield running_peer
+    running_peer.recover()
+
+
+@pytest.fixture
+async def no_resource_leaks() -> AsyncIterator[None]:
+    """Fail if a test leaves threads, sockets or tasks open."""
+    await asyncio.gather(*(asyncio.to_thread(lambda: None) for _ in range(8)))  # creates the loop's own threads
+    before = _open_resources()
     yield
     for _ in range(200):
-        if all(now <= then for now, then in zip(_held(), before, strict=True)):
+        if all(now <= then for now, then in zip(_open_resources(), before, strict=True)):
             return
-        await asyncio.sleep(0.02)  # a peer in this process ends a moment later
-    pytest.fail(f"held before: {before}, now: {_held()}, {_threads()}, {asyncio.all_tasks()}")
+        await asyncio.sleep(0.02)  # servers in this process close their side a moment later
+    pytest.fail(f"open before: {before}, now: {_open_resources()}, {_threads()}, {asyncio.all_tasks()}")
 
 
-def _held() -> tuple[int, int, int]:
+def _open_resources() -> tuple[int, int, int]:
     return len(_threads()), _sockets(), len(asyncio.all_tasks())
 
 
 def _threads() -> list[str]:
-    """List threads but for those that every loop has for its own, and those of peers in this process."""
+    """Return the threads without those of event loops and of peers in this process."""
     names = (thread.name for thread in threading.enumerate())
-    return sorted(name for name in names if not name.startswith(("asyncio_", "hop", "peer", "MainThread")))
+    return sorted(name for name in names if not name.startswith(("asyncio_", "faulty-proxy", "peer", "MainThread")))
 
 
 def _sockets() -> int:
-    """Count sockets of ours: those that lead to a hop or a peer's own port are counted at our end only."""
-    found = 0
-    for each in Path("/proc/self/fd").iterdir():
+    count = 0
+    for descriptor in Path("/proc/self/fd").iterdir():
         try:
-            found += str(each.readlink()).startswith("socket:")
+            count += str(descriptor.readlink()).startswith("socket:")
         except OSError:
             continue
-    return found
+    return count

@@ -1,7 +1,7 @@
-"""What a metric system's peer must be able to do so that its backend can be put through the suite.
+"""The interface of peers: the metric systems that all backends are tested against.
 
-A peer is the real system or the nearest there is, behind a ``Hop``, and knows how its backend is configured and asked.
-One file in ``tests/backends/peers`` with a class ``Peer`` in it is one kind; all of them are found there.
+A peer is the real metric system or the closest substitute, behind a ``FaultyProxy``, together with the configuration
+of its backend. Each module in ``tests/backends/peers`` has a class ``Peer`` for one backend kind.
 """
 
 import importlib
@@ -17,13 +17,13 @@ import pytest
 
 from autoscaler.types.observation import FailureClass
 from tests.backends import peers
-from tests.backends.faulty_proxy import Hop
+from tests.backends.faulty_proxy import FaultyProxy
 
 Json = dict[str, Any]
 
 
 class Case(StrEnum):
-    """What every backend is tried with, as the tests are called."""
+    """The cases that every backend is tested with."""
 
     VALUE = "value and labels"
     SEVERAL = "several series"
@@ -48,152 +48,150 @@ class Case(StrEnum):
 
 
 class ContractPeer(ABC):
-    """One metric system on loopback, and how it is asked."""
+    """One metric system on the loopback interface."""
 
     kind: ClassVar[str]
-    """The key under ``backends``."""
+    """The backend kind, which is a key of an entry of ``backends``."""
 
     verified_against: ClassVar[str]
-    """What it is, in the words of the page docs/backends/README.md."""
+    """The metric system and its version, as in docs/backends/README.md."""
 
     marks: ClassVar[tuple[pytest.MarkDecorator, ...]] = ()
-    """``pytest.mark.broker`` if it needs a program that must be installed."""
+    """``pytest.mark.broker`` if a program must be installed."""
 
-    not_meant: ClassVar[Mapping[Case, str]] = {}
-    """Cases that have no meaning here, each with the reason; the page lists them."""
+    inapplicable: ClassVar[Mapping[Case, str]] = {}
+    """Cases that do not apply, each with the reason; docs/backends/README.md lists them."""
 
-    unknown_is: ClassVar[FailureClass | None] = None
-    """How it is told that what the rule names does not exist; None: as no series."""
+    unknown_failure: ClassVar[FailureClass | None] = None
+    """The failure of a rule for a metric that does not exist; None: an empty result."""
 
-    garbage_is: ClassVar[frozenset[FailureClass]] = frozenset({FailureClass.REFUSED})
-    """What nonsense in place of an answer may be taken for."""
+    garbage_failures: ClassVar[frozenset[FailureClass]] = frozenset({FailureClass.REFUSED})
+    """The possible failures for an invalid response."""
 
-    begins: ClassVar[bytes] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
-    """How a long answer begins in its protocol."""
+    response_start: ClassVar[bytes] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
+    """The start of a long response in the system's protocol."""
 
-    cut_is: ClassVar[frozenset[FailureClass]] = frozenset({FailureClass.UNREACHABLE})
+    cut_failures: ClassVar[frozenset[FailureClass]] = frozenset({FailureClass.UNREACHABLE})
+    """The possible failures for a connection that is closed before the response."""
 
-    patience: ClassVar[float] = 5.0
-    """Seconds in which an answer surely comes if nothing is in its way."""
+    deadline_seconds: ClassVar[float] = 5.0
+    """A deadline that is long enough for every response without a failure."""
 
-    def __init__(self, folder: Path, hop: Hop) -> None:
+    def __init__(self, folder: Path, proxy: FaultyProxy) -> None:
         self.folder = folder
-        self.hop = hop
+        self.proxy = proxy
 
-    # ---- the system
+    # ---- the metric system
 
     @abstractmethod
     def start(self) -> None:
-        """Start the system, and stand the hop in front of it; ``require`` what it needs."""
+        """Start the system and set the proxy's upstream; call ``require`` for programs that must be installed."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop it."""
+        """Stop the system."""
 
     @abstractmethod
-    def hold(self, numbers: Mapping[str, int]) -> None:
-        """Make it hold these numbers, by name, and no others; return when it would answer with them."""
+    def set_values(self, numbers: Mapping[str, int]) -> None:
+        """Replace all values, by name; return when the system responds with them."""
 
-    # ---- how it is asked
+    # ---- configuration and rules
 
     @abstractmethod
     def settings(self) -> Json:
-        """Say how it is configured, under ``backends.NAME.KIND``, to be reached through the hop."""
+        """Return the settings of a backend that connects through the proxy."""
 
     @abstractmethod
-    def one(self, name: str) -> Json:
-        """Say the ``parameters`` of a rule for one number."""
+    def parameters_for(self, name: str) -> Json:
+        """Return the ``parameters`` of a rule for one value."""
 
     @abstractmethod
     def labels(self, name: str) -> Mapping[str, str]:
-        """Say the labels that the series of one number has."""
+        """Return the labels of the series of one value."""
 
-    def asking(self, parameters: Json) -> Json:
-        """Say the fields of a rule that asks this; a kind that is asked with a query makes one of it."""
+    def rule_fields(self, parameters: Json) -> Json:
+        """Return the fields of a rule with these parameters; overridden by kinds whose rules have a query."""
         return {"parameters": parameters}
 
-    def several(self) -> Json:
-        """Say the parameters of a rule for all numbers at once."""
+    def parameters_for_all(self) -> Json:
+        """Return the parameters of a rule for all values."""
         raise NotImplementedError
 
-    def labels_among_several(self, name: str) -> Mapping[str, str]:
+    def labels_among_all(self, name: str) -> Mapping[str, str]:
         return self.labels(name)
 
-    def nothing(self) -> Json:
-        """Say the parameters of a rule that is well understood and finds nothing."""
+    def parameters_without_result(self) -> Json:
+        """Return the parameters of a valid rule with an empty result."""
         raise NotImplementedError
 
-    def unknown(self) -> Json:
-        """Say the parameters of a rule for something that does not exist."""
-        return self.one("nobody-has-heard-of-it")
+    def parameters_for_unknown(self) -> Json:
+        """Return the parameters of a rule for a metric that does not exist."""
+        return self.parameters_for("does-not-exist")
 
-    # ---- trouble of its own; what is the same for all is the hop's
+    # ---- failures of the system itself; the others are the proxy's
 
     def throttle(self) -> None:
-        """Make it answer that it is asked too often."""
+        """Reject requests because of a rate limit."""
         raise NotImplementedError
 
-    def lock_out(self) -> None:
-        """Make it admit nobody, or not us."""
+    def reject_credentials(self) -> None:
+        """Reject the backend's credentials."""
         raise NotImplementedError
 
-    def talk_nonsense(self) -> None:
-        """Make it answer something that makes no sense in its protocol."""
-        self.hop.answer(b"\x00\xff nonsense \r\n\r\n\x00\x01\x02")
+    def send_garbage(self) -> None:
+        """Respond with bytes that are invalid in the protocol."""
+        self.proxy.respond(b"\x00\xff garbage \r\n\r\n\x00\x01\x02")
 
     def recover(self) -> None:
-        """End all trouble."""
-        self.hop.delegate()
+        """End all failures."""
+        self.proxy.forward()
 
-    # ---- secrets
+    # ---- credentials
 
     secrets: tuple[str, ...] = ()
-    """What must never be seen, in any form that it takes on the way."""
+    """Texts that must not appear in any message, in all their encodings."""
 
     @property
-    def shown(self) -> str:
-        """What we show it now: some servers repeat that."""
+    def current_secret(self) -> str:
+        """The secret that the backend sends; some servers repeat it in responses."""
         return self.secrets[0]
 
-    def expire(self) -> None:
-        """Make the system believe another secret from now on, while we still hold the old one."""
+    def expire_credentials(self) -> None:
+        """Change the secret in the system only."""
         raise NotImplementedError
 
-    def renew(self) -> None:
-        """Give us the new one: rewrite the file."""
+    def renew_credentials(self) -> None:
+        """Write the system's current secret to the backend's file."""
         raise NotImplementedError
 
-    def lose_secret(self) -> None:
-        """Take our secret away: the file is gone. ``renew`` brings it back."""
+    def remove_credentials(self) -> None:
+        """Delete the backend's file; ``renew_credentials`` restores it."""
         raise NotImplementedError
 
 
 class HttpPeer(ContractPeer):
-    """A peer that speaks HTTP: its refusals can be said by the hop."""
+    """A peer that is an HTTP server: the proxy injects its error responses."""
 
     def throttle(self) -> None:
-        self.hop.answer_http(429, b"slow down")
+        self.proxy.respond_http(429, b"slow down")
 
-    def lock_out(self) -> None:
-        self.hop.answer_http(401, f"who is {self.shown}?".encode())
+    def reject_credentials(self) -> None:
+        self.proxy.respond_http(401, f"unknown credentials {self.current_secret}".encode())
 
-    def talk_nonsense(self) -> None:
-        self.hop.answer_http(200, b"<html>please log in</html>")
+    def send_garbage(self) -> None:
+        self.proxy.respond_http(200, b"<html>please log in</html>")
 
 
-def require(program: str, package: str, is_there: bool) -> None:  # noqa: FBT001
-    """Make sure that a program is there; without, skip loudly, or fail where nothing may be skipped."""
-    if not is_there:
-        why = f"no {program} here (the package {package} has it)"
+def require(program: str, package: str, is_installed: bool) -> None:  # noqa: FBT001
+    """Skip the test if a program is not installed; fail instead in CI."""
+    if not is_installed:
+        reason = f"{program} is not installed (package {package})"
         if os.environ.get("CI") == "true":
-            pytest.fail(why, pytrace=False)
-        pytest.skip(why)
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
 
 
-def every_peer() -> dict[str, type[ContractPeer]]:
-    """Find all peers, by the name of their file."""
-    found = {}
-    for module in pkgutil.iter_modules(peers.__path__):
-        peer = importlib.import_module(f"{peers.__name__}.{module.name}").Peer
-        found[module.name] = peer
-    return found
+def all_peers() -> dict[str, type[ContractPeer]]:
+    """Return all peers by the name of their module."""
+    modules = (module.name for module in pkgutil.iter_modules(peers.__path__))
+    return {name: importlib.import_module(f"{peers.__name__}.{name}").Peer for name in modules}

@@ -1,7 +1,7 @@
-"""A hop in front of any server that makes trouble when told to: refuses, stalls, drips, cuts, answers for it.
+"""A TCP proxy in front of any server, with injected failures.
 
-It moves bytes, so whatever the protocol is, it can stand in between; what only HTTP has, a status, is said in HTTP. It
-runs in a thread with a loop of its own: what it holds or blocks is none of the test's.
+It forwards bytes, so it works with every protocol; injected HTTP responses are for HTTP servers only. It runs in a
+thread with its own event loop, so it is independent of the test's event loop.
 """
 
 import asyncio
@@ -14,36 +14,34 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 LOOPBACK: Final = "127.0.0.1"
-_RESET: Final = struct.pack("ii", 1, 0)  # a pending zero linger makes the kernel send RST instead of FIN
+_RESET: Final = struct.pack("ii", 1, 0)  # a zero linger time makes the kernel send RST instead of FIN
+_SERVER_SPEAKS_FIRST: Final = b"\0"
 
 
-class Hop:
-    """What happens to the bytes: they pass, unless told otherwise. An order holds for old connections, too."""
+class FaultyProxy:
+    """Forwards bytes unless a failure is set; a failure also affects existing connections."""
 
     def __init__(self) -> None:
         self.port = 0
         self.upstream = (LOOPBACK, 0)
-        """Whom it stands in front of."""
-
-        self.is_spoken_to_first = True
-        """Whether clients speak before the server does. Where the server greets, trouble begins with the connection."""
+        self.client_speaks_first = True
+        """False if the server sends a greeting: then failures start with the connection."""
 
         self.connections = 0
-        """How many were ever made."""
+        """How many connections were ever accepted."""
 
-        self._kind = "pass"
+        self._mode = "forward"
         self._delay = 0.0
-        self._answer = b""
-        self._word = b""
+        self._response = b""
+        self._stalled_text = b""
         self._loop = asyncio.new_event_loop()
         self._server: asyncio.Server | None = None
-        self._changed = asyncio.Event()
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody is connected."""
-        return not self._under_way
+        """Whether no connection is open."""
+        return not self._tasks
 
     @property
     def address(self) -> str:
@@ -53,52 +51,52 @@ class Hop:
     def url(self) -> str:
         return f"http://{self.address}"
 
-    def delegate(self) -> None:
-        """Make no more trouble; connections that had some are cut."""
-        self._tell("pass")
+    def forward(self) -> None:
+        """End the failure; affected connections are closed."""
+        self._set_mode("forward")
 
-    def refuse(self) -> None:
-        """Let nobody in: the port is closed."""
-        self._tell("refuse")
+    def refuse_connections(self) -> None:
+        """Close the port."""
+        self._set_mode("refuse")
 
     def stall(self) -> None:
-        """Take everything and answer nothing."""
-        self._tell("stall")
+        """Accept requests and never respond."""
+        self._set_mode("stall")
 
-    def stall_for(self, word: bytes) -> None:
-        """Answer nothing that has this word in it, and pass on everything else."""
-        self._tell("pass", word=word)
+    def stall_requests_with(self, text: bytes) -> None:
+        """Never respond to requests that contain this text; forward the others."""
+        self._set_mode("forward", stalled_text=text)
 
-    def drip(self, beginning: bytes) -> None:
-        """Begin to answer, and send a byte now and then."""
-        self._tell("drip", answer=beginning)
+    def drip(self, start: bytes) -> None:
+        """Respond with the start of a response and then one byte at a time."""
+        self._set_mode("drip", response=start)
 
-    def cut(self, beginning: bytes = b"") -> None:
-        """Break the connection as soon as something is asked, after the beginning of an answer or at once."""
-        self._tell("cut", answer=beginning)
+    def cut(self, start: bytes = b"") -> None:
+        """Close the connection after a request, after the start of a response or immediately."""
+        self._set_mode("cut", response=start)
 
-    def answer(self, said: bytes) -> None:
-        """Answer every question with these bytes."""
-        self._tell("answer", answer=said)
+    def respond(self, response: bytes) -> None:
+        """Respond to each request with these bytes."""
+        self._set_mode("respond", response=response)
 
-    def answer_http(self, status: int, body: bytes = b"", *headers: str) -> None:
-        """Answer every request with a status."""
-        lines = [f"HTTP/1.1 {status} Because", f"Content-Length: {len(body)}", *headers, "", ""]
-        self.answer("\r\n".join(lines).encode() + body)
+    def respond_http(self, status: int, body: bytes = b"", *headers: str) -> None:
+        """Respond to each request with an HTTP response."""
+        lines = [f"HTTP/1.1 {status} Injected", f"Content-Length: {len(body)}", *headers, "", ""]
+        self.respond("\r\n".join(lines).encode() + body)
 
-    def slow(self, seconds: float) -> None:
-        """Pass everything on, each piece of an answer so much later."""
-        self._tell("pass", delay=seconds)
+    def delay(self, seconds: float) -> None:
+        """Forward everything, each part of a response after a delay."""
+        self._set_mode("forward", delay=seconds)
 
-    # ---- its own thread
+    # ---- the proxy's thread
 
     def run_in_thread(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
 
-    def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something in the hop's thread, and wait for it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in the proxy's thread and wait for it."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(20)
 
     async def open(self) -> None:
         self._server = await asyncio.start_server(self._serve, LOOPBACK, self.port)
@@ -108,10 +106,10 @@ class Hop:
         if self._server is not None:
             self._server.close()
             self._server = None
-        under_way = tuple(self._under_way)
-        for task in under_way:
+        tasks = tuple(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -119,119 +117,117 @@ class Hop:
     def finish(self) -> None:
         self._loop.close()
 
-    def _tell(self, kind: str, *, delay: float = 0.0, answer: bytes = b"", word: bytes = b"") -> None:
-        self.call(self._become(kind, delay, answer, word))
+    def _set_mode(self, mode: str, *, delay: float = 0.0, response: bytes = b"", stalled_text: bytes = b"") -> None:
+        self.call(self._apply_mode(mode, delay, response, stalled_text))
 
-    async def _become(self, kind: str, delay: float, answer: bytes, word: bytes) -> None:
-        before, self._kind, self._delay, self._answer, self._word = self._kind, kind, delay, answer, word
-        if kind == "refuse":
+    async def _apply_mode(self, mode: str, delay: float, response: bytes, stalled_text: bytes) -> None:
+        before, self._mode, self._delay = self._mode, mode, delay
+        self._response, self._stalled_text = response, stalled_text
+        if mode == "refuse":
             await self.close()
         elif self._server is None:
             await self.open()
-        if kind == "pass" and before != "pass":  # what is half answered cannot be mended
-            for task in tuple(self._under_way):
+        if mode == "forward" and before != "forward":  # partial responses cannot be completed
+            for task in tuple(self._tasks):
                 task.cancel()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._under_way.add(task)
+        self._tasks.add(task)
         self.connections += 1
         try:
-            await self._converse(reader, writer)
+            await self._handle(reader, writer)
         except (OSError, asyncio.CancelledError):
-            pass  # that it breaks is what is being tested
+            pass  # expected: failures are injected
         finally:
-            self._under_way.discard(task)
+            self._tasks.discard(task)
             writer.close()
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Hold a connection upstream from the first question that is passed on."""
-        answering: asyncio.Task[None] | None = None
-        there: asyncio.StreamWriter | None = None
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Handle one connection; the upstream connection is opened for the first request that is forwarded."""
+        responses: asyncio.Task[None] | None = None
+        upstream: asyncio.StreamWriter | None = None
         is_new = True
         try:
-            while asked := await self._first(reader) if is_new else await self._next(reader, eager=there is None):
+            while data := await self._first(reader) if is_new else await self._next(reader, wait=upstream is not None):
                 is_new = False
-                if self._word and self._word in asked:
-                    await _swallow(reader)
+                if self._stalled_text and self._stalled_text in data:
+                    await _discard(reader)
                     return
-                if self._kind != "pass":
-                    await self._trouble(reader, writer)
-                    if self._kind != "answer":
+                if self._mode != "forward":
+                    await self._fail(reader, writer)
+                    if self._mode != "respond":
                         return
                     continue
-                if there is None:
-                    back, there = await asyncio.open_connection(*self.upstream)
-                    answering = asyncio.create_task(self._pass_back(back, writer))
-                if asked is not _SERVER_SPEAKS_FIRST:
-                    there.write(asked)
-                    await there.drain()
+                if upstream is None:
+                    upstream_reader, upstream = await asyncio.open_connection(*self.upstream)
+                    responses = asyncio.create_task(self._forward_responses(upstream_reader, writer))
+                if data is not _SERVER_SPEAKS_FIRST:
+                    upstream.write(data)
+                    await upstream.drain()
         finally:
-            if answering is not None:
-                answering.cancel()
-            if there is not None:
-                there.close()
+            if responses is not None:
+                responses.cancel()
+            if upstream is not None:
+                upstream.close()
 
     async def _first(self, reader: asyncio.StreamReader) -> bytes:
-        return await self._next(reader, eager=True) if self.is_spoken_to_first else _SERVER_SPEAKS_FIRST
+        return await self._next(reader, wait=False) if self.client_speaks_first else _SERVER_SPEAKS_FIRST
 
-    async def _next(self, reader: asyncio.StreamReader, *, eager: bool) -> bytes:
-        """Wait for a question; a server that speaks first, as NATS does, must be let speak."""
-        if not eager or self._kind != "pass":
+    async def _next(self, reader: asyncio.StreamReader, *, wait: bool) -> bytes:
+        """Read from the client; without ``wait`` connect upstream soon, because the server may speak first."""
+        if wait or self._mode != "forward":
             return await reader.read(65536)
         with suppress(TimeoutError):
             async with asyncio.timeout(0.05):
                 return await reader.read(65536)
         return _SERVER_SPEAKS_FIRST
 
-    async def _trouble(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        match self._kind:
+    async def _fail(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        match self._mode:
             case "stall":
-                await _swallow(reader)
+                await _discard(reader)
             case "drip":
-                writer.write(self._answer)
+                writer.write(self._response)
                 while True:
                     await writer.drain()
                     await asyncio.sleep(0.02)
                     writer.write(b" ")
             case "cut":
-                writer.write(self._answer)
+                writer.write(self._response)
                 await writer.drain()
-                if not self._answer:
+                if not self._response:
                     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            case "answer":
-                writer.write(self._answer)
+            case "respond":
+                writer.write(self._response)
                 await writer.drain()
 
-    async def _pass_back(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward_responses(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
-            while said := await reader.read(65536):
+            while data := await reader.read(65536):
                 await asyncio.sleep(self._delay)
-                writer.write(said)
+                writer.write(data)
                 await writer.drain()
         writer.close()
 
 
-_SERVER_SPEAKS_FIRST: Final = b"\0"
-
-
-async def _swallow(reader: asyncio.StreamReader) -> None:
+async def _discard(reader: asyncio.StreamReader) -> None:
     while await reader.read(65536):
         pass
 
 
 @contextmanager
-def hop() -> Iterator[Hop]:
-    """Stand in front of a server for the length of the block; whom in front of, it is told later."""
-    made = Hop()
-    thread = threading.Thread(target=made.run_in_thread, name="hop")
+def faulty_proxy() -> Iterator[FaultyProxy]:
+    """Run a proxy during the block; its upstream is set later."""
+    proxy = FaultyProxy()
+    thread = threading.Thread(target=proxy.run_in_thread, name="faulty-proxy")
     thread.start()
     try:
-        made.call(made.open())
-        yield made
+        proxy.call(proxy.open())
+        yield proxy
     finally:
-        made.call(made.close())
-        made.stop()
+        proxy.call(proxy.close())
+        proxy.stop()
         thread.join()
-        made.finish()
+        proxy.finish()

@@ -1,4 +1,4 @@
-"""Who we are to AWS: every link of the platform's chain, keys in files, and roles that are assumed; shown on SQS."""
+"""AWS credentials, regions, proxies, TLS and errors, tested with SQS."""
 
 import asyncio
 import json
@@ -14,27 +14,28 @@ from typing import Any
 
 import pytest
 
-from adapter.app import clock
-from adapter.errors import BackendError, BackendTimeout, BackendUnauthorized, BackendUnreachable, ConfigInvalid
+from adapter.decoding.problem import ConfigInvalid
+from adapter.errors import BackendError, BackendTimeout, BackendUnauthorized, BackendUnreachable
+from adapter.process import clock
 from autoscaler.types.observation import FailureClass
-from tests.backends.conftest import Opened, backend_of, configured
+from tests.backends.conftest import OpenBackend, configuration_for, open_backend
 from tests.backends.contract import Json
-from tests.backends.faulty_proxy import hop
+from tests.backends.faulty_proxy import faulty_proxy
 from tests.backends.moto_server import ACCOUNT, Key
 from tests.backends.peers.sqs import Peer
 from tests.control_plane.certificates import Authority
 
 pytestmark = [
-    pytest.mark.usefixtures("nothing_is_left", "no_identity"),
-    pytest.mark.parametrize("running", [pytest.param(Peer, id="sqs")], indirect=True, scope="session"),
+    pytest.mark.usefixtures("no_resource_leaks", "no_aws_environment"),
+    pytest.mark.parametrize("running_peer", [pytest.param(Peer, id="sqs")], indirect=True, scope="session"),
 ]
 NO_FILES = {"accessKeyIdFile": "", "secretAccessKeyFile": ""}
 QUEUE = {"queue": "shop-orders"}
 
 
 @pytest.fixture
-def no_identity(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine that nobody gave an identity, and nothing that looks for one leaves."""
+def no_aws_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Remove all credentials and regions from the environment."""
     for name in (
         "AWS_ACCESS_KEY_ID",
         "AWS_SECRET_ACCESS_KEY",
@@ -53,49 +54,49 @@ def no_identity(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def key(peer: Peer) -> Key:
-    """A queue to read, and a key that may."""
-    peer.hold({"orders": 3})
+    """Return a key that may read a queue."""
+    peer.set_values({"orders": 3})
     return peer.key
 
 
-async def reads(opened: Opened) -> float:
-    (sample,) = await opened.ask(QUEUE)
+async def value(opened: OpenBackend) -> float:
+    (sample,) = await opened.fetch(QUEUE)
     return sample.value
 
 
-async def failure(opened: Opened, seconds: float | None = None) -> BackendError:
+async def failure(opened: OpenBackend, seconds: float | None = None) -> BackendError:
     with pytest.raises(BackendError) as caught:
-        await opened.ask(QUEUE, seconds)
+        await opened.fetch(QUEUE, seconds)
     return caught.value
 
 
 class Metadata:
-    """Who gives identities on a node: EKS Pod Identity's agent, or the instance's own metadata."""
+    """The EKS Pod Identity agent and the instance metadata service."""
 
     def __init__(self) -> None:
         self.credentials: Json = {}
         self.expects = "first-token-of-the-pod"
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.port = 0
 
-    def give(self, key: Key, token: str, lasts: timedelta) -> None:
-        ends = (clock() + lasts).strftime("%Y-%m-%dT%H:%M:%SZ")
+    def set_credentials(self, key: Key, token: str, lifetime: timedelta) -> None:
+        expires = (clock() + lifetime).strftime("%Y-%m-%dT%H:%M:%SZ")
         self.credentials = {
             "Code": "Success",
             "Type": "AWS-HMAC",
             "AccessKeyId": key.id,
             "SecretAccessKey": key.secret,
             "Token": token,
-            "Expiration": ends,
+            "Expiration": expires,
             "LastUpdated": "2026-01-01T00:00:00Z",
         }
 
-    def answer(self, method: str, path: str, headers: Any) -> tuple[int, str]:
-        self.asked.append(f"{method} {path}")
+    def respond(self, method: str, path: str, headers: Any) -> tuple[int, str]:
+        self.requests.append(f"{method} {path}")
         match method, path:
             case "GET", "/v1/credentials":
                 is_known = headers.get("Authorization") == self.expects
-                return (200, json.dumps(self.credentials)) if is_known else (401, "who are you?")
+                return (200, json.dumps(self.credentials)) if is_known else (401, "unknown token")
             case "PUT", "/latest/api/token":
                 return 200, "token-of-the-instance"
         if headers.get("X-aws-ec2-metadata-token") != "token-of-the-instance":
@@ -108,11 +109,11 @@ class Metadata:
 
 @contextmanager
 def metadata() -> Iterator[Metadata]:
-    there = Metadata()
+    service = Metadata()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status, body = there.answer(self.command, self.path, self.headers)
+            status, body = service.respond(self.command, self.path, self.headers)
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -122,14 +123,14 @@ def metadata() -> Iterator[Metadata]:
             self.do_GET()
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="peer metadata")
     thread.start()
-    there.port = server.server_port
+    service.port = server.server_port
     try:
-        yield there
+        yield service
     finally:
         server.shutdown()
         server.server_close()
@@ -137,36 +138,34 @@ def metadata() -> Iterator[Metadata]:
 
 
 def assumed(peer: Peer) -> tuple[Key, str]:
-    """Give a temporary key of a role that may read queues, and its token."""
+    """Return a temporary key of a role that may read queues, and its session token."""
     name = f"temporary-{len(peer.server.client('iam').list_roles()['Roles'])}"
     arn = peer.server.add_role(name, "sqs:*")
-    made = peer.server.client("sts").assume_role(RoleArn=arn, RoleSessionName="test")["Credentials"]
-    return Key(made["AccessKeyId"], made["SecretAccessKey"]), made["SessionToken"]
+    credentials = peer.server.client("sts").assume_role(RoleArn=arn, RoleSessionName="test")["Credentials"]
+    return Key(credentials["AccessKeyId"], credentials["SecretAccessKey"]), credentials["SessionToken"]
 
 
-async def test_the_environment_is_one(peer: Peer, key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_credentials_from_environment_variables(peer: Peer, key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", key.id)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", key.secret)
-    async with backend_of(peer, **NO_FILES) as opened:
-        assert await reads(opened) == 3
+    async with open_backend(peer, **NO_FILES) as opened:
+        assert await value(opened) == 3
 
 
-async def test_a_shared_file_is_one_and_is_read_again_when_it_is_not_believed(
-    peer: Peer, key: Key, tmp_path: Path
-) -> None:
+async def test_shared_credentials_file_is_read_again_after_a_rejection(peer: Peer, key: Key, tmp_path: Path) -> None:
     def write(secret: str) -> None:
         lines = ("[default]", f"aws_access_key_id = {key.id}", f"aws_secret_access_key = {secret}")
         (tmp_path / "credentials").write_text("\n".join(lines))
 
-    write("of-the-day-before")
-    async with backend_of(peer, **NO_FILES) as opened:
+    write("expired-secret")
+    async with open_backend(peer, **NO_FILES) as opened:
         assert (await failure(opened)).failure is FailureClass.UNAUTHORIZED
         write(key.secret)
-        assert await reads(opened) == 3
+        assert await value(opened) == 3
 
 
 @pytest.mark.usefixtures("key")
-async def test_irsa_shows_the_token_of_the_service_account_to_sts(
+async def test_irsa_exchanges_the_service_account_token_at_sts(
     peer: Peer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     role, token = peer.server.add_role("irsa", "sqs:*"), tmp_path / "token"
@@ -174,21 +173,21 @@ async def test_irsa_shows_the_token_of_the_service_account_to_sts(
     monkeypatch.setenv("AWS_ROLE_ARN", role)
     monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", peer.server.url)
-    async with backend_of(peer, **NO_FILES) as opened:
-        assert (await failure(opened)).failure is FailureClass.UNAUTHORIZED  # there is no such file
-        token.write_text("token-of-somebody-else")
+    async with open_backend(peer, **NO_FILES) as opened:
+        assert (await failure(opened)).failure is FailureClass.UNAUTHORIZED  # the file is missing
+        token.write_text("token-of-another-account")
         error = await failure(opened)
         assert error.failure is FailureClass.UNAUTHORIZED
-        assert error.message == "credentials are refused: InvalidIdentityToken"
-        assert "somebody-else" not in error.detail
+        assert error.message == "AWS rejected the credentials: InvalidIdentityToken"
+        assert "another-account" not in error.detail
         token.write_text("token-of-the-service-account")
-        assert await reads(opened) == 3
-        token.unlink()  # what was had for it lasts an hour
-        assert await reads(opened) == 3
+        assert await value(opened) == 3
+        token.unlink()  # the credentials are valid for an hour
+        assert await value(opened) == 3
 
 
 @pytest.mark.usefixtures("key")
-async def test_pod_identity_is_asked_with_the_pods_token_and_again_before_it_ends(
+async def test_pod_identity_credentials_are_renewed_before_they_expire(
     peer: Peer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     token = tmp_path / "token"
@@ -196,108 +195,109 @@ async def test_pod_identity_is_asked_with_the_pods_token_and_again_before_it_end
     monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(token))
     with metadata() as agent:
         monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"http://127.0.0.1:{agent.port}/v1/credentials")
-        agent.give(*assumed(peer), timedelta(hours=6))
-        async with backend_of(peer, **NO_FILES) as opened:
-            assert await reads(opened) == await reads(opened) == 3
-            assert len(agent.asked) == 1
-        async with backend_of(peer, **NO_FILES) as opened:
-            agent.give(*assumed(peer), timedelta(minutes=5))  # so short that it is time to renew it at once
-            assert await reads(opened) == 3
+        agent.set_credentials(*assumed(peer), timedelta(hours=6))
+        async with open_backend(peer, **NO_FILES) as opened:
+            assert await value(opened) == await value(opened) == 3
+            assert len(agent.requests) == 1
+        async with open_backend(peer, **NO_FILES) as opened:
+            agent.set_credentials(*assumed(peer), timedelta(minutes=5))  # short enough to be renewed immediately
+            assert await value(opened) == 3
             agent.expects = "second-token-of-the-pod"
             token.write_text("second-token-of-the-pod")
-            agent.give(*assumed(peer), timedelta(hours=6))
-            before = len(agent.asked)
-            assert await reads(opened) == await reads(opened) == 3
-            assert len(agent.asked) == before + 1
+            agent.set_credentials(*assumed(peer), timedelta(hours=6))
+            before = len(agent.requests)
+            assert await value(opened) == await value(opened) == 3
+            assert len(agent.requests) == before + 1
 
 
 @pytest.mark.usefixtures("key")
-async def test_the_instances_metadata_are_the_last(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_credentials_from_instance_metadata(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "false")
     with metadata() as instance:
         monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", f"http://127.0.0.1:{instance.port}/")
-        instance.give(*assumed(peer), timedelta(hours=6))
-        async with backend_of(peer, **NO_FILES) as opened:
-            assert await reads(opened) == 3
-        assert instance.asked[0] == "PUT /latest/api/token"
+        instance.set_credentials(*assumed(peer), timedelta(hours=6))
+        async with open_backend(peer, **NO_FILES) as opened:
+            assert await value(opened) == 3
+        assert instance.requests[0] == "PUT /latest/api/token"
 
 
 @pytest.mark.usefixtures("key")
-async def test_without_any_it_says_so(peer: Peer) -> None:
-    async with backend_of(peer, **NO_FILES) as opened:
+async def test_missing_credentials_are_reported(peer: Peer) -> None:
+    async with open_backend(peer, **NO_FILES) as opened:
         error = await failure(opened)
         assert isinstance(error, BackendUnauthorized)
-        assert error.message == "there are no credentials: the platform gives none, and accessKeyIdFile is not set"
+        assert error.message == "no AWS credentials: set accessKeyIdFile or configure the provider chain"
 
 
 @pytest.mark.usefixtures("key")
-async def test_a_profile_that_is_not_there_is_told_until_it_is(
+async def test_missing_profile_is_reported_until_it_exists(
     peer: Peer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("AWS_PROFILE", "nobody")
-    async with backend_of(peer) as opened:
+    monkeypatch.setenv("AWS_PROFILE", "missing")
+    async with open_backend(peer) as opened:
         error = await failure(opened)
         assert (error.failure, error.message) == (
             FailureClass.UNREACHABLE,
-            "what the platform says of AWS cannot be used: ProfileNotFound",
+            "the AWS configuration of the environment is invalid: ProfileNotFound",
         )
-        (tmp_path / "config").write_text("[profile nobody]\n")
-        assert await reads(opened) == 3
+        (tmp_path / "config").write_text("[profile missing]\n")
+        assert await value(opened) == 3
 
 
 @pytest.mark.usefixtures("key")
-async def test_temporary_keys_need_their_token_and_nobody_ever_sees_it(
-    peer: Peer, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_session_token_is_sent_and_redacted(peer: Peer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     key, session = assumed(peer)
     files = {name: tmp_path / name for name in ("accessKeyIdFile", "secretAccessKeyFile", "sessionTokenFile")}
     for file, text in zip(files.values(), (*key, session), strict=True):
         file.write_text(text)
-    async with backend_of(peer, **{name: str(file) for name, file in files.items()}) as opened:
-        assert await reads(opened) == 3
+    async with open_backend(peer, **{name: str(file) for name, file in files.items()}) as opened:
+        assert await value(opened) == 3
         peer.refuse_with(403, "SignatureDoesNotMatch", f"we computed x-amz-security-token:{session}")
         error = await failure(opened)
-        assert error.message == "AWS says SignatureDoesNotMatch"
+        assert error.message == "AWS error SignatureDoesNotMatch"
         assert "***" in error.detail
         seen = [error.detail, repr(opened.backend), *(str(vars(record)) for record in caplog.records)]
         assert [text for text in seen if session in text or key.secret in text] == []
 
 
 @pytest.mark.usefixtures("key")
-async def test_a_role_is_assumed_with_the_id_that_it_wants_to_hear(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_role_is_assumed_with_its_external_id(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", peer.server.url)
     condition = {"Condition": {"StringEquals": {"sts:ExternalId": "agreed"}}}
     role = peer.server.add_role("with-external-id", "sqs:*", trusted=condition)
     peer.server.allow(peer.user, *peer.may, "sts:AssumeRole")
-    async with backend_of(peer, roleArn=role, externalId="agreed") as opened:
-        assert await reads(opened) == 3
-    async with backend_of(peer, roleArn=role, externalId="guessed") as opened:
+    async with open_backend(peer, roleArn=role, externalId="agreed") as opened:
+        assert await value(opened) == 3
+    async with open_backend(peer, roleArn=role, externalId="wrong") as opened:
         error = await failure(opened)
-        assert (error.failure, error.message[:25]) == (FailureClass.UNAUTHORIZED, "credentials are refused: ")
+        assert (error.failure, error.message) == (
+            FailureClass.UNAUTHORIZED,
+            "AWS rejected the credentials: AccessDenied",
+        )
 
 
 @pytest.mark.usefixtures("key")
-async def test_a_role_may_do_what_it_may_and_not_what_its_keys_may(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_permissions_are_those_of_the_assumed_role(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", peer.server.url)
-    role = peer.server.add_role("may-nothing-here", "s3:ListBucket")
+    role = peer.server.add_role("without-permissions", "s3:ListBucket")
     peer.server.allow(peer.user, *peer.may, "sts:AssumeRole")
-    async with backend_of(peer, roleArn=role) as opened:
+    async with open_backend(peer, roleArn=role) as opened:
         assert (await failure(opened)).failure is FailureClass.UNAUTHORIZED
 
 
-async def test_who_gives_identities_being_away_or_silent_is_told_and_ends_with_the_deadline(
+async def test_unavailable_sts_is_reported_within_the_deadline(
     peer: Peer, key: Key, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert key
     role = f"arn:aws:iam::{ACCOUNT}:role/any"
-    with hop() as sts:
+    with faulty_proxy() as sts:
         monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts.url)
-        async with backend_of(peer, roleArn=role) as opened:
-            sts.refuse()
+        async with open_backend(peer, roleArn=role) as opened:
+            sts.refuse_connections()
             error = await failure(opened)
             assert isinstance(error, BackendUnreachable)
-            assert error.message == "credentials cannot be had: connection refused"
+            assert error.message == "no AWS credentials: connection refused"
             sts.stall()
             error = await failure(opened, 0.5)
             assert isinstance(error, BackendTimeout)
@@ -308,144 +308,146 @@ async def test_who_gives_identities_being_away_or_silent_is_told_and_ends_with_t
 
 
 @pytest.mark.usefixtures("key")
-async def test_a_region_is_the_rules_or_the_backends_or_the_platforms(
+async def test_region_is_the_rule_s_or_the_backend_s_or_the_environment_s(
     peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with backend_of(peer, region="") as opened:
+    async with open_backend(peer, region="") as opened:
         error = await failure(opened)
-        assert error.message == "no region is set: write region, or set AWS_REGION"
-        assert (await opened.ask({**QUEUE, "region": "eu-west-1"}))[0].value == 3
-        assert await opened.ask({**QUEUE, "region": "eu-north-1"}) == ()
+        assert error.message == "no AWS region: set region or the variable AWS_REGION"
+        assert (await opened.fetch({**QUEUE, "region": "eu-west-1"}))[0].value == 3
+        assert await opened.fetch({**QUEUE, "region": "eu-north-1"}) == ()
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
-    async with backend_of(peer, region="") as opened:
-        assert await reads(opened) == 3
+    async with open_backend(peer, region="") as opened:
+        assert await value(opened) == 3
 
 
 @pytest.mark.usefixtures("key")
-async def test_the_environments_proxy_is_not_used_and_ours_is(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_configured_proxy_is_used_and_environment_is_ignored(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    async with backend_of(peer) as opened:
-        assert await reads(opened) == 3
-    async with backend_of(peer, proxyUrl=peer.hop.url, endpointUrl="http://sqs.nowhere.example") as opened:
-        assert await reads(opened) == 3, "only the proxy knows where that is"
-    async with backend_of(peer, proxyUrl="http://127.0.0.1:9") as opened:
+    async with open_backend(peer) as opened:
+        assert await value(opened) == 3
+    async with open_backend(peer, proxyUrl=peer.proxy.url, endpointUrl="http://sqs.nowhere.example") as opened:
+        assert await value(opened) == 3, "only the proxy resolves that host"
+    async with open_backend(peer, proxyUrl="http://127.0.0.1:9") as opened:
         assert isinstance(await failure(opened), BackendUnreachable)
 
 
 @pytest.mark.usefixtures("key")
-async def test_a_certificate_of_a_stranger_is_not_believed_and_the_platforms_bundle_says_who_is_none(
+async def test_certificate_of_an_unknown_ca_is_rejected_unless_the_ca_bundle_contains_it(
     peer: Peer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    authority = Authority.new("strangers")
+    authority = Authority.new("unknown")
     (tmp_path / "ca.crt").write_text(authority.pem)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(*authority.server("localhost").save(tmp_path, "server"))
 
-    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def respond(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         body = json.dumps({"QueueUrl": "x/shop-orders", "Attributes": {"ApproximateNumberOfMessages": "7"}}).encode()
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body))
         await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
+    server = await asyncio.start_server(respond, "127.0.0.1", 0, ssl=context)
     async with server:
         url = f"https://localhost:{server.sockets[0].getsockname()[1]}"
-        async with backend_of(peer, endpointUrl=url) as opened:
+        async with open_backend(peer, endpointUrl=url) as opened:
             error = await failure(opened)
             assert (error.failure, error.message) == (
                 FailureClass.UNREACHABLE,
-                "its certificate or ours was not accepted",
+                "TLS handshake failed: certificate not accepted",
             )
         monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "ca.crt"))
-        async with backend_of(peer, endpointUrl=url) as opened:
-            assert [each.value for each in await opened.ask({**QUEUE, "reads": ["visible"]})] == [7]
+        async with open_backend(peer, endpointUrl=url) as opened:
+            assert [sample.value for sample in await opened.fetch({**QUEUE, "reads": ["visible"]})] == [7]
 
 
 @pytest.mark.usefixtures("key")
-async def test_what_is_believed_and_may_not_is_no_reason_to_look_for_another_identity(
+async def test_credentials_are_resolved_again_after_rejection_but_not_after_missing_permission(
     peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with metadata() as agent:
         monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"http://127.0.0.1:{agent.port}/v1/credentials")
         monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", agent.expects)
-        agent.give(*assumed(peer), timedelta(hours=6))
-        async with backend_of(peer, **NO_FILES) as opened:
-            assert await reads(opened) == 3
+        agent.set_credentials(*assumed(peer), timedelta(hours=6))
+        async with open_backend(peer, **NO_FILES) as opened:
+            assert await value(opened) == 3
             for code, times in (("AccessDeniedException", 1), ("ExpiredTokenException", 2)):
                 peer.refuse_with(403, code, "no")
                 assert (await failure(opened)).failure is FailureClass.UNAUTHORIZED
                 peer.recover()
-                assert await reads(opened) == 3
-                assert len(agent.asked) == times
+                assert await value(opened) == 3
+                assert len(agent.requests) == times
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "failed", "words"),
+    ("status", "code", "expected", "message"),
     [
-        (400, "Throttling", FailureClass.REFUSED, "it is asked too often"),
-        (400, "RequestThrottled", FailureClass.REFUSED, "it is asked too often"),
-        (400, "ExpiredToken", FailureClass.UNAUTHORIZED, "AWS says ExpiredToken"),
-        (403, "InvalidClientTokenId", FailureClass.UNAUTHORIZED, "AWS says InvalidClientTokenId"),
-        (403, "OptInRequired", FailureClass.UNAUTHORIZED, "AWS says OptInRequired"),
-        (400, "ValidationError", FailureClass.BAD_QUERY, "AWS says ValidationError"),
-        (400, "InvalidNextToken", FailureClass.BAD_QUERY, "AWS says InvalidNextToken"),
-        (500, "InternalFailure", FailureClass.REFUSED, "AWS says InternalFailure"),
-        (503, "ServiceUnavailable", FailureClass.UNREACHABLE, "AWS says ServiceUnavailable"),
-        (504, "", FailureClass.TIMED_OUT, "no answer within 5s"),
+        (400, "Throttling", FailureClass.REFUSED, "rate limit exceeded"),
+        (400, "RequestThrottled", FailureClass.REFUSED, "rate limit exceeded"),
+        (400, "ExpiredToken", FailureClass.UNAUTHORIZED, "AWS error ExpiredToken"),
+        (403, "InvalidClientTokenId", FailureClass.UNAUTHORIZED, "AWS error InvalidClientTokenId"),
+        (403, "OptInRequired", FailureClass.UNAUTHORIZED, "AWS error OptInRequired"),
+        (400, "ValidationError", FailureClass.BAD_QUERY, "AWS error ValidationError"),
+        (400, "InvalidNextToken", FailureClass.BAD_QUERY, "AWS error InvalidNextToken"),
+        (500, "InternalFailure", FailureClass.REFUSED, "AWS error InternalFailure"),
+        (503, "ServiceUnavailable", FailureClass.UNREACHABLE, "AWS error ServiceUnavailable"),
+        (504, "", FailureClass.TIMED_OUT, "no response within 5s"),
         (418, "I am 4 teapots!", FailureClass.REFUSED, "HTTP 418 I'm a Teapot"),
     ],
 )
-async def test_what_aws_says_has_its_class_and_its_words(
-    peer: Peer, status: int, code: str, failed: FailureClass, words: str
+async def test_aws_error_code_has_an_error_class_and_a_message(
+    peer: Peer, status: int, code: str, expected: FailureClass, message: str
 ) -> None:
     peer.refuse_with(status, code, "at 12:34 of request 5678")
-    async with backend_of(peer) as opened:
+    async with open_backend(peer) as opened:
         error = await failure(opened)
-    assert (error.failure, error.message) == (failed, words)
+    assert (error.failure, error.message) == (expected, message)
 
 
 @pytest.mark.usefixtures("key")
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-async def test_nobody_is_followed_elsewhere(peer: Peer, status: int) -> None:
-    with hop() as elsewhere:
-        peer.hop.answer_http(status, b"", f"Location: {elsewhere.url}/", "Connection: close")
-        async with backend_of(peer) as opened:
+async def test_redirects_are_not_followed(peer: Peer, status: int) -> None:
+    with faulty_proxy() as target:
+        peer.proxy.respond_http(status, b"", f"Location: {target.url}/", "Connection: close")
+        async with open_backend(peer) as opened:
             error = await failure(opened)
         assert (error.failure, error.message[:8]) == (FailureClass.REFUSED, f"HTTP {status}")
-        assert elsewhere.connections == 0
+        assert target.connections == 0
 
 
-@pytest.mark.parametrize("told", [True, False])
-async def test_an_answer_that_is_too_large_is_refused_before_it_fills_the_memory(
-    peer: Peer, monkeypatch: pytest.MonkeyPatch, *, told: bool
+@pytest.mark.parametrize("has_length", [True, False])
+async def test_response_above_the_maximum_size_is_rejected(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch, *, has_length: bool
 ) -> None:
-    monkeypatch.setattr("adapter.backends.connection.aws.session.LARGEST", 1000)
-    if told:
-        peer.hop.answer_http(200, b"x" * 5000)
+    monkeypatch.setattr("adapter.backends.connection.aws.session.MAX_RESPONSE_BYTES", 1000)
+    if has_length:
+        peer.proxy.respond_http(200, b"x" * 5000)
     else:
-        peer.hop.answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"400\r\n" + b"x" * 1024 + b"\r\n")
-    async with backend_of(peer) as opened:
+        peer.proxy.respond(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"400\r\n" + b"x" * 1024 + b"\r\n"
+        )
+    async with open_backend(peer) as opened:
         error = await failure(opened)
-    assert (error.failure, error.message) == (FailureClass.REFUSED, "the answer is too large")
+    assert (error.failure, error.message) == (FailureClass.REFUSED, "the response is too large")
 
 
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"secretAccessKeyFile": ""}, "secretAccessKeyFile: is needed with accessKeyIdFile"),
-        ({"accessKeyIdFile": ""}, "accessKeyIdFile: is needed with secretAccessKeyFile"),
-        ({**NO_FILES, "sessionTokenFile": "/t"}, "accessKeyIdFile: is needed with sessionTokenFile"),
+        ({"secretAccessKeyFile": ""}, "secretAccessKeyFile: required with accessKeyIdFile"),
+        ({"accessKeyIdFile": ""}, "accessKeyIdFile: required with secretAccessKeyFile"),
+        ({**NO_FILES, "sessionTokenFile": "/t"}, "accessKeyIdFile: required with sessionTokenFile"),
         ({"region": "eu west/1"}, "region: must be the name of a region, such as eu-west-1"),
-        ({"roleArn": "reader"}, "roleArn: must be as arn:aws:iam::123456789012:role/NAME"),
-        ({"externalId": "x"}, "externalId: is for roleArn, which is not there"),
+        ({"roleArn": "reader"}, "roleArn: must have the form arn:aws:iam::123456789012:role/NAME"),
+        ({"externalId": "x"}, "externalId: requires roleArn"),
         ({"endpointUrl": "sqs.local"}, "endpointUrl: not an http or https URL with a host"),
         ({"proxyUrl": "http://[::1"}, "proxyUrl: not an http or https URL with a host"),
-        ({"proxyUrl": "http://me:secret@proxy:3128"}, "proxyUrl: must not hold a password"),
-        ({"connections": 0}, "connections: must be at least 1, is 0"),
+        ({"proxyUrl": "http://me:secret@proxy:3128"}, "proxyUrl: must not contain credentials"),
+        ({"maxConnections": 0}, "maxConnections: must be at least 1, is 0"),
     ],
 )
-def test_settings_that_make_no_sense(peer: Peer, settings: Json, problem: str) -> None:
+def test_invalid_settings_are_reported(peer: Peer, settings: Json, problem: str) -> None:
     with pytest.raises(ConfigInvalid) as caught:
-        configured(peer, **settings)
-    assert caught.value.problems == (f"backends.it.sqs.{problem}",)
+        configuration_for(peer, **settings)
+    assert caught.value.messages == (f"backends.it.sqs.{problem}",)

@@ -1,4 +1,4 @@
-"""Where the questions of many rules are one call: a slow one among them is nobody else's trouble for long."""
+"""A slow query among those that one request of a batching backend contains."""
 
 import asyncio
 
@@ -6,15 +6,15 @@ import pytest
 
 from adapter.errors import BackendTimeout
 from adapter.sample import RawSample
-from tests.backends.conftest import Opened, backend_of
-from tests.backends.contract import ContractPeer, every_peer
+from tests.backends.conftest import OpenBackend, open_backend
+from tests.backends.contract import ContractPeer, all_peers
 
-TOGETHER = ("azure", "cloudwatch", "datadog", "newrelic")
+BATCHING = ("azure", "cloudwatch", "datadog", "newrelic")
 pytestmark = [
-    pytest.mark.usefixtures("nothing_is_left"),
+    pytest.mark.usefixtures("no_resource_leaks"),
     pytest.mark.parametrize(
-        "running",
-        [pytest.param(every_peer()[name], id=name, marks=every_peer()[name].marks) for name in TOGETHER],
+        "running_peer",
+        [pytest.param(all_peers()[name], id=name, marks=all_peers()[name].marks) for name in BATCHING],
         indirect=True,
         scope="session",
     ),
@@ -24,30 +24,36 @@ NUMBERS = {**{f"q{number}": number for number in range(4)}, SLOW: 4, **{f"q{numb
 OTHERS = {name: number for name, number in NUMBERS.items() if name != SLOW}
 
 
-async def outcomes(opened: Opened, peer: ContractPeer) -> dict[str, float | BaseException]:
-    """Ask everything at once, each within a second."""
-    found = await asyncio.gather(*(opened.ask(peer.one(name), 1.0) for name in NUMBERS), return_exceptions=True)
-    return {name: _outcome(each) for name, each in zip(NUMBERS, found, strict=True)}
+async def results(opened: OpenBackend, peer: ContractPeer) -> dict[str, float | BaseException]:
+    """Fetch everything at once, each query within a second."""
+    fetches = (opened.fetch(peer.parameters_for(name), 1.0) for name in NUMBERS)
+    fetched = await asyncio.gather(*fetches, return_exceptions=True)
+    return {name: _value(result) for name, result in zip(NUMBERS, fetched, strict=True)}
 
 
-def _outcome(found: tuple[RawSample, ...] | BaseException) -> float | BaseException:
-    return found if isinstance(found, BaseException) else found[0].value
+def _value(result: tuple[RawSample, ...] | BaseException) -> float | BaseException:
+    return result if isinstance(result, BaseException) else result[0].value
 
 
-async def test_a_slow_question_fails_alone_after_few_intervals_and_until_it_is_fast_again(peer: ContractPeer) -> None:
-    peer.hold(NUMBERS)
-    async with backend_of(peer) as opened:
-        await opened.ask(peer.one("q0"), 20)
-        assert await outcomes(opened, peer) == NUMBERS
-        peer.hop.stall_for(SLOW.encode())
+async def test_slow_query_fails_alone_after_two_intervals_and_returns_to_the_batch_when_it_is_fast(
+    peer: ContractPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapter.backends.resilience.quarantine._FIRST_BACKOFF", 1.0)
+    monkeypatch.setattr("adapter.backends.resilience.quarantine._MAX_BACKOFF", 1.0)
+    peer.set_values(NUMBERS)
+    async with open_backend(peer) as opened:
+        await opened.fetch(peer.parameters_for("q0"), 20)
+        assert await results(opened, peer) == NUMBERS
+        peer.proxy.stall_requests_with(SLOW.encode())
         answered = []
         for _ in range(5):
-            found = await outcomes(opened, peer)
+            found = await results(opened, peer)
             slow = found.pop(SLOW)
             assert isinstance(slow, BackendTimeout)
-            assert slow.message == "no answer within 1s"
+            assert slow.message == "no response within 1s"
             answered.append(sum(found[name] == OTHERS[name] for name in OTHERS))
-        assert answered == [0, 4, 6, 7, 7]
+        assert answered == [0, 0, 7, 7, 7]
         peer.recover()
-        for _ in range(2):
-            assert await outcomes(opened, peer) == NUMBERS
+        async with asyncio.timeout(20):  # the backoff is a second
+            while await results(opened, peer) != NUMBERS:
+                await asyncio.sleep(0.1)

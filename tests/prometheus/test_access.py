@@ -135,9 +135,9 @@ class Encrypted:
     servers: Authority
     clients: Authority
 
-    def tls(self, **others: object) -> Tls:
-        ours = {"ca_file": "ca.crt", "cert_file": "client.crt", "key_file": "client.key"}
-        return Tls(**{key: str(self.folder / name) for key, name in ours.items()} | others)  # type: ignore[arg-type]
+    def tls(self, **options: object) -> Tls:
+        files = {"ca_file": "ca.crt", "cert_file": "client.crt", "key_file": "client.key"}
+        return Tls(**{key: str(self.folder / name) for key, name in files.items()} | options)  # type: ignore[arg-type]
 
 
 @pytest.fixture

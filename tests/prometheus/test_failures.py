@@ -180,9 +180,10 @@ async def test_unexpected_exception_in_the_probe_does_not_leave_the_circuit_half
         await failure(prometheus)
         proxy.failure = ""
         await asyncio.sleep(0.1)
-        with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        with monkeypatch.context() as patch:
             patch.setattr("adapter.backends.prometheus.backend.samples", lambda *_: 1 // 0)
-            await prometheus.fetch(QUERY, timedelta(seconds=5))
+            with pytest.raises(ZeroDivisionError):
+                await prometheus.fetch(QUERY, timedelta(seconds=5))
         assert await prometheus.fetch(QUERY, timedelta(seconds=5))
 
 
@@ -190,7 +191,7 @@ async def test_refused_connection_and_unknown_host_are_unreachable() -> None:
     async with backend("http://127.0.0.1:1") as prometheus:
         error = await failure(prometheus)
         assert (error.failure, error.message) == (FailureClass.UNREACHABLE, "connection refused")
-    async with backend("http://nobody.invalid") as prometheus:
+    async with backend("http://unknown-host.invalid") as prometheus:
         error = await failure(prometheus)
         assert (error.failure, error.message) == (FailureClass.UNREACHABLE, "host name does not resolve")
 

@@ -63,9 +63,9 @@ async def test_name_from_the_file_is_served_while_prometheus_is_unavailable(
     proxy.failure = "503"
     async with importing(proxy.url, tmp_path / "config.yaml", KNOWN, FOUND) as (imports, names):
         await until(lambda: names() == ("queue_depth",))
-        question = '{__name__=~"odd|hostile"}'
-        await until(lambda: question in imports.files[0].errors)
-        assert imports.files[0].errors[question] == "unreachable: HTTP 503 Service Unavailable (internal)"
+        series_query = '{__name__=~"odd|hostile"}'
+        await until(lambda: series_query in imports.files[0].errors)
+        assert imports.files[0].errors[series_query] == "unreachable: HTTP 503 Service Unavailable (internal)"
         proxy.failure = ""
         await until(lambda: len(names()) == 3)
         assert imports.files[0].errors == {}

@@ -87,7 +87,7 @@ class PrometheusBackend:
             try:
                 result = await self._query(variant, ends)
             except BadQuery:
-                continue  # either the query itself is invalid or the extension of it; the next request tells
+                continue  # either the query itself is invalid or the extension of it; the next request shows which
             self._variants[text] = (variant,)
             return result
         result = await self._query(text, ends)

@@ -45,9 +45,9 @@ class ProtectedCall:
     ) -> T:
         """Return the operation's result; raise a ``BackendError`` without secrets if it fails or the deadline passes.
 
-        ``query_key`` distinguishes queries for the circuit breaker, which ignores a timeout of a quarantined query:
-        that query is known to be slow, so its timeout says nothing about the backend. The message of a timeout is the
-        same whether the backend, its client library or this deadline ended the operation.
+        ``query_key`` distinguishes queries for the circuit breaker. A timeout of a quarantined query is no failure of
+        the backend: that query is known to be slow. The message of a timeout is the same whether the backend, its
+        client library or this deadline ended the operation.
         """
         if not self._breaker.allows(self._clock()):
             raise redacted_error(self._open_circuit_error(), self._secrets)

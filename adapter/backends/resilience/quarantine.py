@@ -1,7 +1,7 @@
 """Which queries are sent alone instead of in a batch. Pure: the current time is an argument.
 
-A batch that times out does not tell which of its queries is slow. So after two timeouts in a row each of its queries is
-quarantined: sent alone, until it is answered once. A query that times out alone is retried with exponential backoff.
+When a batch times out, it is unknown which of its queries is slow. So after two timeouts in a row each of its queries
+is quarantined: sent alone, until it succeeds once. A query that times out alone is retried with exponential backoff.
 """
 
 from collections.abc import Iterable

@@ -13,14 +13,14 @@ from tests.backends.contract import HttpPeer, Json
 class Peer(HttpPeer):
     kind = "http"
     verified_against = "a server of our own on loopback"
-    unknown_is = FailureClass.REFUSED  # HTTP 404
+    unknown_failure = FailureClass.REFUSED  # HTTP 404
 
     def start(self) -> None:
         self._numbers: Mapping[str, int] = {}
         self._good = "first-token-of-ours"
         self.token = self.folder / "token"
         self.secrets = ("first-token-of-ours", "second-token-of-ours")
-        self.renew()
+        self.renew_credentials()
         peer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -40,7 +40,7 @@ class Peer(HttpPeer):
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="peer http")
         self._thread.start()
-        self.hop.upstream = ("127.0.0.1", self._server.server_port)
+        self.proxy.upstream = ("127.0.0.1", self._server.server_port)
 
     def stop(self) -> None:
         self._server.shutdown()
@@ -59,36 +59,36 @@ class Peer(HttpPeer):
             return (200, json.dumps(self._numbers[name]).encode()) if name in self._numbers else (404, b"none")
         return 200, b"{}"
 
-    def hold(self, numbers: Mapping[str, int]) -> None:
+    def set_values(self, numbers: Mapping[str, int]) -> None:
         self._numbers = dict(numbers)
 
     def settings(self) -> Json:
-        return {"url": self.hop.url, "bearerTokenFile": str(self.token)}
+        return {"url": self.proxy.url, "bearerTokenFile": str(self.token)}
 
-    def one(self, name: str) -> Json:
+    def parameters_for(self, name: str) -> Json:
         return {"path": f"/number?of={name}", "format": "json"}
 
     def labels(self, name: str) -> Mapping[str, str]:  # noqa: ARG002 - a number alone has none
         return {}
 
-    def several(self) -> Json:
+    def parameters_for_all(self) -> Json:
         return {"path": "/numbers", "value": "numbers[].{labels: {queue: name}, value: number}"}
 
-    def labels_among_several(self, name: str) -> Mapping[str, str]:
+    def labels_among_all(self, name: str) -> Mapping[str, str]:
         return {"queue": name}
 
-    def nothing(self) -> Json:
+    def parameters_without_result(self) -> Json:
         return {"path": "/numbers", "value": "numbers[?name == 'nobody'].{labels: {queue: name}, value: number}"}
 
     @property
-    def shown(self) -> str:
+    def current_secret(self) -> str:
         return self._good
 
-    def expire(self) -> None:
+    def expire_credentials(self) -> None:
         self._good = next(each for each in self.secrets if each != self._good)
 
-    def renew(self) -> None:
+    def renew_credentials(self) -> None:
         self.token.write_text(self._good)
 
-    def lose_secret(self) -> None:
+    def remove_credentials(self) -> None:
         self.token.unlink()

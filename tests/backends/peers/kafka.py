@@ -1,4 +1,4 @@
-"""A real Kafka that says its address is the hop's, asked for the lag of a group by a user who may only describe."""
+"""Contract peer: a real Kafka broker, advertised at the address of the proxy, with a user that may only describe."""
 
 import struct
 from collections.abc import Mapping
@@ -17,24 +17,24 @@ class Peer(ContractPeer):
     kind = "kafka"
     verified_against = "Apache Kafka 4.3 (Maven Central)"
     marks = (pytest.mark.broker,)
-    not_meant: ClassVar[Mapping[Case, str]] = {
-        Case.THROTTLED: "Kafka does not refuse who asks too often, it answers later, and that is the case of being slow"
+    inapplicable: ClassVar[Mapping[Case, str]] = {
+        Case.THROTTLED: "Kafka throttles by delaying responses, which is the case of a slow server"
     }
-    begins = struct.pack(">i", 1_000_000)
-    patience = 10.0
+    response_start = struct.pack(">i", 1_000_000)
+    deadline_seconds = 10.0
 
     def start(self) -> None:
-        self.secrets = ("first-password-of-ours", "second-password-of-ours")
+        self.secrets = ("first-password", "second-password")
         self.good = self.secrets[0]
         self.password = self.folder / "password"
-        self.server = KafkaServer(self.folder / "server", advertised=self.hop.port)
+        self.server = KafkaServer(self.folder / "server", advertised=self.proxy.port)
         self.server.start()
         self.admin = Admin(self.server)
         self.admin.open()
-        self.admin.believe(self.good)
+        self.admin.set_password(self.good)
         self.admin.allow()
-        self.renew()
-        self.hop.upstream = (LOOPBACK, self.server.port)
+        self.renew_credentials()
+        self.proxy.upstream = (LOOPBACK, self.server.port)
         self._topics: set[str] = set()
         self._is_locked = False
 
@@ -42,59 +42,59 @@ class Peer(ContractPeer):
         self.admin.close()
         self.server.stop()
 
-    def hold(self, numbers: Mapping[str, int]) -> None:
+    def set_values(self, numbers: Mapping[str, int]) -> None:
         for name in set(numbers) - self._topics:
             self.admin.topic(name, 2)
             self.admin.fill(name, 20, 20)
         self._topics |= set(numbers)
-        lags = {(name, place): number * place for name, number in numbers.items() for place in (0, 1)}
-        self.admin.behind(GROUP, lags)
+        lags = {(name, partition): number * partition for name, number in numbers.items() for partition in (0, 1)}
+        self.admin.set_lag(GROUP, lags)
 
     def settings(self) -> Json:
         sasl = {"username": READER, "passwordFile": str(self.password)}
-        return {"bootstrapServers": [self.hop.address], "sasl": sasl}
+        return {"bootstrapServers": [self.proxy.address], "sasl": sasl}
 
-    def one(self, name: str) -> Json:
+    def parameters_for(self, name: str) -> Json:
         return {"group": GROUP, "topics": [name]}
 
     def labels(self, name: str) -> Mapping[str, str]:
         return {"group": GROUP, "topic": name}
 
-    def several(self) -> Json:
+    def parameters_for_all(self) -> Json:
         return {"group": GROUP}
 
-    def nothing(self) -> Json:
-        return {"group": "nobody-is-in-it"}
+    def parameters_without_result(self) -> Json:
+        return {"group": "empty-group"}
 
-    def talk_nonsense(self) -> None:
-        self.hop.answer(struct.pack(">i", 12) + b"and nonsense")
+    def send_garbage(self) -> None:
+        self.proxy.respond(struct.pack(">i", 12) + b"and nonsense")
 
-    def lock_out(self) -> None:
+    def reject_credentials(self) -> None:
         self._is_locked = True
-        self._believe("nobody-has-this-password")
+        self._set_password("unused-password")
 
     def recover(self) -> None:
         super().recover()
         if self._is_locked:
             self._is_locked = False
-            self._believe(self.good)
+            self._set_password(self.good)
 
     @property
-    def shown(self) -> str:
+    def current_secret(self) -> str:
         return self.good
 
-    def expire(self) -> None:
+    def expire_credentials(self) -> None:
         self.good = next(each for each in self.secrets if each != self.good)
-        self._believe(self.good)
+        self._set_password(self.good)
 
-    def renew(self) -> None:
+    def renew_credentials(self) -> None:
         self.password.write_text(f"{self.good}\n")
 
-    def lose_secret(self) -> None:
+    def remove_credentials(self) -> None:
         self.password.unlink()
 
-    def _believe(self, password: str) -> None:
-        """Change the password; Kafka goes on believing connections that are open, so end them."""
-        self.admin.believe(password)
-        self.hop.refuse()
-        self.hop.delegate()
+    def _set_password(self, password: str) -> None:
+        """Change the password and close open connections, which Kafka would not reauthenticate."""
+        self.admin.set_password(password)
+        self.proxy.refuse_connections()
+        self.proxy.forward()

@@ -14,7 +14,7 @@ class Peer(ContractPeer):
     kind = "nats"
     verified_against = "NATS 2.9 (Debian 12)"
     marks = (pytest.mark.broker,)
-    begins = b'INFO {"server_id":"'
+    response_start = b'INFO {"server_id":"'
 
     def start(self) -> None:
         self.secrets = ("first-password", "second-password")
@@ -24,37 +24,37 @@ class Peer(ContractPeer):
         self.server.start()
         self.admin = Admin(self.server)
         self.admin.connect()
-        self.renew()
-        self.hop.upstream = (LOOPBACK, self.server.port)
-        self.hop.is_spoken_to_first = False
+        self.renew_credentials()
+        self.proxy.upstream = (LOOPBACK, self.server.port)
+        self.proxy.client_speaks_first = False
         self._is_locked = False
 
     def stop(self) -> None:
         self.admin.close()
         self.server.stop()
 
-    def hold(self, numbers: Mapping[str, int]) -> None:
-        self.admin.hold(numbers)
+    def set_values(self, numbers: Mapping[str, int]) -> None:
+        self.admin.set_values(numbers)
 
     def settings(self) -> Json:
-        return {"addresses": [self.hop.address], "username": "reader", "passwordFile": str(self.password)}
+        return {"addresses": [self.proxy.address], "username": "reader", "passwordFile": str(self.password)}
 
-    def one(self, name: str) -> Json:
+    def parameters_for(self, name: str) -> Json:
         return {"stream": name, "measure": "messages"}
 
     def labels(self, name: str) -> Mapping[str, str]:
         return {"stream": name}
 
-    def several(self) -> Json:
+    def parameters_for_all(self) -> Json:
         return {"measure": "messages"}
 
-    def nothing(self) -> Json:
+    def parameters_without_result(self) -> Json:
         return {"stream": "orders", "measure": "pending"}  # the stream has no consumers
 
     def throttle(self) -> None:
-        self.hop.answer(b'INFO {"server_id":"x"}\r\n-ERR \'maximum connections exceeded\'\r\n')
+        self.proxy.respond(b'INFO {"server_id":"x"}\r\n-ERR \'maximum connections exceeded\'\r\n')
 
-    def lock_out(self) -> None:
+    def reject_credentials(self) -> None:
         self._is_locked = True
         self._set_password("unused-password")
 
@@ -65,22 +65,22 @@ class Peer(ContractPeer):
             self._set_password(self.good)
 
     @property
-    def shown(self) -> str:
+    def current_secret(self) -> str:
         return self.good
 
-    def expire(self) -> None:
+    def expire_credentials(self) -> None:
         self.good = next(each for each in self.secrets if each != self.good)
         self._set_password(self.good)
 
-    def renew(self) -> None:
+    def renew_credentials(self) -> None:
         self.password.write_text(f"{self.good}\n")
 
-    def lose_secret(self) -> None:
+    def remove_credentials(self) -> None:
         self.password.unlink()
 
     def _set_password(self, password: str) -> None:
         self.server.reload(self._user(password))
-        while not self.hop.is_idle:  # until the backend has noticed that NATS closed its connections
+        while not self.proxy.is_idle:  # until the backend has noticed that NATS closed its connections
             time.sleep(0.01)
 
     @staticmethod

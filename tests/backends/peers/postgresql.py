@@ -14,8 +14,8 @@ class Peer(ContractPeer):
     kind = "postgresql"
     verified_against = "PostgreSQL 15 (Debian 12)"
     marks = (pytest.mark.broker,)
-    unknown_is = FailureClass.BAD_QUERY  # a table that is not there
-    begins = b"\x17\x03\x03\x40\x00"  # 16 KiB of what is encrypted
+    unknown_failure = FailureClass.BAD_QUERY  # a table that is not there
+    response_start = b"\x17\x03\x03\x40\x00"  # 16 KiB of what is encrypted
 
     def start(self) -> None:
         self.server = PostgreSqlServer(self.folder)
@@ -23,7 +23,7 @@ class Peer(ContractPeer):
         self.secrets = ("first-password-of-ours", "second-password-of-ours")
         self._good = self.secrets[0]
         self.password = self.folder / "password"
-        self.renew()
+        self.renew_credentials()
         self.server.run(
             "CREATE TABLE depths (queue text, depth bigint)",
             f"CREATE ROLE reader LOGIN PASSWORD '{self._good}'",
@@ -31,37 +31,37 @@ class Peer(ContractPeer):
             "CREATE TABLE salaries (salary bigint)",
             "CREATE ROLE with_certificate LOGIN",
         )
-        self.hop.upstream = (LOOPBACK, self.server.port)
+        self.proxy.upstream = (LOOPBACK, self.server.port)
 
     def stop(self) -> None:
         self.server.stop()
 
-    def hold(self, numbers: Mapping[str, int]) -> None:
-        self.server.hold(numbers)
+    def set_values(self, numbers: Mapping[str, int]) -> None:
+        self.server.set_values(numbers)
 
     def settings(self) -> Json:
         return {
             "host": "localhost",
-            "port": self.hop.port,
+            "port": self.proxy.port,
             "database": "postgres",
             "username": "reader",
             "passwordFile": str(self.password),
             "tls": {"caFile": str(self.server.ca_file)},
         }
 
-    def one(self, name: str) -> Json:
+    def parameters_for(self, name: str) -> Json:
         return {"query": f"SELECT queue, depth AS value FROM depths WHERE queue = '{name}'"}  # noqa: S608 - our own
 
     def labels(self, name: str) -> Mapping[str, str]:
         return {"queue": name}
 
-    def several(self) -> Json:
+    def parameters_for_all(self) -> Json:
         return {"query": "SELECT queue, depth AS value FROM depths"}
 
-    def nothing(self) -> Json:
-        return self.one("nobody-has-heard-of-it")
+    def parameters_without_result(self) -> Json:
+        return self.parameters_for("nobody-has-heard-of-it")
 
-    def unknown(self) -> Json:
+    def parameters_for_unknown(self) -> Json:
         return {"query": "SELECT count(*) FROM no_such_table"}
 
     # ---- trouble of its own
@@ -70,12 +70,12 @@ class Peer(ContractPeer):
         self.server.run("ALTER ROLE reader CONNECTION LIMIT 0")
         self.server.drop_sessions()
 
-    def lock_out(self) -> None:
+    def reject_credentials(self) -> None:
         self.server.run("ALTER ROLE reader NOLOGIN")
         self.server.drop_sessions()
 
-    def talk_nonsense(self) -> None:
-        self.hop.answer(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    def send_garbage(self) -> None:
+        self.proxy.respond(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
     def recover(self) -> None:
         super().recover()
@@ -84,16 +84,16 @@ class Peer(ContractPeer):
     # ---- secrets
 
     @property
-    def shown(self) -> str:
+    def current_secret(self) -> str:
         return self._good
 
-    def expire(self) -> None:
+    def expire_credentials(self) -> None:
         self._good = next(each for each in self.secrets if each != self._good)
         self.server.run(f"ALTER ROLE reader PASSWORD '{self._good}'")
         self.server.drop_sessions()  # who is in may stay, so that is no more than PostgreSQL's own doing at a restart
 
-    def renew(self) -> None:
+    def renew_credentials(self) -> None:
         self.password.write_text(f"{self._good}\n")
 
-    def lose_secret(self) -> None:
+    def remove_credentials(self) -> None:
         self.password.unlink()

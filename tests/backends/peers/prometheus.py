@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes what the test sets."""
+"""A real Prometheus that scrapes a target whose values the test sets."""
 
 import time
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ class Peer(HttpPeer):
     kind = "prometheus"
     verified_against = "Prometheus 2.42 (Debian 12)"
     marks = (pytest.mark.prometheus,)
-    not_meant: ClassVar[Mapping[Case, str]] = {
-        Case.RENEWED: "Prometheus itself admits anyone; that a token is read anew is shown in tests/prometheus",
-        Case.PARAMETERS: "it is asked with a query, and whether that makes sense only Prometheus can tell",
+    inapplicable: ClassVar[Mapping[Case, str]] = {
+        Case.RENEWED: "Prometheus has no authentication; tests/prometheus covers the renewal of tokens",
+        Case.PARAMETERS: "rules have a query instead of parameters, and only Prometheus can validate it",
     }
-    secrets = ("token-that-nobody-checks",)
+    secrets = ("token-that-is-not-checked",)
 
     def start(self) -> None:
         require()
@@ -29,39 +29,39 @@ class Peer(HttpPeer):
         self._scraped = self._stack.enter_context(target())
         self._server = self._stack.enter_context(prometheus(self.folder / "data", target=self._scraped.address))
         self._token = self.folder / "token"
-        self.renew()
-        self.hop.upstream = (LOOPBACK, self._server.port)
+        self.renew_credentials()
+        self.proxy.upstream = (LOOPBACK, self._server.port)
 
     def stop(self) -> None:
         self._stack.close()
 
-    def hold(self, numbers: Mapping[str, int]) -> None:
+    def set_values(self, numbers: Mapping[str, int]) -> None:
         self._scraped.text = "".join(f'depth{{queue="{name}"}} {number}\n' for name, number in numbers.items())
         ends = time.monotonic() + 30
-        while {row["metric"]["queue"]: int(row["value"][1]) for row in self._server.ask("depth")} != numbers:
+        while {row["metric"]["queue"]: int(row["value"][1]) for row in self._server.query("depth")} != numbers:
             assert time.monotonic() < ends
             time.sleep(0.05)
 
     def settings(self) -> Json:
-        return {"url": self.hop.url, "bearerTokenFile": str(self._token)}
+        return {"url": self.proxy.url, "bearerTokenFile": str(self._token)}
 
-    def asking(self, parameters: Json) -> Json:
+    def rule_fields(self, parameters: Json) -> Json:
         return parameters
 
-    def one(self, name: str) -> Json:
+    def parameters_for(self, name: str) -> Json:
         return {"query": f'sum by (queue) (depth{{queue="{name}"}})'}
 
     def labels(self, name: str) -> Mapping[str, str]:
         return {"queue": name}
 
-    def several(self) -> Json:
+    def parameters_for_all(self) -> Json:
         return {"query": "sum by (queue) (depth)"}
 
-    def nothing(self) -> Json:
-        return self.unknown()
+    def parameters_without_result(self) -> Json:
+        return self.parameters_for_unknown()
 
-    def renew(self) -> None:
+    def renew_credentials(self) -> None:
         self._token.write_text(self.secrets[0])
 
-    def lose_secret(self) -> None:
+    def remove_credentials(self) -> None:
         self._token.unlink()

@@ -23,42 +23,42 @@ class Peer(HttpPeer):
         self.secrets = (*self._passwords, *(self._sent(each) for each in self._passwords))
         self._good = self._passwords[0]
         self.server.add_user("reader", self._good, "/")
-        self.renew()
-        self.hop.upstream = (LOOPBACK, self.server.management_port)
+        self.renew_credentials()
+        self.proxy.upstream = (LOOPBACK, self.server.management_port)
 
     def stop(self) -> None:
         self.server.stop()
 
-    def hold(self, numbers: Mapping[str, int]) -> None:
-        self.server.hold(numbers)
+    def set_values(self, numbers: Mapping[str, int]) -> None:
+        self.server.set_values(numbers)
 
     def settings(self) -> Json:
-        return {"url": self.hop.url, "basic": {"username": "reader", "passwordFile": str(self.password)}}
+        return {"url": self.proxy.url, "basicAuth": {"username": "reader", "passwordFile": str(self.password)}}
 
-    def one(self, name: str) -> Json:
+    def parameters_for(self, name: str) -> Json:
         return {"queue": name, "vhost": "/"}
 
     def labels(self, name: str) -> Mapping[str, str]:
         return {"vhost": "/", "queue": name}
 
-    def several(self) -> Json:
+    def parameters_for_all(self) -> Json:
         return {"queues": ".*"}
 
-    def nothing(self) -> Json:
+    def parameters_without_result(self) -> Json:
         return {"queues": "nobody-.*"}
 
     @property
-    def shown(self) -> str:
+    def current_secret(self) -> str:
         return f"{self._good} or {self._sent(self._good)}"
 
-    def expire(self) -> None:
+    def expire_credentials(self) -> None:
         self._good = next(each for each in self._passwords if each != self._good)
         self.server.add_user("reader", self._good)
 
-    def renew(self) -> None:
+    def renew_credentials(self) -> None:
         self.password.write_text(f"{self._good}\n")
 
-    def lose_secret(self) -> None:
+    def remove_credentials(self) -> None:
         self.password.unlink()
 
     @staticmethod

@@ -14,7 +14,7 @@ class Peer(ContractPeer):
     kind = "redis"
     verified_against = "Redis 7.0 (Debian 12)"
     marks = (pytest.mark.broker,)
-    begins = b"$1000000\r\n"
+    response_start = b"$1000000\r\n"
 
     def start(self) -> None:
         self.server = RedisServer(self.folder / "server")
@@ -23,14 +23,14 @@ class Peer(ContractPeer):
         self.good = self.secrets[0]
         self.password = self.folder / "password"
         self.server.set_password(self.good)
-        self.renew()
-        self.hop.upstream = (LOOPBACK, self.server.port)
+        self.renew_credentials()
+        self.proxy.upstream = (LOOPBACK, self.server.port)
         self._is_locked = False
 
     def stop(self) -> None:
         self.server.stop()
 
-    def hold(self, numbers: Mapping[str, int]) -> None:
+    def set_values(self, numbers: Mapping[str, int]) -> None:
         with self.server.client() as client:
             client.flushall()
             for name, number in numbers.items():
@@ -39,24 +39,24 @@ class Peer(ContractPeer):
                     client.xadd(name, {"work": "1"})
 
     def settings(self) -> Json:
-        return {"addresses": [self.hop.address], "username": READER, "passwordFile": str(self.password)}
+        return {"addresses": [self.proxy.address], "username": READER, "passwordFile": str(self.password)}
 
-    def one(self, name: str) -> Json:
+    def parameters_for(self, name: str) -> Json:
         return {"key": name, "measure": "streamLength"}
 
     def labels(self, name: str) -> Mapping[str, str]:
         return {"key": name}
 
-    def several(self) -> Json:
+    def parameters_for_all(self) -> Json:
         return {"keys": "*", "measure": "streamLength"}
 
-    def nothing(self) -> Json:
+    def parameters_without_result(self) -> Json:
         return {"keys": "missing-*", "measure": "streamLength"}
 
     def throttle(self) -> None:
-        self.hop.answer(b"-ERR max number of clients reached\r\n")
+        self.proxy.respond(b"-ERR max number of clients reached\r\n")
 
-    def lock_out(self) -> None:
+    def reject_credentials(self) -> None:
         self.server.disable_user()
         self._is_locked = True
 
@@ -67,17 +67,17 @@ class Peer(ContractPeer):
             self._is_locked = False
 
     @property
-    def shown(self) -> str:
+    def current_secret(self) -> str:
         return self.good
 
-    def expire(self) -> None:
+    def expire_credentials(self) -> None:
         self.good = next(each for each in self.secrets if each != self.good)
         self.server.set_password(self.good)
-        while not self.hop.is_idle:  # until the backend has noticed that Redis closed its connections
+        while not self.proxy.is_idle:  # until the backend has noticed that Redis closed its connections
             time.sleep(0.01)
 
-    def renew(self) -> None:
+    def renew_credentials(self) -> None:
         self.password.write_text(f"{self.good}\n")
 
-    def lose_secret(self) -> None:
+    def remove_credentials(self) -> None:
         self.password.unlink()

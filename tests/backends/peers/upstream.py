@@ -7,18 +7,17 @@ from typing import Any, ClassVar
 
 from aiohttp import web
 
-from adapter.app import clock
+from adapter.process import clock
 from adapter.auth.attributes import Attributes
 from adapter.auth.caller import Caller
 from adapter.backends.static import StaticBackend
 from adapter.config.model import Limits
 from adapter.errors import Unauthenticated
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import RuleReader, Sources
+from adapter.metrics.reader import MetricReader, Sources
 from adapter.rules.rule import Rule, Series
 from adapter.rules.rule_registry import RuleRegistry
-from adapter.server.access_log import AccessLog
-from adapter.server.accounting import Journal
+from adapter.server.accounting import RequestAccounting
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
@@ -29,8 +28,8 @@ from tests.backends.contract import Case, HttpPeer, Json
 class Peer(HttpPeer):
     kind = "upstream"
     verified_against = "a second Steadyscale"
-    unknown_is = FailureClass.UNKNOWN_METRIC
-    not_meant: ClassVar = {
+    unknown_failure = FailureClass.UNKNOWN_METRIC
+    inapplicable: ClassVar = {
         Case.EMPTY: "our own server tells that nothing matches as an error; test_upstream has an empty list"
     }
 
@@ -38,7 +37,7 @@ class Peer(HttpPeer):
         self.token = self.folder / "token"
         self.secrets = ("first-token-of-ours", "second-token-of-ours")
         self._good = self.secrets[0]
-        self.renew()
+        self.renew_credentials()
         self._loop = asyncio.new_event_loop()
         self._book, self._told, started = RuleRegistry(), asyncio.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, args=(started,), name="peer upstream")
@@ -51,17 +50,17 @@ class Peer(HttpPeer):
         self._loop.close()
 
     async def _serve(self, started: threading.Event) -> None:
-        sources = Sources.of(Fetcher({"static": StaticBackend(clock)}, clock))
-        reader = RuleReader(self._book, sources, clock)
+        sources = Sources(Fetcher({"static": StaticBackend(clock)}, clock))
+        reader = MetricReader(self._book, sources, clock)
         server = Server(
             metrics=ExternalMetrics(reader, clock),
             authenticator=self,
             authorizer=self,
             limits=Limits(),
-            journal=Journal(Telemetry(), AccessLog(lambda *_: None, clock)),
+            accounting=RequestAccounting(Telemetry(), lambda *_: None, clock),
         )
         async with server.serving("127.0.0.1", 0, None) as port:
-            self.hop.upstream = ("127.0.0.1", port)
+            self.proxy.upstream = ("127.0.0.1", port)
             started.set()
             await self._told.wait()
         await sources.aclose()
@@ -78,39 +77,39 @@ class Peer(HttpPeer):
         self._loop.call_soon_threadsafe(self._told.set)
         self._thread.join(20)
 
-    def hold(self, numbers: Mapping[str, int]) -> None:
+    def set_values(self, numbers: Mapping[str, int]) -> None:
         alone = [Rule(name, (Series(number, {"queue": name}),)) for name, number in numbers.items()]
         together = Rule("all", tuple(Series(number, {"queue": name}) for name, number in numbers.items()))
         done: Any = asyncio.run_coroutine_threadsafe(self._use([*alone, together]), self._loop)
         done.result(20)
 
     async def _use(self, rules: list[Rule]) -> None:
-        self._book.use_file(rules)
+        self._book.set_file_rules(rules)
 
     def settings(self) -> Json:
-        return {"url": self.hop.url, "bearerTokenFile": str(self.token)}
+        return {"url": self.proxy.url, "bearerTokenFile": str(self.token)}
 
-    def one(self, name: str) -> Json:
+    def parameters_for(self, name: str) -> Json:
         return {"namespace": "shop", "metric": name}
 
     def labels(self, name: str) -> Mapping[str, str]:
         return {"queue": name}
 
-    def several(self) -> Json:
+    def parameters_for_all(self) -> Json:
         return {"namespace": "shop", "metric": "all"}
 
-    def talk_nonsense(self) -> None:
-        self.hop.answer_http(200, b'{"kind": "List", "items": []}')
+    def send_garbage(self) -> None:
+        self.proxy.respond_http(200, b'{"kind": "List", "items": []}')
 
     @property
-    def shown(self) -> str:
+    def current_secret(self) -> str:
         return self._good
 
-    def expire(self) -> None:
+    def expire_credentials(self) -> None:
         self._good = next(each for each in self.secrets if each != self._good)
 
-    def renew(self) -> None:
+    def renew_credentials(self) -> None:
         self.token.write_text(self._good)
 
-    def lose_secret(self) -> None:
+    def remove_credentials(self) -> None:
         self.token.unlink()
