@@ -10,7 +10,7 @@ from typing import NamedTuple
 from adapter.backends.loader import create_backend
 from adapter.config.loading import ConfigFile, Loaded
 from adapter.config.model import Config
-from adapter.custom_resources.status_writer import StatusWriter
+from adapter.custom_resources.status_writer import ExternalMetricStatusWriter
 from adapter.custom_resources.watcher import ExternalMetricWatcher
 from adapter.debug.decision_log import DecisionLog
 from adapter.metrics.imported_rules import ImportedRules
@@ -99,6 +99,7 @@ def _metric_tasks(
 ) -> dict[str, Coroutine[None, None, None]]:
     """Return the tasks that update rules and backends from the configuration file and from objects of the cluster."""
     imported = ImportedRules(pipeline.registry, pipeline.fetcher, config.prometheus_adapter)
+    status_writer = ExternalMetricStatusWriter(kube, watcher, pipeline.reader, pipeline.reader.clock)
 
     async def apply(changed: Config) -> None:
         await pipeline.apply(changed)
@@ -109,5 +110,5 @@ def _metric_tasks(
         "configuration": file.follow(apply, pipeline.registry.reject_file),
         "imported rules": imported.run(),
         "external metrics": watcher.run(),
-        "status of external metrics": StatusWriter(kube, watcher, pipeline.reader, pipeline.reader.clock).run(),
+        "status of external metrics": status_writer.run(),
     }

@@ -16,7 +16,7 @@ from adapter.rules.rule import Rule
 from autoscaler.types.record import Record
 
 
-class TlsFiles(Record, frozen=True):
+class ServingTlsFiles(Record, frozen=True):
     """A serving certificate from files, such as those of cert-manager; read again when they change."""
 
     cert_file: str
@@ -55,10 +55,10 @@ class SelfManagedTls(Record, frozen=True):
     """How often a replica checks the Secret and the APIService; must be much shorter than ``caOverlap``."""
 
 
-class Tls(Record, frozen=True):
+class ServingTls(Record, frozen=True):
     """The source of the serving certificate: exactly one of the two."""
 
-    files: TlsFiles | None = None
+    files: ServingTlsFiles | None = None
     self_managed: SelfManagedTls | None = None
 
 
@@ -71,7 +71,7 @@ class Serving(Record, frozen=True):
     port: int = 6443
     """Port to listen on; above 1023, so that the process needs no privileges. The Service maps 443 to it."""
 
-    tls: Tls = Tls()
+    tls: ServingTls = ServingTls()
 
 
 class Auth(Record, frozen=True):

@@ -22,7 +22,7 @@ KIND: Final = "ExternalMetric"
 PLURAL: Final = "externalmetrics"
 
 
-class Spec(Record, frozen=True):
+class ExternalMetricSpec(Record, frozen=True):
     """The spec of an ``ExternalMetric``: a rule without the settings that are reserved for the cluster's operator."""
 
     metric: str = ""
@@ -50,7 +50,7 @@ def rule_from_object(document: Mapping[str, Any], backends: Mapping[str, Backend
     ``backends`` are the configured backends; None if they are not known, as when a manifest is checked by itself.
     """
     metadata = document.get("metadata") or {}
-    spec = documents.decode(document.get("spec") or {}, Spec, "spec")
+    spec = documents.decode(document.get("spec") or {}, ExternalMetricSpec, "spec")
     namespace = str(metadata.get("namespace") or "default")
     fields = {field: getattr(spec, field) for field in spec.__struct_fields__ if field != "metric"}
     name = spec.metric or str(metadata.get("name") or "")

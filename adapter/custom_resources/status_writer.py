@@ -22,7 +22,7 @@ _MAX_MESSAGE_LENGTH: Final = 1024
 _CHANGE_EVERY_TIME: Final = frozenset({"lastReadTime", "lastErrorTime", "latencyMilliseconds"})
 
 
-class StatusWriter:
+class ExternalMetricStatusWriter:
     """Writes a changed Ready condition at the next check, and other changes once per ``value_interval``."""
 
     def __init__(

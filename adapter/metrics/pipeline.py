@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Final, TypeAlias
 
 from adapter.backends.backend import Backend
@@ -20,13 +19,13 @@ from adapter.rules.delegation import Delegate
 from adapter.rules.rule import STATIC, Rule
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.telemetry import Telemetry
+from autoscaler.ports import Clock
 
 _log = logging.getLogger(__name__)
 
 LIVE_SETTINGS: Final = frozenset({"backends", "rules", "prometheus_adapter", "delegate"})
 """The sections of the configuration that take effect when the file is reloaded; all others need a restart."""
 
-Clock: TypeAlias = Callable[[], datetime]
 BackendFactory: TypeAlias = Callable[[str, BackendSettings, Clock], Backend]
 """Opens a backend, given its name, its settings and a clock."""
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from adapter.config.model import SelfManagedTls, Tls
+from adapter.config.model import SelfManagedTls, ServingTls
 from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.tls.api_service import ApiService
 from adapter.tls.authority import CertificateLifetimes
@@ -23,7 +23,7 @@ _RETRY_SECONDS: Final = 2.0
 
 
 def certificate_source(
-    tls: Tls, kube: KubeClient, clock: Callable[[], datetime]
+    tls: ServingTls, kube: KubeClient, clock: Callable[[], datetime]
 ) -> CertificateFiles | SelfManagedCertificate:
     """Return the configured source; raise ``ConfigInvalid`` if there is none."""
     if tls.files is not None:

@@ -43,7 +43,7 @@ def test_file_with_all_sections_is_loaded(tmp_path: Path):
     read = loading.load(file, {})
 
     assert read.serving.port == 7443
-    assert read.serving.tls.files == model.TlsFiles("tls.crt", "tls.key")
+    assert read.serving.tls.files == model.ServingTlsFiles("tls.crt", "tls.key")
     assert read.auth.authorized_ttl == timedelta(minutes=1)
     assert read.limits.request_timeout == timedelta(seconds=2.5)
     assert read.rules[0].max_sample_age == timedelta(seconds=90)

@@ -14,7 +14,7 @@ import yaml
 from adapter import errors
 from adapter.backends.configuration import BackendEntry, ExternalMetricAccess
 from adapter.backends.prometheus.settings import Prometheus
-from adapter.custom_resources.status_writer import StatusWriter
+from adapter.custom_resources.status_writer import ExternalMetricStatusWriter
 from adapter.custom_resources.watcher import ExternalMetricWatcher
 from adapter.decoding.problem import Problem
 from adapter.fakecluster.cluster import Cluster
@@ -37,7 +37,7 @@ class Fixture:
     backend: ScriptedBackend
     reader: MetricReader
     watcher: ExternalMetricWatcher
-    status_writer: StatusWriter
+    status_writer: ExternalMetricStatusWriter
 
     def apply(self, name: str, **spec: Any) -> None:
         self.cluster.put(
@@ -69,7 +69,7 @@ async def running(*file_rules: Rule) -> AsyncIterator[Fixture]:
     async with Cluster.serving() as cluster, cluster.client() as client:
         cluster.install_crd(CRD)
         watcher = ExternalMetricWatcher(client, registry, BACKENDS)
-        status_writer = StatusWriter(client, watcher, reader, loop_clock, value_interval=timedelta(0))
+        status_writer = ExternalMetricStatusWriter(client, watcher, reader, loop_clock, value_interval=timedelta(0))
         following = asyncio.create_task(watcher.run())
         yield Fixture(cluster, backend, reader, watcher, status_writer)
         following.cancel()
