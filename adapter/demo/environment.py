@@ -71,7 +71,7 @@ def service_config(*, port: int, backend: str, speed: float, is_fake: bool) -> J
 
 def _crds() -> Iterator[Json]:
     """Yield the CRDs, from the wheel or from the source tree."""
-    packaged = resources.files(__package__) / "crds"
+    packaged = resources.files("adapter.fakecluster") / "crds"
     folder = packaged if packaged.is_dir() else _SOURCE_TREE_CRDS
     for name in ("podautoscalers.yaml", "externalmetrics.yaml"):
         yield from _load(folder / name)
