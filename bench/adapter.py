@@ -207,14 +207,14 @@ def _report(
     rounds: dict[str, list[Round]], idle: dict[str, float], loaded: dict[str, float], options: argparse.Namespace
 ) -> bool:
     best = {kind: _best(results) for kind, results in rounds.items()}
-    bare, ours = best["bare"], best["steadyscale"]
+    bare, served = best["bare"], best["steadyscale"]
     print(f"TLS, front proxy, {options.loop}, {options.connections} connections, best of {options.rounds} rounds")
     print(f"{'':<14}{'requests/s':>12}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'MiB idle':>11}{'MiB loaded':>12}")
     for kind, row in best.items():
         times = f"{row.rate:>12.0f}{row.p50:>9.2f}{row.p99:>9.2f}{row.cpu:>9.0f}"
         print(f"{kind:<14}{times}{idle[kind]:>11.1f}{loaded[kind]:>12.1f}")
-    rate, p99 = ours.rate / bare.rate, ours.p99 / bare.p99
-    print(f"{'ratio':<14}{rate:>12.2f}{ours.p50 / bare.p50:>9.2f}{p99:>9.2f}{ours.cpu / bare.cpu:>9.2f}")
+    rate, p99 = served.rate / bare.rate, served.p99 / bare.p99
+    print(f"{'ratio':<14}{rate:>12.2f}{served.p50 / bare.p50:>9.2f}{p99:>9.2f}{served.cpu / bare.cpu:>9.2f}")
     is_met = rate >= _MIN_RATE and p99 <= _MAX_P99
     goals = f"rate at least {_MIN_RATE} of bare, p99 at most {_MAX_P99} of bare"
     print(f"goals: {goals}: {'met' if is_met else 'MISSED'}")

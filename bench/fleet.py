@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.fleet_cluster import NATIVE, OURS, StaticMetrics, create_autoscalers, prepare
-from bench.process_stats import cpu, figures, memory, quantile
+from bench.process_stats import cpu, series, memory, quantile
 from tests.control_plane import programs
 from tests.control_plane.cluster import ControlPlane, _manager_flags, control_plane, free_port
 from tests.control_plane.process import Program
@@ -52,7 +52,7 @@ class System:
         return self._total(AUTOSCALERS) >= count and self.reconciles() >= count
 
     def _total(self, metric: str) -> int:
-        return int(sum(value for _, value in figures(self.read(), metric)))
+        return int(sum(value for _, value in series(self.read(), metric)))
 
 
 @dataclass
@@ -219,7 +219,7 @@ def _is_ready(read: Callable[[], str]) -> bool:
 def api_requests(plane: ControlPlane) -> float:
     """Return the number of requests that the API server has served, without watches."""
     text = plane.kubectl("get", "--raw", "/metrics")
-    return sum(value for labels, value in figures(text, "apiserver_request_total") if 'verb="WATCH"' not in labels)
+    return sum(value for labels, value in series(text, "apiserver_request_total") if 'verb="WATCH"' not in labels)
 
 
 def idle_share(plane: ControlPlane) -> float:

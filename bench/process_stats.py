@@ -1,34 +1,34 @@
-"""How a process fares, seen from outside: its processor time, its memory, and what it says at /metrics."""
+"""CPU time and memory of a process, and values from its /metrics endpoint."""
 
 import os
 from pathlib import Path
 
-_TICK = os.sysconf("SC_CLK_TCK")
+_CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu(pid: int) -> float:
-    """Say how many seconds of processor time a process has used."""
+    """Return the CPU time of a process in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / _TICK
+    return (int(fields[11]) + int(fields[12])) / _CLOCK_TICKS
 
 
 def memory(pid: int) -> float:
-    """Say how many megabytes a process has in memory."""
+    """Return the resident memory of a process in MiB."""
     line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
     return int(line.split()[1]) / 1024
 
 
-def figures(text: str, name: str) -> list[tuple[str, float]]:
-    """Read all series of one figure."""
+def series(text: str, name: str) -> list[tuple[str, float]]:
+    """Return name with labels, and value, of all series of one metric."""
     lines = (line for line in text.splitlines() if line.startswith((f"{name}{{", f"{name} ")))
     return [(line.rsplit(" ", 1)[0], float(line.rsplit(" ", 1)[1])) for line in lines]
 
 
-def quantile(before: str, after: str, histogram: str, part: float, *, with_label: str = "") -> str:
-    """Say below what a part of all values lies that a histogram took in between two looks at it."""
+def quantile(before: str, after: str, histogram: str, fraction: float, *, with_label: str = "") -> str:
+    """Return an upper bound of a quantile of the values that a histogram counted between two scrapes."""
     name = f"{histogram}_bucket"
-    old = dict(figures(before, name))
-    rows = [(labels, value - old.get(labels, 0)) for labels, value in figures(after, name) if with_label in labels]
+    old = dict(series(before, name))
+    rows = [(labels, value - old.get(labels, 0)) for labels, value in series(after, name) if with_label in labels]
     total = rows[-1][1] if rows else 0
-    bound = next((labels.split('le="')[1].split('"')[0] for labels, value in rows if value >= part * total), "?")
+    bound = next((labels.split('le="')[1].split('"')[0] for labels, value in rows if value >= fraction * total), "?")
     return f"<{float(bound):.2g}s" if total and bound != "?" else "?"

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from adapter import log
-from adapter.process import clock
 from adapter.auth.authentication import UnionAuthenticator
 from adapter.auth.authorizer import SubjectAccessAuthorizer
 from adapter.auth.certificates import CABundle
@@ -32,6 +31,7 @@ from adapter.debug.decision_log import DecisionLog
 from adapter.errors import BackendRejected
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import MetricReader, Sources
+from adapter.process import clock
 from adapter.rules.query_builder import Query
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample
@@ -70,7 +70,7 @@ class FailingBackend(StaticBackend):
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         behaviours = {series.labels.get("does") for series in query.static_series}
         if "refuse" in behaviours:
-            raise BackendRejected("it said no")
+            raise BackendRejected("query rejected")
         if "stall" in behaviours:
             await asyncio.sleep(60)
         if "break" in behaviours:

@@ -21,7 +21,7 @@ _CA_POLICY: Final = ExtensionPolicy.permit_all().require_present(x509.BasicConst
 
 
 class CertificateUntrusted(Exception):
-    """The certificate is not a client certificate signed by a CA of the bundle; the text says why."""
+    """The certificate is not a client certificate signed by a CA of the bundle; the message is the reason."""
 
 
 @dataclass(frozen=True)

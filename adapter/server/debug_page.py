@@ -45,7 +45,7 @@ _DEBOUNCE: Final = 0.2
 """Seconds in which further changes are collected: in a large fleet there is a decision at any time."""
 
 _MAX_WAITING: Final = 32
-"""Further requests are answered without waiting."""
+"""Further requests get an immediate response."""
 
 
 class DebugSources(NamedTuple):
@@ -69,7 +69,7 @@ class DebugPage:
         self._is_shutting_down = False
 
     def begin_shutdown(self) -> None:
-        """Answer waiting requests at their next check, and later ones without waiting."""
+        """End long polling: waiting requests get their response at their next check."""
         self._is_shutting_down = True
 
     async def html(self, _: RequestContext) -> web.Response:

@@ -61,7 +61,7 @@ class RequestContext:
         return web.Response(body=body, content_type=media, headers=headers)
 
     def is_pretty(self) -> bool:
-        """Return whether to indent the response: as ``?pretty=`` says, by default for browsers, curl and wget."""
+        """Return whether to indent the response: ``?pretty=``, or by default for browsers, curl and wget."""
         pretty = self.query.get("pretty")
         if pretty is not None:
             return is_true(pretty)

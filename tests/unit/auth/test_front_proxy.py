@@ -1,6 +1,6 @@
 import pytest
 from aiohttp.test_utils import make_mocked_request
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
@@ -37,6 +37,7 @@ def request(headers: list[tuple[str, str]]):
     return make_mocked_request("GET", "/", headers=CIMultiDict(headers))
 
 
+@settings(deadline=None)
 @given(st.lists(HEADERS, max_size=12))
 def test_cached_caller_equals_the_parsed_caller(requests: list[list[tuple[str, str]]]):
     parser = _HeaderParser(TRUSTED)

@@ -18,7 +18,7 @@ from adapter.tls.self_managed import SelfManagedCertificate
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.errors import Unavailable
 
-CERTIFICATES = "/api/v1/namespaces/ours/secrets/serving"
+CERTIFICATES = "/api/v1/namespaces/system/secrets/serving"
 APISERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io"
 LIFETIMES = CertificateLifetimes(
     ca=timedelta(days=300), certificate=timedelta(days=30), ca_overlap=timedelta(minutes=10)
@@ -45,9 +45,9 @@ class Environment:
 
     def replica(self) -> "Replica":
         certificate = SelfManagedCertificate(
-            CertificateSecret(self.client, "ours", "serving"),
-            ApiService(self.client, "ours", "steadyscale"),
-            ("steadyscale.ours.svc",),
+            CertificateSecret(self.client, "system", "serving"),
+            ApiService(self.client, "system", "steadyscale"),
+            ("steadyscale.system.svc",),
             self.clock,
             LIFETIMES,
         )
@@ -88,7 +88,7 @@ class Replica:
 @pytest.fixture
 async def cluster() -> AsyncIterator[Environment]:
     async with Cluster.serving() as api, api.client() as client:
-        api.put(APISERVICE, {"spec": {"service": {"namespace": "ours", "name": "steadyscale"}}})
+        api.put(APISERVICE, {"spec": {"service": {"namespace": "system", "name": "steadyscale"}}})
         yield Environment(api, client, FakeClock())
 
 

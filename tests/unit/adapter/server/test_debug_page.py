@@ -1,4 +1,4 @@
-"""The page over HTTP: its files, its picture, who waits and for how long, and what is not there."""
+"""The debugging page over HTTP: its files, the overview with long polling, and errors."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,110 +6,114 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import ClientSession
 
-from tests.browser.serving import Shown, page
-from tests.browser.story import passes_on, told
-from tests.builders import pod_reading, external_reading
+from tests.browser.sample_decisions import add_samples, reconcile_again
+from tests.browser.served_page import ServedPage, serve_page
+from tests.builders import external_reading, pod_reading
+
+OVERVIEW = "/debug/overview"
 
 
 @pytest.fixture
-async def shown() -> AsyncIterator[Shown]:
-    async with page() as ready:
-        told(ready.shelf)
-        yield ready
+async def page() -> AsyncIterator[ServedPage]:
+    async with serve_page() as served:
+        add_samples(served.log)
+        yield served
 
 
 @pytest.fixture
-async def session(shown: Shown) -> AsyncIterator[ClientSession]:
-    async with ClientSession(shown.url) as opened:
+async def session(page: ServedPage) -> AsyncIterator[ClientSession]:
+    async with ClientSession(page.url) as opened:
         yield opened
 
 
-async def test_every_file_is_served_as_what_it_is_and_may_reach_nothing_else(session: ClientSession):
-    kinds = {"": "text/html", "/page.js": "text/javascript", "/page.css": "text/css", "/icon.svg": "image/svg+xml"}
-    for path, kind in kinds.items():
-        async with session.get(f"/debug/page{path}") as answer:
-            assert (answer.status, answer.content_type) == (200, kind)
-            assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
-            assert "http" not in (await answer.text()).replace("http://www.w3.org/2000/svg", "")
+async def etag_of(session: ClientSession) -> str:
+    async with session.get(OVERVIEW) as response:
+        return response.headers["ETag"]
+
+
+async def test_files_have_their_content_type_and_no_references_to_other_origins(session: ClientSession):
+    types = {"": "text/html", "/page.js": "text/javascript", "/page.css": "text/css", "/icon.svg": "image/svg+xml"}
+    for path, content_type in types.items():
+        async with session.get(f"/debug/page{path}") as response:
+            assert (response.status, response.content_type) == (200, content_type)
+            assert response.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
+            assert "http" not in (await response.text()).replace("http://www.w3.org/2000/svg", "")
 
 
 @pytest.mark.parametrize(
-    ("path", "says"),
+    ("path", "message"),
     [
         ("/debug/page/../app.py", "could not find the requested resource"),
         ("/debug/page/nothing.js", "could not find the requested resource"),
-        ("/debug/autoscalers/shop/nothing", "no decision was made for an autoscaler 'shop/nothing'; there are 13"),
+        ("/debug/autoscalers/shop/nothing", "no decision for PodAutoscaler 'shop/nothing'; this replica has decisions"),
     ],
 )
-async def test_what_is_not_there_is_told(session: ClientSession, path: str, says: str):
-    async with session.get(path) as answer:
-        assert answer.status == 404
-        assert says in (await answer.json())["message"]
+async def test_unknown_file_or_autoscaler_is_not_found(session: ClientSession, path: str, message: str):
+    async with session.get(path) as response:
+        assert response.status == 404
+        assert message in (await response.json())["message"]
 
 
-async def test_a_process_that_decided_nothing_says_whom_to_ask(session: ClientSession, shown: Shown):
-    shown.shelf.on_leadership_lost()
-    async with session.get("/debug/autoscalers/shop/orders") as answer:
-        assert "perhaps another one leads" in (await answer.json())["message"]
-    shown.shelf.leader = lambda: "steadyscale-7d4f_1_ab12"
-    async with session.get("/debug/autoscalers/shop/orders") as answer:
-        assert "steadyscale-7d4f leads; ask that one" in (await answer.json())["message"]
+async def test_replica_without_decisions_names_the_leader(session: ClientSession, page: ServedPage):
+    page.log.on_leadership_lost()
+    async with session.get("/debug/autoscalers/shop/orders") as response:
+        assert "ask the leader (unknown)" in (await response.json())["message"]
+    page.leader = "steadyscale-7d4f_1_ab12"
+    async with session.get("/debug/autoscalers/shop/orders") as response:
+        assert "ask the leader (steadyscale-7d4f)" in (await response.json())["message"]
 
 
-async def test_one_autoscaler_is_explained_step_by_step(session: ClientSession):
-    async with session.get("/debug/autoscalers/shop/orders") as answer:
-        found = await answer.json()
+async def test_autoscaler_is_explained_step_by_step(session: ClientSession):
+    async with session.get("/debug/autoscalers/shop/orders") as response:
+        view = await response.json()
 
-    assert found["explanation"]["bound"] == "the stabilization window"
-    assert found["explanation"]["mayChangeAt"] == "2026-03-01T12:45:45.000Z"
-    assert found["explanation"]["steps"][found["decisive"]]["step"] == "Stabilization"
-    assert (found["minimum"], found["maximum"], found["replicas"]) == (2, 24, 4)
-
-
-async def test_the_picture_counts_all_and_lists_the_gravest_first(session: ClientSession):
-    async with session.get("/debug/overview") as answer:
-        found = await answer.json()
-
-    assert found["total"] == sum(found["counts"].values()) == 13
-    assert [one["state"] for one in found["autoscalers"]][:3] == ["target lost", "two owners", "fallback"]
-    assert found["rulesFailing"] == ["mails_waiting"]
+    assert view["explanation"]["limitingFactor"] == "stabilization window"
+    assert view["explanation"]["mayChangeAt"] == "2026-03-01T12:45:45.000Z"
+    assert view["explanation"]["steps"][view["decisiveStep"]]["step"] == "Stabilization"
+    assert (view["minReplicas"], view["maxReplicas"], view["replicas"]) == (2, 24, 4)
 
 
-async def test_a_picture_is_narrowed_by_text_and_state(session: ClientSession):
-    async with session.get("/debug/overview", params={"text": "shop/", "state": "failing"}) as answer:
-        assert [one["name"] for one in (await answer.json())["autoscalers"]] == ["search"]
+async def test_overview_counts_all_autoscalers_and_lists_the_most_severe_first(session: ClientSession):
+    async with session.get(OVERVIEW) as response:
+        overview = await response.json()
+
+    states = [autoscaler["state"] for autoscaler in overview["autoscalers"]]
+    assert overview["total"] == sum(overview["counts"].values()) == 13
+    assert states[:3] == ["target unavailable", "conflict", "fallback"]
+    assert overview["rulesFailing"] == ["mails_waiting"]
 
 
-async def test_who_has_the_picture_waits_for_the_next(session: ClientSession, shown: Shown):
-    async with session.get("/debug/overview") as answer:
-        tag = answer.headers["ETag"]
-    waiting = asyncio.create_task(session.get("/debug/overview", headers={"If-None-Match": tag}))
-    async with session.get("/debug/overview") as meanwhile:
-        assert (meanwhile.status, waiting.done()) == (200, False)
-    passes_on(shown.shelf, "shop/web", external_reading(90), pod_reading(600, 600, 600), at=shown.now())
-    async with await waiting as answer:
-        assert answer.status == 200
-        assert answer.headers["ETag"] != tag
+async def test_overview_is_filtered_by_text_and_state(session: ClientSession):
+    async with session.get(OVERVIEW, params={"text": "shop/", "state": "metric failing"}) as response:
+        assert [autoscaler["name"] for autoscaler in (await response.json())["autoscalers"]] == ["search"]
 
 
-async def test_who_waits_in_vain_is_told_the_time(session: ClientSession):
-    async with session.get("/debug/overview") as answer:
-        tag = answer.headers["ETag"]
-    async with session.get("/debug/overview", headers={"If-None-Match": tag}) as answer:
-        assert answer.status == 304
-        assert answer.headers["X-Now"].startswith("2026-03-01T12:45:")
+async def test_request_with_the_current_etag_waits_for_a_change(session: ClientSession, page: ServedPage):
+    etag = await etag_of(session)
+    waiting = asyncio.create_task(session.get(OVERVIEW, headers={"If-None-Match": etag}))
+    async with session.get(OVERVIEW) as response:
+        assert (response.status, waiting.done()) == (200, False)
+    reconcile_again(page.log, "shop/web", external_reading(90), pod_reading(600, 600, 600), now=page.now())
+    async with await waiting as response:
+        assert response.status == 200
+        assert response.headers["ETag"] != etag
 
 
-async def test_nobody_waits_for_a_process_that_is_leaving(session: ClientSession, shown: Shown):
-    async with session.get("/debug/overview") as answer:
-        tag = answer.headers["ETag"]
-    leaving = asyncio.create_task(shown.server.leave())
+async def test_long_poll_without_a_change_ends_with_304_and_the_time(session: ClientSession):
+    async with session.get(OVERVIEW, headers={"If-None-Match": await etag_of(session)}) as response:
+        assert response.status == 304
+        assert response.headers["X-Now"].startswith("2026-03-01T12:45:")
+
+
+async def test_long_poll_does_not_wait_during_shutdown(session: ClientSession, page: ServedPage):
+    etag = await etag_of(session)
+    stopping = asyncio.create_task(page.server.begin_shutdown())
     await asyncio.sleep(0)
-    async with session.get("/debug/overview", headers={"If-None-Match": tag}) as answer:
-        assert answer.status == 304
-    leaving.cancel()
+    async with session.get(OVERVIEW, headers={"If-None-Match": etag}) as response:
+        assert response.status == 304
+    stopping.cancel()
 
 
-async def test_nothing_is_written_through_the_page(session: ClientSession):
-    async with session.post("/debug/page") as answer:
-        assert answer.status == 405
+async def test_other_methods_than_get_are_not_allowed(session: ClientSession):
+    async with session.post("/debug/page") as response:
+        assert response.status == 405

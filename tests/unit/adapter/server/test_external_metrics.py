@@ -16,7 +16,7 @@ from tests.unit.adapter.served import METRIC, NOW, Served, served
 REQUEST = f"GET {METRIC} HTTP/1.1\r\nHost: x\r\nAudit-Id: abc\r\n"
 
 
-async def exchange(it: Served, requests: str, responses: int = 1) -> list[tuple[list[str], bytes]]:
+async def send_raw(it: Served, requests: str, responses: int = 1) -> list[tuple[list[str], bytes]]:
     """Send requests on a new connection; return the head's lines and the body of each response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", it.port)
     writer.write(requests.encode())
@@ -46,7 +46,7 @@ async def exchange(it: Served, requests: str, responses: int = 1) -> list[tuple[
 async def test_head_of_a_response(request_: str, status: str, headers: list[str]):
     async with served() as it:
         it.backend.may_respond.set()
-        (((first, *rest), body),) = await exchange(it, request_)
+        (((first, *rest), body),) = await send_raw(it, request_)
 
     assert first == status
     assert sorted(line for line in rest if not line.startswith("Date: ")) == sorted(
@@ -66,7 +66,7 @@ async def test_pipelined_requests_are_answered_in_order():
     async with served() as it:
         it.backend.may_respond.set()
         requests = "".join(REQUEST.replace("abc", audit_id) + "\r\n" for audit_id in ("a", "b", "c"))
-        responses = await exchange(it, requests, responses=3)
+        responses = await send_raw(it, requests, responses=3)
 
     audit_ids = [next(line for line in head if line.startswith("Audit-Id")) for head, _ in responses]
     assert audit_ids == ["Audit-Id: a", "Audit-Id: b", "Audit-Id: c"]
@@ -151,7 +151,7 @@ async def test_response_during_shutdown_closes_the_connection():
     async with served() as it:
         it.backend.may_respond.set()
         it.server.lifecycle.stopping = True
-        ((head, _),) = await exchange(it, REQUEST + "\r\n")
+        ((head, _),) = await send_raw(it, REQUEST + "\r\n")
 
     assert "Connection: close" in head
 
