@@ -45,7 +45,6 @@ class ExternalMetricWatcher:
 
         self._registry = registry
         self._backends = backends
-        self._namespaces: dict[str, str] = {}
         self._changed_namespaces: set[str] = set()
         self.store.add_listener(self._on_change)
 
@@ -58,43 +57,30 @@ class ExternalMetricWatcher:
         if backends == self._backends:
             return
         self._backends = backends
-        self._changed_namespaces |= set(self._namespaces.values())
+        self._changed_namespaces |= {each.namespace for each in self.store}
         self._update()
 
     def _on_change(self, key: str) -> None:
-        changed = self.store.get(key)
-        if changed is not None:
-            self._namespaces[key] = changed.namespace
-        namespace = self._namespaces[key]
-        if changed is None:
-            del self._namespaces[key]
+        if self.store.get(key) is None:
             self._set(key, None, ())
         if not self._changed_namespaces:
             # The first list reports objects one by one; validate those of one event loop iteration together.
             asyncio.get_running_loop().call_soon(self._update)
-        self._changed_namespaces.add(namespace)
+        self._changed_namespaces.add(key.partition("/")[0])
 
     def _update(self) -> None:
-        """Validate the objects of all namespaces with changes."""
+        """Validate the objects of all namespaces with changes; of two with the same metric, the older one is valid."""
         changed, self._changed_namespaces = self._changed_namespaces, set()
-        by_namespace: dict[str, list[ExternalMetricObject]] = {}
-        for each in self.store:
-            if each.namespace in changed:
-                by_namespace.setdefault(each.namespace, []).append(each)
-        for objects in by_namespace.values():
-            self._update_namespace(objects)
-
-    def _update_namespace(self, objects: list[ExternalMetricObject]) -> None:
-        """Validate the objects of a namespace, oldest first: if two define the same metric, the older one is valid."""
-        owners: dict[str, str] = {}
+        owners: dict[tuple[str, str], str] = {}
+        objects = (each for each in self.store if each.namespace in changed)
         for each in sorted(objects, key=lambda one: (one.creation_timestamp, one.name)):
             try:
                 rule = rule_from_object(each.content, self._backends)
-                _reject_duplicate(rule, owners)
+                _reject_duplicate(rule, each.namespace, owners)
             except ConfigInvalid as error:
                 self._set(each.key, None, error.problems)
                 continue
-            owners |= {name.lower(): each.name for name in rule.names}
+            owners |= {(each.namespace, name.lower()): each.name for name in rule.names}
             self._set(each.key, rule, ())
 
     def _set(self, key: str, rule: Rule | None, problems: tuple[Problem, ...]) -> None:
@@ -108,9 +94,9 @@ class ExternalMetricWatcher:
             self._registry.set_object_rule(key, rule)
 
 
-def _reject_duplicate(rule: Rule, owners: Mapping[str, str]) -> None:
+def _reject_duplicate(rule: Rule, namespace: str, owners: Mapping[tuple[str, str], str]) -> None:
     for name in rule.names:
-        if (owner := owners.get(name.lower())) is not None:
+        if (owner := owners.get((namespace, name.lower()))) is not None:
             raise ConfigInvalid([Problem("spec.metric", f"{name!r} is already defined by ExternalMetric {owner!r}")])
 
 

@@ -50,11 +50,6 @@ class Fetcher:
 
         self._on_fetch = on_fetch
 
-    def display_name(self, backend: str) -> str:
-        """Return the name of a backend for messages."""
-        found = self.backends.get(backend)
-        return backend if found is None else found.name
-
     def is_aligned(self, backend: str) -> bool:
         """Return whether queries of this backend are sent at the same times, so that they form one batch."""
         found: object = self.backends.get(backend)

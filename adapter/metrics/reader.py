@@ -159,7 +159,7 @@ class MetricReader:
             _check_labels(rule, selector)
             trace.query = template_query(rule, namespace, selector) if rule.is_template else snapshot_query(rule)
         except errors.AdapterError as error:
-            trace.error = self._error_of(error, rule)
+            trace.error = _error_of(error, rule)
         else:
             trace.resolved = self._evaluations.add(requested, ResolvedRead(trace.key, rule, trace.query))
         return trace
@@ -178,7 +178,7 @@ class MetricReader:
     def _evaluate(self, trace: ReadTrace, rule: Rule, result: FetchResult, now: datetime) -> None:
         """Select the matching series and apply the rule's policies, or reuse the last evaluation."""
         if isinstance(result, FetchFailure):
-            trace.error = self._error_of(result.error, rule)
+            trace.error = _error_of(result.error, rule)
             return
         cached = None if trace.resolved is None else trace.resolved.cached_evaluation(result, now)
         if cached is not None:
@@ -191,16 +191,10 @@ class MetricReader:
         try:
             trace.samples = evaluate(rule, trace.matched, now, lambda: _no_match(trace.key, rule, result))
         except errors.AdapterError as error:
-            trace.error = self._error_of(error, rule)
+            trace.error = _error_of(error, rule)
         else:
             if trace.resolved is not None:
                 trace.resolved.store(result, trace.matched, trace.samples, now)
-
-    def _error_of(self, error: errors.AdapterError, rule: Rule) -> errors.AdapterError:
-        """Return a new error for this read: a cached one is shared, and raising it would add to its traceback."""
-        if isinstance(error, errors.MetricUnavailable):
-            return error.with_context(rule.name, self.sources.fetcher.display_name(rule.backend or STATIC))
-        return type(error)(error.message)
 
     def _drop_snapshots(self, rules: tuple[Rule, ...]) -> None:
         """Drop the snapshots of these rules; the next read of a rule that still exists fetches again."""
@@ -220,6 +214,13 @@ class MetricReader:
             record.record_success(trace.samples, now)
         else:
             record.record_failure(trace.error, now)
+
+
+def _error_of(error: errors.AdapterError, rule: Rule) -> errors.AdapterError:
+    """Return a new error for this read: a cached one is shared, and raising it would add to its traceback."""
+    if isinstance(error, errors.MetricUnavailable):
+        return error.with_context(rule.name, rule.backend or STATIC)
+    return type(error)(error.message)
 
 
 def _check_labels(rule: Rule, selector: Selector) -> None:

@@ -210,7 +210,7 @@ async def test_history_records_last_value_and_first_failure_time():
         assert (record.failures, record.failure) == (3, FailureClass.REFUSED)
         assert record.first_failure_time == BEGINNING + timedelta(seconds=20.5)
         assert (record.last_good_milli, record.last_good_time) == (5000, BEGINNING + timedelta(seconds=0.5))
-        assert (record.message, record.detail) == ("metric 'queue': scripted: refused: no", "HTTP 418")
+        assert (record.message, record.detail) == ("metric 'queue': b: refused: no", "HTTP 418")
         assert (record.query, record.series_found, record.series_matched) == ("q", 0, 0)
 
         backend.results["q"] = (raw(6, loop_clock(), namespace="shop"),)
