@@ -1,4 +1,4 @@
-"""A real Kafka on loopback, one node in KRaft mode, in a folder of its own; and someone who may do anything there."""
+"""A real Kafka node in KRaft mode on loopback, and an administrator for it."""
 
 import asyncio
 import hashlib
@@ -45,39 +45,45 @@ _MECHANISMS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 
 
 class KafkaServer:
-    """One node with three doors: for us under test, for ourselves, and for the controller, which another may have."""
+    """A node with listeners for the backend under test (EXTERNAL), for the tests (INTERNAL) and for the controller."""
 
     def __init__(
         self,
         folder: Path,
         advertised: int = 0,
-        door: str = "SASL_PLAINTEXT",
+        protocol: str = "SASL_PLAINTEXT",
         node: int = 1,
-        led_by: int = 0,
+        controller_port: int = 0,
         **more: str,
     ) -> None:
-        is_there = (JARS / "complete").exists() and shutil.which("java") is not None
-        require(f"Kafka {VERSION}", "default-jre-headless, with what tests/backends/kafka/install fetches,", is_there)
+        is_installed = (JARS / "complete").exists() and shutil.which("java") is not None
+        require(
+            f"Kafka {VERSION}", "default-jre-headless, with what tests/backends/kafka/install fetches,", is_installed
+        )
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.port, self.own_port, own_controller = (free_port() for _ in range(3))
-        self.controller_port = led_by or own_controller
-        doors = {"DOOR": self.port, "OWN": self.own_port} | ({} if led_by else {"CONTROLLER": own_controller})
+        self.controller_port = controller_port or own_controller
+        listeners = {"EXTERNAL": self.port, "INTERNAL": self.own_port}
+        if not controller_port:
+            listeners["CONTROLLER"] = own_controller
         plain = "org.apache.kafka.common.security.plain.PlainLoginModule required"
         scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
         properties = {
-            "process.roles": "broker" if led_by else "broker,controller",
+            "process.roles": "broker" if controller_port else "broker,controller",
             "node.id": str(node),
             "controller.quorum.voters": f"1@{LOOPBACK}:{self.controller_port}",
             "controller.listener.names": "CONTROLLER",
-            "inter.broker.listener.name": "OWN",
-            "listeners": ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in doors.items()),
-            "advertised.listeners": f"DOOR://{LOOPBACK}:{advertised or self.port},OWN://{LOOPBACK}:{self.own_port}",
-            "listener.security.protocol.map": f"DOOR:{door},OWN:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "INTERNAL",
+            "listeners": ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in listeners.items()),
+            "advertised.listeners": (
+                f"EXTERNAL://{LOOPBACK}:{advertised or self.port},INTERNAL://{LOOPBACK}:{self.own_port}"
+            ),
+            "listener.security.protocol.map": f"EXTERNAL:{protocol},INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-            "listener.name.door.plain.sasl.jaas.config": f'{plain} user_plain="password-of-plain";',
-            "listener.name.door.scram-sha-256.sasl.jaas.config": scram,
-            "listener.name.door.scram-sha-512.sasl.jaas.config": scram,
+            "listener.name.external.plain.sasl.jaas.config": f'{plain} user_plain="plain-password";',
+            "listener.name.external.scram-sha-256.sasl.jaas.config": scram,
+            "listener.name.external.scram-sha-512.sasl.jaas.config": scram,
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS",
             "log.dirs": str(folder / "data"),
@@ -98,13 +104,13 @@ class KafkaServer:
 
     def start(self) -> None:
         if not (self.folder / "data" / "meta.properties").exists():
-            words = ("kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(self.config))
-            done = subprocess.run((*self._java, *words), capture_output=True, text=True, timeout=120, check=False)  # noqa: S603
+            arguments = ("kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(self.config))
+            done = subprocess.run((*self._java, *arguments), capture_output=True, text=True, timeout=120, check=False)  # noqa: S603
             assert done.returncode == 0, done.stdout + done.stderr
         self.program.start(within=120)
 
     def stop(self) -> None:
-        self.program.kill()  # nothing is to be kept
+        self.program.kill()  # no data has to be kept
 
     def _is_ready(self) -> bool:
         try:
@@ -158,7 +164,7 @@ class _ScramRequestV0(RequestStruct):
 
 
 class _ScramRequest(Request[_ScramRequestV0]):
-    """What the library has no request for: a user's password."""
+    """The request that sets the password of a user, which aiokafka does not have."""
 
     API_KEY = 51
 
@@ -167,16 +173,16 @@ class _ScramRequest(Request[_ScramRequestV0]):
 
     def build(self, request_struct_class: type[_ScramRequestV0]) -> _ScramRequestV0:
         digest = self._mechanism.removeprefix("SCRAM-").replace("-", "").lower()
-        salted = hashlib.pbkdf2_hmac(digest, self._password.encode(), b"salt-of-tests", 4096)
-        upsertion = (self._user, _MECHANISMS[self._mechanism], 4096, b"salt-of-tests", salted, {})
+        salted = hashlib.pbkdf2_hmac(digest, self._password.encode(), b"test-salt", 4096)
+        upsertion = (self._user, _MECHANISMS[self._mechanism], 4096, b"test-salt", salted, {})
         return request_struct_class([], [upsertion], {})
 
 
 class Admin:
-    """Speaks with it past everything that is under test, in a thread and a loop of its own."""
+    """A client with all permissions, in a thread with its own event loop, independent of the code under test."""
 
     def __init__(self, server: KafkaServer) -> None:
-        self._at = f"{LOOPBACK}:{server.own_port}"
+        self._address = f"{LOOPBACK}:{server.own_port}"
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="peer kafka")
         self._thread.start()
@@ -188,20 +194,20 @@ class Admin:
 
     def open(self) -> None:
         async def open_all() -> None:
-            while True:  # it listens before it knows the cluster
+            while True:  # the node listens before it knows the cluster
                 try:
-                    self._admin = AIOKafkaAdminClient(bootstrap_servers=self._at)
+                    self._admin = AIOKafkaAdminClient(bootstrap_servers=self._address)
                     await self._admin.start()
                     break
                 except Exception:  # noqa: BLE001 - not yet
                     await asyncio.sleep(0.1)
-            self._producer = AIOKafkaProducer(bootstrap_servers=self._at, linger_ms=0, acks="all")
+            self._producer = AIOKafkaProducer(bootstrap_servers=self._address, linger_ms=0, acks="all")
             await self._producer.start()
 
         self.do(open_all(), 120)
-        self.topic("first")  # so that all connections are there that will be
+        self.topic("first")  # opens all connections of the clients
         self.fill("first", 1)
-        self.behind("first", {("first", 0): 0})
+        self.set_lag("first", {("first", 0): 0})
 
     def close(self) -> None:
         async def close_all() -> None:
@@ -215,8 +221,8 @@ class Admin:
         self._thread.join()
         self._loop.close()
 
-    def believe(self, password: str, user: str = READER) -> None:
-        """Give the reader this password."""
+    def set_password(self, password: str, user: str = READER) -> None:
+        """Set the password of a user."""
 
         async def change() -> None:
             for mechanism in _MECHANISMS:
@@ -227,7 +233,7 @@ class Admin:
         self.do(change())
 
     def allow(self, user: str = READER, topic: str = _ANY, group: str = _ANY) -> None:
-        """Let somebody look at these: what docs/backends/kafka.md says that the user needs."""
+        """Grant the permissions that docs/backends/kafka.md documents."""
 
         async def change() -> None:
             for kind, name in ((_TOPIC, topic), (_GROUP, group)):
@@ -238,26 +244,26 @@ class Admin:
         self.do(change())
 
     def topic(self, name: str, partitions: int = 1, on: Mapping[int, list[int]] | None = None) -> None:
-        """Make a topic, or one whose partitions are on these nodes; return when it has leaders."""
+        """Create a topic, optionally with its partitions on given nodes; return when it has leaders."""
         new = NewTopic(name, -1, -1, replica_assignments=dict(on)) if on else NewTopic(name, partitions, 1)
         partitions = len(on or range(partitions))
 
         async def make() -> None:
             await self._admin.create_topics([new])
-            while len(await self._producer.partitions_for(name)) < partitions:  # noqa: ASYNC110 - nobody tells when
+            while len(await self._producer.partitions_for(name)) < partitions:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0.02)
 
         self.do(make())
 
     def wait_for_brokers(self, number: int) -> None:
         async def wait() -> None:
-            while len((await self._admin.describe_cluster())["brokers"]) < number:  # noqa: ASYNC110 - nobody tells when
+            while len((await self._admin.describe_cluster())["brokers"]) < number:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0.1)
 
         self.do(wait())
 
     def fill(self, topic: str, *counts: int) -> None:
-        """Add so many messages to each partition."""
+        """Add these numbers of messages to the partitions."""
 
         async def fill() -> None:
             for partition, count in enumerate(counts):
@@ -268,25 +274,26 @@ class Admin:
         self.do(fill())
 
     def commit(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
-        """Say that a group is so far; counted from the end if negative."""
+        """Commit offsets for a group; negative offsets count from the end."""
 
         async def commit() -> None:
-            consumer = AIOKafkaConsumer(bootstrap_servers=self._at, group_id=group, enable_auto_commit=False)
+            consumer = AIOKafkaConsumer(bootstrap_servers=self._address, group_id=group, enable_auto_commit=False)
             await consumer.start()
             try:
-                places = {TopicPartition(*place): offset for place, offset in offsets.items()}
-                consumer.assign(list(places))
-                ends = await consumer.end_offsets(list(places))
-                places = {place: at if at >= 0 else ends[place] + 1 + at for place, at in places.items()}
-                await consumer.commit(places)
+                wanted = {TopicPartition(*key): offset for key, offset in offsets.items()}
+                consumer.assign(list(wanted))
+                ends = await consumer.end_offsets(list(wanted))
+                await consumer.commit(
+                    {each: offset if offset >= 0 else ends[each] + 1 + offset for each, offset in wanted.items()}
+                )
             finally:
                 await consumer.stop()
 
         self.do(commit())
 
-    def behind(self, group: str, lags: Mapping[tuple[str, int], int]) -> None:
-        """Make a group so far behind."""
-        self.commit(group, {place: -1 - lag for place, lag in lags.items()})
+    def set_lag(self, group: str, lags: Mapping[tuple[str, int], int]) -> None:
+        """Commit offsets for a group so that it has these lags."""
+        self.commit(group, {partition: -1 - lag for partition, lag in lags.items()})
 
     def delete_topic(self, name: str) -> None:
         self.do(self._admin.delete_topics([name]))
