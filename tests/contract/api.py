@@ -1,4 +1,4 @@
-"""Either API server, the one in memory or the real one: a client of it, and how to make somebody known and allowed."""
+"""The API server under test, in memory or real: a client, and setup of accounts and permissions."""
 
 import asyncio
 
@@ -11,35 +11,35 @@ ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
 
 
 class Api:
-    """A client; behind it one of the two."""
+    """A client of the fake cluster or of a real control plane."""
 
-    def __init__(self, client: KubeClient, behind: Cluster | ControlPlane) -> None:
+    def __init__(self, client: KubeClient, cluster: Cluster | ControlPlane) -> None:
         self.client = client
-        self._behind = behind
+        self._cluster = cluster
 
     async def token_of(self, name: str) -> str:
-        """Make an account, and give a token of it."""
-        if isinstance(self._behind, Cluster):
+        """Create a service account and return a token for it."""
+        if isinstance(self._cluster, Cluster):
             groups = ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"]
             user = {"username": f"system:serviceaccount:default:{name}", "uid": "1", "groups": groups}
-            self._behind.reviews.tokens[f"token of {name}"] = user
+            self._cluster.reviews.tokens[f"token of {name}"] = user
             return f"token of {name}"
-        await asyncio.to_thread(self._behind.kubectl, "create", "serviceaccount", name)
-        return (await asyncio.to_thread(self._behind.kubectl, "create", "token", name)).strip()
+        await asyncio.to_thread(self._cluster.kubectl, "create", "serviceaccount", name)
+        return (await asyncio.to_thread(self._cluster.kubectl, "create", "token", name)).strip()
 
-    async def forget_the_past(self) -> None:
-        """Let no watch go on from a version that is known now."""
-        if isinstance(self._behind, Cluster):
-            self._behind.expire_watches()
+    async def expire_resource_versions(self) -> None:
+        """Make every current resourceVersion too old for a watch."""
+        if isinstance(self._cluster, Cluster):
+            self._cluster.expire_watches()
             return
-        await self.client.create(f"{MAPS}", {"metadata": {"generateName": "so-that-time-has-passed-"}})
-        await asyncio.to_thread(self._behind.apiserver.stop)
-        await asyncio.to_thread(self._behind.apiserver.start)
+        await self.client.create(f"{MAPS}", {"metadata": {"generateName": "newer-"}})
+        await asyncio.to_thread(self._cluster.apiserver.stop)
+        await asyncio.to_thread(self._cluster.apiserver.start)
 
     async def allow(self, user: str, resource: str) -> None:
-        """Let `user` list one resource of our group in the namespace default."""
-        if isinstance(self._behind, Cluster):
-            self._behind.reviews.allows = lambda spec: (
+        """Allow ``user`` to list one resource of external.metrics.k8s.io in the namespace default."""
+        if isinstance(self._cluster, Cluster):
+            self._cluster.reviews.authorize = lambda spec: (
                 spec["user"] == user and spec.get("resourceAttributes", {}).get("resource") == resource
             )
             return
@@ -49,7 +49,7 @@ class Api:
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": resource}
         binding = _rbac("RoleBinding", resource, roleRef=role, subjects=[subject])
         await self.client.create(f"{ROLES}/rolebindings", binding)
-        await asyncio.sleep(1)  # the authorizer's own view follows behind the write
+        await asyncio.sleep(1)  # the authorizer reads roles from an informer
 
 
 def _rbac(kind: str, name: str, **rest: object) -> Json:

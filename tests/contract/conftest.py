@@ -1,4 +1,4 @@
-"""Every sentence of this folder is run twice: on the API server in memory, and on a real one."""
+"""Every contract test runs twice: against the fake API server and against a real one."""
 
 from collections.abc import AsyncIterator
 

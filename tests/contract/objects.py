@@ -1,4 +1,4 @@
-"""Objects that the contract is about, and a kind of our own that can be scaled."""
+"""Objects of the contract tests, and a custom resource with a scale subresource."""
 
 import asyncio
 import uuid
@@ -36,13 +36,13 @@ def autoscaler_of(kind: str, name: str, api_version: str = "apps/v1") -> Autosca
 
 
 def widget_definition(*, plural: str = "widgets", kind: str = "Widget", scalable: bool = True) -> dict[str, Any]:
-    whole = {"type": "integer", "minimum": 0}
+    size = {"type": "integer", "minimum": 0}
     properties = {
         "spec": {
             "type": "object",
-            "properties": {"size": whole, "colour": {"type": "string", "default": "grey", "enum": ["grey", "red"]}},
+            "properties": {"size": size, "colour": {"type": "string", "default": "grey", "enum": ["grey", "red"]}},
         },
-        "status": {"type": "object", "properties": {"size": whole, "selector": {"type": "string"}}},
+        "status": {"type": "object", "properties": {"size": size, "selector": {"type": "string"}}},
     }
     paths = {
         "specReplicasPath": ".spec.size",
@@ -73,38 +73,38 @@ def widget_definition(*, plural: str = "widgets", kind: str = "Widget", scalable
 
 
 async def define(client: KubeClient, definition: dict[str, Any]) -> None:
-    """Define a kind, and wait until it is served."""
+    """Create a CustomResourceDefinition and wait until the kind is served."""
     try:
         await client.create(DEFINITIONS, definition)
     except AlreadyExists:
         return
     spec = definition["spec"]
     root = f"/apis/{spec['group']}/{spec['versions'][0]['name']}"
-    await eventually(lambda: _answers(client, root, spec["names"]["plural"]))
+    await eventually(lambda: _is_served(client, root, spec["names"]["plural"]))
 
 
-async def eventually(is_true: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for what a server takes its time for."""
+async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Poll until a condition holds."""
     async with asyncio.timeout(20):
-        while not await is_true():  # noqa: ASYNC110 - the other side is another process
+        while not await condition():  # noqa: ASYNC110 - the other side is another process
             await asyncio.sleep(0.02)
 
 
-async def _answers(client: KubeClient, root: str, plural: str) -> bool:
+async def _is_served(client: KubeClient, root: str, plural: str) -> bool:
     try:
         served = await client.get(root)
         await client.get(f"{root}/{plural}")
     except KubeError:
         return False
-    return any(one["name"] == plural for one in served["resources"])
+    return any(resource["name"] == plural for resource in served["resources"])
 
 
 @asynccontextmanager
-async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Let something run for the length of the block, and see it end."""
-    running = asyncio.create_task(work)
+async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run a coroutine until the end of the block."""
+    task = asyncio.create_task(work)
     try:
         yield
     finally:
-        running.cancel()
-        await asyncio.wait((running,))
+        task.cancel()
+        await asyncio.wait((task,))

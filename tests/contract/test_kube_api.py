@@ -1,4 +1,4 @@
-"""What we rely on in the Kubernetes API, said once and run twice: on the fake, and on a real API server."""
+"""Kubernetes API behaviour that the service relies on: objects, watches, reviews."""
 
 import asyncio
 import uuid
@@ -11,7 +11,7 @@ from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import connect
 from autoscaler.kube.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from autoscaler.kube.reviews import Subject, review_access, review_token
-from autoscaler.kube.watch import Change, Happened, Listing, News, Watched, follow
+from autoscaler.kube.watch import ListWatch, ObjectList, WatchEvent, WatchEventType, WatchItem, list_and_watch
 from tests.contract.api import Api
 from tests.control_plane.cluster import ControlPlane
 
@@ -26,25 +26,25 @@ def new_name() -> str:
     return f"it-{uuid.uuid4().hex[:8]}"
 
 
-async def test_what_was_created_can_be_read(api: Api) -> None:
+async def test_created_object_can_be_read(api: Api) -> None:
     name = new_name()
     await api.client.create(SECRETS, secret(name, key="YQ=="))
     assert (await api.client.get(f"{SECRETS}/{name}"))["data"] == {"key": "YQ=="}
 
 
-async def test_what_is_not_there_is_not_found(api: Api) -> None:
+async def test_missing_object_raises_not_found(api: Api) -> None:
     with pytest.raises(NotFound):
         await api.client.get(f"{SECRETS}/{new_name()}")
 
 
-async def test_of_two_who_create_the_same_the_second_is_told(api: Api) -> None:
+async def test_second_create_of_an_object_raises_already_exists(api: Api) -> None:
     name = new_name()
     await api.client.create(SECRETS, secret(name))
     with pytest.raises(AlreadyExists):
         await api.client.create(SECRETS, secret(name))
 
 
-async def test_of_two_who_replace_the_same_version_the_second_is_told(api: Api) -> None:
+async def test_second_replace_of_a_version_raises_conflict(api: Api) -> None:
     name = new_name()
     read = await api.client.create(SECRETS, secret(name))
     await api.client.replace(f"{SECRETS}/{name}", {**read, "data": {"by": "YQ=="}})
@@ -53,14 +53,14 @@ async def test_of_two_who_replace_the_same_version_the_second_is_told(api: Api) 
     assert (await api.client.get(f"{SECRETS}/{name}"))["data"] == {"by": "YQ=="}
 
 
-async def test_a_patch_changes_what_it_names_and_leaves_the_rest(api: Api) -> None:
+async def test_merge_patch_changes_only_its_keys(api: Api) -> None:
     name = new_name()
     await api.client.create(SECRETS, secret(name, a="YQ==", b="YQ=="))
     patched = await api.client.patch(f"{SECRETS}/{name}", {"data": {"a": "Yg==", "b": None}})
     assert patched["data"] == {"a": "Yg=="}
 
 
-async def test_a_patch_of_an_older_version_is_a_conflict(api: Api) -> None:
+async def test_patch_of_an_older_version_raises_conflict(api: Api) -> None:
     name = new_name()
     read = await api.client.create(SECRETS, secret(name))
     await api.client.patch(f"{SECRETS}/{name}", {"data": {"a": "YQ=="}})
@@ -69,25 +69,26 @@ async def test_a_patch_of_an_older_version_is_a_conflict(api: Api) -> None:
         await api.client.patch(f"{SECRETS}/{name}", stale)
 
 
-async def test_a_watch_tells_what_is_there_and_then_what_happens(api: Api) -> None:
+async def test_watch_yields_the_list_and_then_changes(api: Api) -> None:
     name = new_name()
     await api.client.create(SECRETS, secret(name))
-    heard: list[News] = []
-    async with asyncio.timeout(20), aclosing(follow(api.client, Watched(SECRETS, f"metadata.name={name}"))) as news:
-        async for one in news:
-            heard.append(one)
-            if len(heard) == 1:
+    received: list[WatchItem] = []
+    source = ListWatch(SECRETS, f"metadata.name={name}")
+    async with asyncio.timeout(20), aclosing(list_and_watch(api.client, source)) as items:
+        async for item in items:
+            received.append(item)
+            if len(received) == 1:
                 await api.client.patch(f"{SECRETS}/{name}", {"data": {"a": "YQ=="}})
             else:
                 break
-    first, second = heard
-    assert isinstance(first, Listing)
-    assert [thing["metadata"]["name"] for thing in first.objects] == [name]
-    assert isinstance(second, Change)
-    assert (second.happened, second.object["data"]) == (Happened.MODIFIED, {"a": "YQ=="})
+    first, second = received
+    assert isinstance(first, ObjectList)
+    assert [content["metadata"]["name"] for content in first.objects] == [name]
+    assert isinstance(second, WatchEvent)
+    assert (second.type, second.object["data"]) == (WatchEventType.MODIFIED, {"a": "YQ=="})
 
 
-async def test_a_good_token_names_its_owner(api: Api) -> None:
+async def test_token_review_returns_the_service_account(api: Api) -> None:
     name = new_name()
     subject = await review_token(api.client, await api.token_of(name))
     assert subject is not None
@@ -96,25 +97,25 @@ async def test_a_good_token_names_its_owner(api: Api) -> None:
     assert subject.uid
 
 
-async def test_a_bad_token_is_nobodys(api: Api) -> None:
+async def test_token_review_of_an_invalid_token_returns_none(api: Api) -> None:
     assert await review_token(api.client, "not a token of this cluster") is None
 
 
-async def test_access_is_what_the_role_says_and_no_more(api: Api) -> None:
+async def test_access_review_follows_the_role(api: Api) -> None:
     user, metric = f"user-{new_name()}", new_name()
     await api.allow(user, metric)
 
-    async def may(who: str, resource: str) -> bool:
-        asked = {"verb": "list", "group": "external.metrics.k8s.io", "namespace": "default", "resource": resource}
-        return (await review_access(api.client, Subject(who), {"resourceAttributes": asked})).allowed
+    async def is_allowed(user: str, resource: str) -> bool:
+        attributes = {"verb": "list", "group": "external.metrics.k8s.io", "namespace": "default", "resource": resource}
+        return (await review_access(api.client, Subject(user), {"resourceAttributes": attributes})).allowed
 
-    assert await may(user, metric)
-    assert not await may(user, "another-metric")
-    assert not await may("somebody-else", metric)
+    assert await is_allowed(user, metric)
+    assert not await is_allowed(user, "another-metric")
+    assert not await is_allowed("another-user", metric)
 
 
 @pytest.mark.apiserver
-async def test_a_review_of_nobody_is_refused_as_wrong(plane: ControlPlane) -> None:
+async def test_access_review_without_user_raises_bad_request(plane: ControlPlane) -> None:
     async with KubeClient.open(await connect(plane.kubeconfig("admin"))) as client:
         with pytest.raises(BadRequest):
             await review_access(client, Subject(""), {"nonResourceAttributes": {"path": "/", "verb": "get"}})

@@ -1,4 +1,4 @@
-"""Targets and their scale: what the subresource shows, what a watch shows of it, and how it is written."""
+"""Discovery, and reading and writing the scale of targets."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,12 +8,12 @@ import pytest
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.discovery import Discovery, NoMatch
 from autoscaler.kube.errors import Conflict, Unavailable
-from autoscaler.kube.pods import Pods
+from autoscaler.kube.pods import PodLister
 from autoscaler.kube.scale import NotRescaled, Rescaled, ScaleClient
 from autoscaler.kube.scale_paths import decode_scale
-from autoscaler.kube.targets import TargetKey, Targets
+from autoscaler.kube.targets import TargetInformers, TargetKey
 from autoscaler.types.autoscaler import Autoscaler
-from autoscaler.types.observation import Hop, ScaleTarget, TargetUnreadable
+from autoscaler.types.observation import ScaleTarget, TargetReadStage, UnavailableTarget
 from autoscaler.values.selector import parse
 from tests.contract.api import Api
 from tests.contract.objects import (
@@ -30,8 +30,8 @@ from tests.contract.objects import (
 
 
 @asynccontextmanager
-async def scaling(client: KubeClient) -> AsyncIterator[tuple[ScaleClient, Targets]]:
-    async with Targets.open(client) as targets:
+async def scaling(client: KubeClient) -> AsyncIterator[tuple[ScaleClient, TargetInformers]]:
+    async with TargetInformers.open(client) as targets:
         yield ScaleClient(client, Discovery(client), targets), targets
 
 
@@ -39,7 +39,7 @@ def widget_scaler(name: str) -> Autoscaler:
     return autoscaler_of("Widget", name, "example.dev/v1")
 
 
-async def test_discovery_knows_what_can_be_scaled_and_what_not(api: Api) -> None:
+async def test_discovery_finds_scale_subresources(api: Api) -> None:
     await define(api.client, widget_definition())
     await define(api.client, widget_definition(plural="stones", kind="Stone", scalable=False))
     discovery = Discovery(api.client)
@@ -49,7 +49,7 @@ async def test_discovery_knows_what_can_be_scaled_and_what_not(api: Api) -> None
         await discovery.resource("example.dev", "Stone"),
         await discovery.resource("", "Pod"),
     ]
-    assert [(one.plural, one.version, one.scale) for one in found] == [
+    assert [(resource.plural, resource.version, resource.scale) for resource in found] == [
         ("deployments", "v1", "autoscaling/v1"),
         ("widgets", "v1", "autoscaling/v1"),
         ("stones", "v1", None),
@@ -57,14 +57,22 @@ async def test_discovery_knows_what_can_be_scaled_and_what_not(api: Api) -> None
     ]
 
 
-async def test_discovery_tells_what_people_call_a_kind(api: Api) -> None:
+async def test_discovery_has_short_names_and_categories(api: Api) -> None:
     await define(api.client, widget_definition())
-    called = {}
+    names = {}
     for root in ("/api/v1", "/apis/apps/v1", "/apis/autoscaling/v2", "/apis/example.dev/v1"):
-        for one in (await api.client.get(root))["resources"]:
-            called[one["name"]] = (one.get("shortNames"), one.get("categories"))
-    wanted = ("widgets", "widgets/scale", "deployments", "statefulsets", "horizontalpodautoscalers", "pods", "secrets")
-    assert [called[name] for name in wanted] == [
+        for entry in (await api.client.get(root))["resources"]:
+            names[entry["name"]] = (entry.get("shortNames"), entry.get("categories"))
+    resources = (
+        "widgets",
+        "widgets/scale",
+        "deployments",
+        "statefulsets",
+        "horizontalpodautoscalers",
+        "pods",
+        "secrets",
+    )
+    assert [names[name] for name in resources] == [
         (["wi"], ["all"]),
         (None, None),
         (["deploy"], ["all"]),
@@ -76,12 +84,12 @@ async def test_discovery_tells_what_people_call_a_kind(api: Api) -> None:
 
 
 @pytest.mark.parametrize(("group", "kind"), [("apps", "Deployed"), ("nobody.example", "Thing")])
-async def test_a_kind_that_nobody_serves_matches_nothing(api: Api, group: str, kind: str) -> None:
+async def test_kind_that_is_not_served_raises_no_match(api: Api, group: str, kind: str) -> None:
     with pytest.raises(NoMatch, match=f'no matches for kind "{kind}" in group "{group}"'):
         await Discovery(api.client).resource(group, kind)
 
 
-async def test_a_scale_of_zero_is_left_out_and_means_zero(api: Api) -> None:
+async def test_scale_of_zero_omits_replicas(api: Api) -> None:
     name = new_name()
     await api.client.create(DEPLOYMENTS, deployment(name, 0))
     scale = await api.client.get(f"{DEPLOYMENTS}/{name}/scale")
@@ -89,7 +97,7 @@ async def test_a_scale_of_zero_is_left_out_and_means_zero(api: Api) -> None:
     assert decode_scale(scale).scale == ScaleTarget(0, 0, f"app={name}")
 
 
-async def test_a_watched_target_shows_what_its_scale_shows(api: Api) -> None:
+async def test_watched_scale_equals_the_subresource(api: Api) -> None:
     await define(api.client, widget_definition())
     name = new_name()
     await api.client.create(DEPLOYMENTS, deployment(name, 2))
@@ -98,74 +106,76 @@ async def test_a_watched_target_shows_what_its_scale_shows(api: Api) -> None:
     async with scaling(api.client) as (scales, _):
         for collection, scaler in ((DEPLOYMENTS, autoscaler_of("Deployment", name)), (WIDGETS, widget_scaler(name))):
 
-            async def agree(path: str = f"{collection}/{name}/scale", one: Autoscaler = scaler) -> bool:
-                return await scales.read(one) == decode_scale(await api.client.get(path)).scale
+            async def are_equal(path: str = f"{collection}/{name}/scale", watched: Autoscaler = scaler) -> bool:
+                return await scales.read(watched) == decode_scale(await api.client.get(path)).scale
 
-            await eventually(agree)
-        seen = await scales.read(widget_scaler(name))
-        assert isinstance(seen, ScaleTarget)
-        assert (seen.replicas, seen.selector) == (3, "a=1,b=2")
+            await eventually(are_equal)
+        observed = await scales.read(widget_scaler(name))
+        assert isinstance(observed, ScaleTarget)
+        assert (observed.replicas, observed.selector) == (3, "a=1,b=2")
 
 
-async def test_a_custom_object_without_a_size_is_unreadable_both_ways(api: Api) -> None:
+async def test_custom_resource_without_replicas_has_the_message_of_the_subresource(api: Api) -> None:
     await define(api.client, widget_definition())
     name = new_name()
     await api.client.create(WIDGETS, widget(name))
     with pytest.raises(Unavailable) as caught:
         await api.client.get(f"{WIDGETS}/{name}/scale")
     async with scaling(api.client) as (scales, _):
-        assert await scales.read(widget_scaler(name)) == TargetUnreadable(str(caught.value.said))
+        assert await scales.read(widget_scaler(name)) == UnavailableTarget(str(caught.value.server_message))
 
 
-async def test_a_target_that_is_not_there_is_named_as_the_server_names_it(api: Api) -> None:
+async def test_missing_target_has_the_message_of_the_server(api: Api) -> None:
     name = new_name()
     async with scaling(api.client) as (scales, _):
-        gone = await scales.read(autoscaler_of("Deployment", name))
-        assert gone == TargetUnreadable(f'deployments.apps "{name}" not found')
-        lost = await scales.read(autoscaler_of("Nothing", name, "nobody.example/v1"))
-        assert lost == TargetUnreadable('no matches for kind "Nothing" in group "nobody.example"', Hop.MAPPING)
+        missing = await scales.read(autoscaler_of("Deployment", name))
+        assert missing == UnavailableTarget(f'deployments.apps "{name}" not found')
+        unknown = await scales.read(autoscaler_of("Nothing", name, "nobody.example/v1"))
+        assert unknown == UnavailableTarget(
+            'no matches for kind "Nothing" in group "nobody.example"', TargetReadStage.MAPPING
+        )
 
 
-async def test_what_was_written_is_seen_at_once_and_comes_true(api: Api) -> None:
+async def test_written_scale_is_visible_at_once_and_takes_effect(api: Api) -> None:
     name = new_name()
     await api.client.create(DEPLOYMENTS, deployment(name, 1))
     scaler = autoscaler_of("Deployment", name)
-    async with scaling(api.client) as (scales, targets), Pods.open(api.client) as pods:
+    async with scaling(api.client) as (scales, targets), PodLister.open(api.client) as pods:
         await scales.read(scaler)
-        heard: list[TargetKey] = []
-        targets.tell(heard.append)
+        notified: list[TargetKey] = []
+        targets.add_listener(notified.append)
         assert isinstance(await scales.write(scaler, 3), Rescaled)
-        seen = await scales.read(scaler)
-        assert isinstance(seen, ScaleTarget)
-        assert seen.replicas == 3
+        observed = await scales.read(scaler)
+        assert isinstance(observed, ScaleTarget)
+        assert observed.replicas == 3
 
         async def has_pods() -> bool:
-            seen = await scales.read(scaler)
-            there = await pods.of("default", parse(f"app={name}"))
-            return isinstance(seen, ScaleTarget) and seen.status_replicas == 3 == len(there)
+            observed = await scales.read(scaler)
+            there = await pods.list("default", parse(f"app={name}"))
+            return isinstance(observed, ScaleTarget) and observed.status_replicas == 3 == len(there)
 
         await eventually(has_pods)
-        assert TargetKey("apps", "Deployment", "default", name) in heard
+        assert TargetKey("apps", "Deployment", "default", name) in notified
 
 
-async def test_a_write_over_a_conflict_wins_in_the_end(api: Api) -> None:
+async def test_write_is_retried_after_a_conflict(api: Api) -> None:
     await define(api.client, widget_definition())
     name = new_name()
     await api.client.create(WIDGETS, widget(name, size=1))
     async with scaling(api.client) as (scales, targets):
         await scales.read(widget_scaler(name))
-        store = await targets.store(await Discovery(api.client).resource("example.dev", "Widget"))
-        assert store is not None
-        seen = store.get(f"default/{name}")
-        assert seen is not None
+        informer = await targets.informer(await Discovery(api.client).resource("example.dev", "Widget"))
+        assert informer is not None
+        observed = informer.get(f"default/{name}")
+        assert observed is not None
         await api.client.patch(f"{WIDGETS}/{name}", {"spec": {"colour": "red"}})
         resource = await Discovery(api.client).resource("example.dev", "Widget")
-        written = await scales._write(resource, widget_scaler(name), seen, 4)
-        assert written == Rescaled(4, writes=2)
+        written = await scales._write(resource, widget_scaler(name), observed, 4)
+        assert written == Rescaled(4, attempts=2)
     assert (await api.client.get(f"{WIDGETS}/{name}"))["spec"] == {"size": 4, "colour": "red"}
 
 
-async def test_a_scale_of_an_older_version_is_a_conflict(api: Api) -> None:
+async def test_scale_of_an_older_version_raises_conflict(api: Api) -> None:
     name = new_name()
     await api.client.create(DEPLOYMENTS, deployment(name, 1))
     path = f"{DEPLOYMENTS}/{name}/scale"
@@ -175,7 +185,7 @@ async def test_a_scale_of_an_older_version_is_a_conflict(api: Api) -> None:
         await api.client.replace(path, {**scale, "spec": {"replicas": 3}})
 
 
-async def test_a_target_that_went_cannot_be_written(api: Api) -> None:
+async def test_missing_target_cannot_be_written(api: Api) -> None:
     name = new_name()
     async with scaling(api.client) as (scales, _):
         written = await scales.write(autoscaler_of("Deployment", name), 1)

@@ -1,4 +1,4 @@
-"""What becomes of what is written: versions, generations, subresources, defaults, and the words of a refusal."""
+"""Writes: versions, generations, subresources, defaults and error messages."""
 
 import pytest
 
@@ -10,59 +10,59 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
 
-async def said(api: Api, method: str, path: str, body: object = None) -> str | None:
+async def error_message(api: Api, method: str, path: str, body: object = None) -> str | None:
     with pytest.raises(KubeError) as caught:
         await api.client.request(method, path, body=body)  # type: ignore[arg-type]
-    return caught.value.said
+    return caught.value.server_message
 
 
-async def test_what_is_missing_is_named(api: Api) -> None:
+async def test_not_found_names_the_object(api: Api) -> None:
     name = new_name()
-    assert await said(api, "GET", f"{DEPLOYMENTS}/{name}") == f'deployments.apps "{name}" not found'
-    assert await said(api, "GET", f"{DEPLOYMENTS}/{name}/scale") == f'deployments.apps "{name}" not found'
-    assert await said(api, "GET", f"{MAPS}/{name}") == f'configmaps "{name}" not found'
+    assert await error_message(api, "GET", f"{DEPLOYMENTS}/{name}") == f'deployments.apps "{name}" not found'
+    assert await error_message(api, "GET", f"{DEPLOYMENTS}/{name}/scale") == f'deployments.apps "{name}" not found'
+    assert await error_message(api, "GET", f"{MAPS}/{name}") == f'configmaps "{name}" not found'
 
 
-async def test_a_kind_that_is_not_served_is_not_found(api: Api) -> None:
+async def test_kind_that_is_not_served_raises_not_found(api: Api) -> None:
     with pytest.raises(NotFound):
         await api.client.get("/apis/nobody.example/v1/namespaces/default/things/one")
 
 
-async def test_a_conflict_says_what_to_do(api: Api) -> None:
+async def test_conflict_has_the_message_of_kubernetes(api: Api) -> None:
     name = new_name()
     first = await api.client.create(MAPS, {"metadata": {"name": name}})
     await api.client.patch(f"{MAPS}/{name}", {"data": {"a": "1"}})
-    why = "the object has been modified; please apply your changes to the latest version and try again"
-    assert await said(api, "PUT", f"{MAPS}/{name}", {**first, "data": {"a": "2"}}) == (
-        f'Operation cannot be fulfilled on configmaps "{name}": {why}'
+    reason = "the object has been modified; please apply your changes to the latest version and try again"
+    assert await error_message(api, "PUT", f"{MAPS}/{name}", {**first, "data": {"a": "2"}}) == (
+        f'Operation cannot be fulfilled on configmaps "{name}": {reason}'
     )
 
 
-async def test_another_object_of_the_same_name_is_not_written_over(api: Api) -> None:
+async def test_write_with_another_uid_is_rejected(api: Api) -> None:
     name = new_name()
     await api.client.create(MAPS, {"metadata": {"name": name}})
-    another = {"metadata": {"name": name, "uid": "of-somebody-else"}}
+    another = {"metadata": {"name": name, "uid": "of-another-object"}}
     with pytest.raises(Conflict, match="UID in precondition"):
         await api.client.replace(f"{MAPS}/{name}", another)
     with pytest.raises(BadRequest, match="field is immutable"):
         await api.client.patch(f"{MAPS}/{name}", another)
 
 
-async def test_writing_what_is_there_changes_no_version(api: Api) -> None:
+async def test_unchanged_write_keeps_the_resource_version(api: Api) -> None:
     name = new_name()
     first = await api.client.create(MAPS, {"metadata": {"name": name}, "data": {"a": "1"}})
     again = await api.client.patch(f"{MAPS}/{name}", {"data": {"a": "1"}})
     assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
-async def test_a_lease_that_is_put_where_none_is_comes_into_being(api: Api) -> None:
+async def test_put_creates_a_missing_lease(api: Api) -> None:
     name = new_name()
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}}
     put = await api.client.replace(f"{LEASES}/{name}", {**body, "spec": {"holderIdentity": "me"}})
     assert put["spec"]["holderIdentity"] == "me"
 
 
-async def test_a_lease_that_was_deleted_is_not_put_back_by_who_knew_it(api: Api) -> None:
+async def test_put_with_the_uid_of_a_deleted_lease_raises_conflict(api: Api) -> None:
     name = new_name()
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}}
     known = await api.client.create(LEASES, {**body, "spec": {"holderIdentity": "me"}})
@@ -71,7 +71,7 @@ async def test_a_lease_that_was_deleted_is_not_put_back_by_who_knew_it(api: Api)
         await api.client.replace(f"{LEASES}/{name}", known)
 
 
-async def test_a_change_of_what_is_asked_for_is_a_generation_and_a_status_is_none(api: Api) -> None:
+async def test_generation_counts_changes_of_the_spec_but_not_of_the_status(api: Api) -> None:
     await define(api.client, widget_definition())
     name = new_name()
     made = await api.client.create(WIDGETS, {**widget(name, size=1), "status": {"size": 9}})
@@ -83,7 +83,7 @@ async def test_a_change_of_what_is_asked_for_is_a_generation_and_a_status_is_non
     assert (edited["metadata"]["generation"], edited["spec"]["size"], edited["status"]["size"]) == (2, 2, 1)
 
 
-async def test_a_status_of_an_older_version_is_a_conflict(api: Api) -> None:
+async def test_status_of_an_older_version_raises_conflict(api: Api) -> None:
     await define(api.client, widget_definition())
     name = new_name()
     made = await api.client.create(WIDGETS, widget(name, size=1))
@@ -95,7 +95,7 @@ async def test_a_status_of_an_older_version_is_a_conflict(api: Api) -> None:
         )
 
 
-async def test_a_custom_object_is_not_replaced_blindly(api: Api) -> None:
+async def test_custom_resource_cannot_be_replaced_without_resource_version(api: Api) -> None:
     await define(api.client, widget_definition())
     name = new_name()
     await api.client.create(WIDGETS, widget(name, size=1))
@@ -103,18 +103,18 @@ async def test_a_custom_object_is_not_replaced_blindly(api: Api) -> None:
         await api.client.replace(f"{WIDGETS}/{name}", widget(name, size=2))
 
 
-async def test_a_schema_fills_in_prunes_and_refuses(api: Api) -> None:
+async def test_schema_applies_defaults_pruning_and_validation(api: Api) -> None:
     await define(api.client, widget_definition())
     name = new_name()
     made = await api.client.create(WIDGETS, widget(name, size=1, weight=3))
     assert made["spec"] == {"size": 1, "colour": "grey"}
-    refused = await said(api, "POST", WIDGETS, widget(new_name(), size=-1, colour="blue"))
-    assert refused is not None
-    assert "spec.size: Invalid value: -1" in refused
-    assert 'spec.colour: Unsupported value: "blue": supported values: "grey", "red"' in refused
+    message = await error_message(api, "POST", WIDGETS, widget(new_name(), size=-1, colour="blue"))
+    assert message is not None
+    assert "spec.size: Invalid value: -1" in message
+    assert 'spec.colour: Unsupported value: "blue": supported values: "grey", "red"' in message
 
 
-async def test_what_was_deleted_is_gone(api: Api) -> None:
+async def test_deleted_object_is_not_found(api: Api) -> None:
     name = new_name()
     await api.client.create(DEPLOYMENTS, deployment(name, 0))
     await api.client.request("DELETE", f"{DEPLOYMENTS}/{name}")

@@ -1,4 +1,4 @@
-"""Real certificates for tests: authorities, and whatever they are asked to sign, valid or not."""
+"""Certificate authorities and certificates for tests."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-TODAY: Final = datetime.now(UTC)  # noqa: TID251 - certificates must be valid today, whatever day a test pretends it is
+TODAY: Final = datetime.now(UTC)  # noqa: TID251 - certificates must be valid at the real time
 DAY: Final = timedelta(days=1)
 Key: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
@@ -34,7 +34,7 @@ class Credentials:
         return self.key.private_bytes(pem, traditional, serialization.NoEncryption()).decode()
 
     def save(self, folder: Path, name: str) -> tuple[Path, Path]:
-        """Write both as PEM; return where."""
+        """Write both as PEM; return their paths."""
         certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
         certificate.write_text(self.certificate_pem)
         key.write_text(self.key_pem)
@@ -44,7 +44,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Signs certificates."""
+    """A certificate authority."""
 
     own: Credentials
 
@@ -56,7 +56,7 @@ class Authority:
         return cls(Credentials(builder.sign(key, hashes.SHA256()), key))
 
     def under(self, name: str) -> "Authority":
-        """Make an authority that this one vouches for."""
+        """Create an intermediate authority."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_name(name, ()), self.own.certificate.subject, key, TODAY - DAY, TODAY + 365 * DAY)
         return Authority(Credentials(_authority(builder).sign(self.own.key, hashes.SHA256()), key))
@@ -66,11 +66,11 @@ class Authority:
         return self.own.certificate_pem
 
     def client(self, name: str, groups: Iterable[str] = (), *, until: datetime = TODAY + DAY) -> Credentials:
-        """A client certificate as Kubernetes reads it: CN is the user, every O a group."""
+        """Issue a client certificate; in Kubernetes, CN is the user and each O a group."""
         return self._issue(_name(name, groups), ExtendedKeyUsageOID.CLIENT_AUTH, until=until)
 
     def server(self, *hosts: str) -> Credentials:
-        """A serving certificate for names and addresses."""
+        """Issue a serving certificate for names and addresses."""
         return self._issue(_name(hosts[0], ()), ExtendedKeyUsageOID.SERVER_AUTH, hosts=hosts, until=TODAY + DAY)
 
     def _issue(

@@ -1,4 +1,4 @@
-"""The control plane: how its programs are wired to each other, and how a test speaks with it."""
+"""Starts the programs of the control plane and gives tests access to it."""
 
 import json
 import socket
@@ -24,45 +24,45 @@ FRONT_PROXY: Final = "front-proxy-client"
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """A cluster without nodes."""
+    """A running cluster without nodes."""
 
     folder: Path
     server: str
     authority: Authority
-    """Signs whom the API server believes: users, and its own serving certificate."""
+    """Signs user certificates and the serving certificate of the API server."""
     front_proxy_authority: Authority
-    """Signs the certificate that the API server shows to aggregated servers."""
+    """Signs the certificate with which the API server authenticates to aggregated servers."""
     front_proxy: Credentials
-    """That certificate: with it in hand a test can do what only the API server may."""
+    """That certificate; tests use it to act as the API server."""
     kubectl_path: Path
     etcd_url: str
     etcd: Program
     apiserver: Program
     controller_manager: Program
 
-    def kubectl(self, *words: str, stdin: str | None = None, user: str = "admin", check: bool = True) -> str:
-        """Run kubectl as `user` and return what it prints; its complaints are part of the failure."""
-        command = [str(self.kubectl_path), f"--kubeconfig={self.kubeconfig(user)}", *words]
+    def kubectl(self, *arguments: str, stdin: str | None = None, user: str = "admin", check: bool = True) -> str:
+        """Run kubectl as ``user`` and return its output; raise with its stderr on failure."""
+        command = [str(self.kubectl_path), f"--kubeconfig={self.kubeconfig(user)}", *arguments]
         done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
         if check and done.returncode:
-            raise RuntimeError(f"kubectl {' '.join(words)}: {done.stderr.strip()}")
+            raise RuntimeError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout if check else done.stdout + done.stderr
 
-    def get(self, *words: str) -> Any:
+    def get(self, *arguments: str) -> Any:
         """Run `kubectl get … -o json`."""
-        return json.loads(self.kubectl("get", *words, "-o", "json"))
+        return json.loads(self.kubectl("get", *arguments, "-o", "json"))
 
     def compact(self) -> None:
-        """Let etcd forget every version but the last; the API server still has its own memory until it is restarted."""
+        """Compact etcd to the last revision; the watch cache of the API server remains until it is restarted."""
         last = self._etcd("/v3/kv/range", {"key": b64encode(b"/").decode()})["header"]["revision"]
         self._etcd("/v3/kv/compaction", {"revision": last, "physical": True})
 
     def _etcd(self, path: str, body: dict[str, Any]) -> Any:
-        with urllib.request.urlopen(self.etcd_url + path, json.dumps(body).encode(), timeout=10) as answer:  # noqa: S310
-            return json.loads(answer.read())
+        with urllib.request.urlopen(self.etcd_url + path, json.dumps(body).encode(), timeout=10) as response:  # noqa: S310
+            return json.loads(response.read())
 
     def kubeconfig(self, user: str, *, groups: tuple[str, ...] = ()) -> Path:
-        """Give the kubeconfig of a user who shows a client certificate, made now if there is none."""
+        """Return the kubeconfig of a user with a client certificate; create it if it does not exist."""
         path = self.folder / f"{user}.kubeconfig"
         if not path.exists():
             certificate, key = self.authority.client(user, groups).save(self.folder, user)
@@ -70,7 +70,7 @@ class ControlPlane:
         return path
 
     def kubeconfig_with_token(self, user: str, token: str) -> Path:
-        """Give the kubeconfig of a user who shows a token, as a pod does."""
+        """Return the kubeconfig of a user with a bearer token."""
         path = self.folder / f"{user}.kubeconfig"
         self._write_kubeconfig(path, {"token": token})
         return path
@@ -91,7 +91,7 @@ class ControlPlane:
 
 @contextmanager
 def control_plane(folder: Path, programs: dict[str, Path]) -> Iterator[ControlPlane]:
-    """Run a control plane for the length of the block."""
+    """Run a control plane until the end of the block."""
     plane = _wire(folder, programs)
     running: list[Program] = []
     try:
@@ -105,7 +105,7 @@ def control_plane(folder: Path, programs: dict[str, Path]) -> Iterator[ControlPl
 
 
 def free_port() -> int:
-    """Find a port of loopback that nobody listens on."""
+    """Return a free port on loopback."""
     with socket.socket() as listener:
         listener.bind((LOOPBACK, 0))
         port: int = listener.getsockname()[1]
@@ -122,8 +122,8 @@ def _wire(folder: Path, programs: dict[str, Path]) -> ControlPlane:
     _save_signing_key(folder / "service-account.key")
     etcd_port, peer_port, api_port, manager_port = (free_port() for _ in range(4))
     etcd_url, server = f"http://{LOOPBACK}:{etcd_port}", f"https://{LOOPBACK}:{api_port}"
-    trusting = ssl.create_default_context(cafile=folder / "ca.crt")
-    unverified = ssl._create_unverified_context()  # noqa: S323 - the manager signs its own; it is asked for health only
+    verified = ssl.create_default_context(cafile=folder / "ca.crt")
+    unverified = ssl._create_unverified_context()  # noqa: S323 - self-signed, health check only
     plane = ControlPlane(
         folder=folder,
         server=server,
@@ -135,17 +135,17 @@ def _wire(folder: Path, programs: dict[str, Path]) -> ControlPlane:
         etcd=Program(
             [programs["etcd"], *_etcd_flags(folder, etcd_url, f"http://{LOOPBACK}:{peer_port}")],
             folder / "etcd.log",
-            lambda: _answers(f"{etcd_url}/health", None),
+            lambda: _is_healthy(f"{etcd_url}/health", None),
         ),
         apiserver=Program(
             [programs["kube-apiserver"], *_apiserver_flags(folder, etcd_url, api_port)],
             folder / "kube-apiserver.log",
-            lambda: _answers(f"{server}/readyz", trusting),
+            lambda: _is_healthy(f"{server}/readyz", verified),
         ),
         controller_manager=Program(
             [programs["kube-controller-manager"], *_manager_flags(folder, manager_port)],
             folder / "kube-controller-manager.log",
-            lambda: _answers(f"https://{LOOPBACK}:{manager_port}/healthz", unverified),
+            lambda: _is_healthy(f"https://{LOOPBACK}:{manager_port}/healthz", unverified),
         ),
     )
     plane.kubeconfig("admin", groups=("system:masters",))
@@ -204,7 +204,7 @@ def _manager_flags(folder: Path, port: int) -> list[str]:
         f"--cert-dir={folder}",
         "--use-service-account-credentials",
         "--leader-elect=false",
-        "--horizontal-pod-autoscaler-sync-period=2s",  # a test should not wait fifteen seconds for each look
+        "--horizontal-pod-autoscaler-sync-period=2s",  # shortens the tests
     ]
 
 
@@ -214,9 +214,9 @@ def _save_signing_key(path: Path) -> None:
     path.write_bytes(key.private_bytes(pem, traditional, serialization.NoEncryption()))
 
 
-def _answers(url: str, tls: ssl.SSLContext | None) -> bool:
+def _is_healthy(url: str, tls: ssl.SSLContext | None) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=1, context=tls) as answer:  # noqa: S310 - our own loopback address
-            return bool(answer.status == 200)
+        with urllib.request.urlopen(url, timeout=1, context=tls) as response:  # noqa: S310 - a loopback address
+            return bool(response.status == 200)
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""The control plane as pytest fixtures: started once, for all tests that ask."""
+"""The control plane as a pytest fixture, started once per session."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""One program of the control plane: started, waited for, stopped, its log kept."""
+"""Starts and stops one program of the control plane, with its log in a file."""
 
 import subprocess
 import time
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 class Program:
-    """A program that can be stopped and started again as it was."""
+    """A program that can be stopped and started again."""
 
     def __init__(self, command: Sequence[str | Path], log: Path, is_ready: Callable[[], bool]) -> None:
-        self._command = [str(word) for word in command]
+        self._command = [str(argument) for argument in command]
         self._is_ready = is_ready
         self._running: subprocess.Popen[bytes] | None = None
         self.log = log
@@ -21,13 +21,13 @@ class Program:
 
     @property
     def pid(self) -> int:
-        """Which process it is; 0 if it does not run."""
+        """The process id; 0 if the program does not run."""
         return self._running.pid if self._running is not None else 0
 
     def start(self, *, within: float = 60) -> None:
-        """Start it, and return when it is ready."""
+        """Start the program and wait until it is ready."""
         with self.log.open("ab") as log:
-            self._running = subprocess.Popen(self._command, stdout=log, stderr=log)  # noqa: S603 - our own words
+            self._running = subprocess.Popen(self._command, stdout=log, stderr=log)  # noqa: S603 - arguments of the tests
         deadline = time.monotonic() + within
         while not self._is_ready():
             if self._running.poll() is not None or time.monotonic() > deadline:
@@ -36,7 +36,7 @@ class Program:
             time.sleep(0.1)
 
     def stop(self) -> None:
-        """Ask it to stop, wait until it did, insist if it does not."""
+        """Terminate the program and wait; kill it after a timeout."""
         if self._running is None:
             return
         self._running.terminate()
@@ -48,7 +48,7 @@ class Program:
         self._running = None
 
     def kill(self) -> None:
-        """End it without asking."""
+        """Kill the program."""
         if self._running is not None:
             self._running.kill()
             self._running.wait()

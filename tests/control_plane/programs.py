@@ -1,4 +1,4 @@
-"""Where etcd, kube-apiserver, kube-controller-manager and kubectl are on this machine, if they are."""
+"""Finds etcd, kube-apiserver, kube-controller-manager and kubectl."""
 
 import os
 import shutil
@@ -7,12 +7,12 @@ from typing import Final
 
 import pytest
 
-NEEDED: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
-_HOW: Final = "`make control-plane` builds them; etcd comes with the package etcd-server"
+REQUIRED: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
+_HINT: Final = "`make control-plane` builds them; etcd comes with the package etcd-server"
 
 
 def find(program: str) -> Path | None:
-    """Look where envtest looks, then on the PATH, then where `install` puts what it builds."""
+    """Search KUBEBUILDER_ASSETS, the PATH, and the folder of `make control-plane`."""
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     for folder in filter(None, (assets, os.environ.get("PATH"), *map(str, _built()))):
         if found := shutil.which(program, path=folder):
@@ -21,14 +21,14 @@ def find(program: str) -> Path | None:
 
 
 def require() -> dict[str, Path]:
-    """Return all of them; without, skip the test loudly, or fail it where it may not be skipped."""
-    found = {program: find(program) for program in NEEDED}
+    """Return the paths of all programs; otherwise skip the test, or fail it in CI."""
+    found = {program: find(program) for program in REQUIRED}
     missing = [program for program, path in found.items() if path is None]
     if missing:
-        why = f"no real control plane here: {', '.join(missing)} not found ({_HOW})"
+        reason = f"control plane not installed: {', '.join(missing)} not found ({_HINT})"
         if os.environ.get("CI") == "true" or os.environ.get("STEADYSCALE_REQUIRE_CONTROL_PLANE"):
-            pytest.fail(why, pytrace=False)
-        pytest.skip(why)
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
     return {program: path for program, path in found.items() if path is not None}
 
 

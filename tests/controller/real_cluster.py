@@ -1,6 +1,6 @@
-"""A real API server on the controller's stage: the verbs of the cluster in memory, and time that a test lets pass.
+"""A real API server with the interface of the fake cluster, and virtual time for the controller.
 
-Nobody else is on that stage: the controller manager is stopped, and what it would have done to a workload is done here.
+The controller manager is stopped; `WorkloadStatuses` sets the status of Deployments instead.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from adapter.fakecluster.api_errors import Refused
+from adapter.fakecluster.api_errors import ApiError
 from adapter.fakecluster.cluster import loop_clock
-from adapter.fakecluster.fault_injection import Weather
-from adapter.fakecluster.server import Asked
+from adapter.fakecluster.fault_injection import FaultInjection
+from adapter.fakecluster.server import ReceivedRequest
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import Connection, connect
-from autoscaler.kube.store import Store, key_of, version_of
+from autoscaler.kube.informer import Informer, key_of, resource_version_of
 from tests.control_plane.cluster import ControlPlane
-from tests.controller.front_proxy import NUMBER, Front
+from tests.controller.front_proxy import REQUEST_ID, FrontProxy
 
 Json = dict[str, Any]
 
@@ -39,198 +39,201 @@ _KINDS = {
     "pods": "Pod",
     "namespaces": "Namespace",
 }
-_OURS = "/apis/steadyscale.dev/v1beta1/podautoscalers"
-_OTHERS = ("apis/apps/v1/deployments", "apis/apps/v1/statefulsets", "apis/apps/v1/replicasets")
+_AUTOSCALERS = "/apis/steadyscale.dev/v1beta1/podautoscalers"
+_WORKLOADS = ("apis/apps/v1/deployments", "apis/apps/v1/statefulsets", "apis/apps/v1/replicasets")
 _CORE = ("api/v1/replicationcontrollers", "api/v1/pods", "api/v1/events")
 _CRDS = Path(__file__).parents[2] / "manifests" / "crds"
-_AT_ONCE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
-_GLANCE = 0.002
-_PATIENCE = 30.0
+_DELETE_NOW = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
+_POLL_SECONDS = 0.002
+_IDLE_TIMEOUT = 30.0
 
 
-class Followed:
-    """What makes a number of replicas come true: every Deployment soon says that it has what it asked for."""
+class WorkloadStatuses:
+    """Sets status.replicas of Deployments to spec.replicas, instead of the controller manager."""
 
     def __init__(self, cluster: "RealCluster") -> None:
         self._cluster = cluster
         self._is_on = True
 
-    def switch_off(self) -> None:
-        """Let nothing follow from what is asked for."""
+    def pause(self) -> None:
+        """Stop updating statuses."""
         self._is_on = False
 
-    def follow(self) -> bool:
-        """Let every Deployment have its pods; tell whether one had not."""
-        found = False
-        for one in self._cluster.list("/apis/apps/v1/namespaces/shop/deployments") if self._is_on else ():
-            wanted, has = one["spec"]["replicas"], one.get("status", {}).get("replicas", 0)
-            if wanted != has:
-                path = f"/apis/apps/v1/namespaces/shop/deployments/{one['metadata']['name']}/status"
-                self._cluster.edit(path, {"status": {"replicas": wanted, "readyReplicas": wanted}})
-                found = True
-        return found
+    def update(self) -> bool:
+        """Update the status of every Deployment; return whether one has changed."""
+        changed = False
+        for deployment in self._cluster.list("/apis/apps/v1/namespaces/shop/deployments") if self._is_on else ():
+            replicas = deployment["spec"]["replicas"]
+            if replicas != deployment.get("status", {}).get("replicas", 0):
+                path = f"/apis/apps/v1/namespaces/shop/deployments/{deployment['metadata']['name']}/status"
+                self._cluster.patch(path, {"status": {"replicas": replicas, "readyReplicas": replicas}})
+                changed = True
+        return changed
 
 
 class RealCluster:
-    """What a test does to a real API server, past the door through which the controller goes."""
+    """A real API server; tests access it directly, the controller through a proxy with fault injection."""
 
-    def __init__(self, plane: ControlPlane, front: Front, clock: Callable[[], datetime]) -> None:
+    def __init__(self, plane: ControlPlane, proxy: FrontProxy, clock: Callable[[], datetime]) -> None:
         self.clock = clock
-        self.workloads = Followed(self)
-        self.worlds: Callable[[], list[Dependencies]] = list
-        """Who watches."""
-        self._front = front
+        self.workloads = WorkloadStatuses(self)
+        self.dependencies: Callable[[], list[Dependencies]] = list
+        """Returns the dependencies of all running controllers."""
+        self._proxy = proxy
         self._plane = plane
         self._server: HTTPSConnection | None = None
-        self._numbers = count(1)
-        self._under_way: set[str] = set()
-        self._is_touched = True
+        self._request_ids = count(1)
+        self._in_flight: set[str] = set()
+        self._is_changed = True
 
     @classmethod
     @asynccontextmanager
     async def serving(
         cls, plane: ControlPlane, clock: Callable[[], datetime] = loop_clock
     ) -> AsyncIterator["RealCluster"]:
-        """Open the door for the length of the block, on a stage that was cleared."""
-        with Front.open(await connect(plane.kubeconfig("admin"))) as front:
-            cluster = cls(plane, front, clock)
+        """Run the proxy until the end of the block, on a cleaned-up cluster."""
+        with FrontProxy.open(await connect(plane.kubeconfig("admin"))) as proxy:
+            cluster = cls(plane, proxy, clock)
             try:
                 cluster._clear()
                 yield cluster
             finally:
                 cluster._clear()
-                cluster._hang_up()
+                cluster._disconnect()
 
     @property
     def connection(self) -> Connection:
-        """The way through the door; each request carries a number, so that it is known when it was answered."""
+        """The connection through the proxy; each request has an id, so that its completion is known."""
 
-        async def numbered() -> Mapping[str, str]:
-            number = str(next(self._numbers))
-            self._under_way.add(number)
-            self._is_touched = True
-            return {NUMBER: number}
+        async def credentials() -> Mapping[str, str]:
+            request_id = str(next(self._request_ids))
+            self._in_flight.add(request_id)
+            self._is_changed = True
+            return {REQUEST_ID: request_id}
 
-        return replace(self._front.server, server=self._front.url, credentials=numbered)
+        return replace(self._proxy.server, server=self._proxy.url, credentials=credentials)
 
     def client(self) -> AbstractAsyncContextManager[KubeClient]:
         return KubeClient.open(self.connection)
 
     @property
-    def asked(self) -> list[Asked]:
-        return self._front.asked
+    def requests(self) -> list[ReceivedRequest]:
+        return self._proxy.requests
 
     @property
-    def weather(self) -> Weather:
-        return self._front.weather
+    def faults(self) -> FaultInjection:
+        return self._proxy.faults
 
-    # --- its objects -------------------------------------------------------------------------------------------------
+    # --- objects -----------------------------------------------------------------------------------------------------
 
     def get(self, path: str) -> Json | None:
         try:
-            return self._ask("GET", path)
-        except Refused as refused:
-            if refused.code != 404:
+            return self._request("GET", path)
+        except ApiError as error:
+            if error.code != 404:
                 raise
             return None
 
     def create(self, collection: str, body: Json) -> Json:
-        """Create an object with the status that it has; one that is on its way out stays there until it is deleted."""
+        """Create an object with its status; one with deletionTimestamp gets a finalizer and is deleted."""
         metadata = dict(body["metadata"])
-        is_going = metadata.pop("deletionTimestamp", None) is not None
-        if is_going:
-            metadata["finalizers"] = ["steadyscale.dev/going"]
-        made = self._ask("POST", collection, _named(collection, {**body, "metadata": metadata}))
+        is_terminating = metadata.pop("deletionTimestamp", None) is not None
+        if is_terminating:
+            metadata["finalizers"] = ["steadyscale.dev/terminating"]
+        made = self._request("POST", collection, _with_kind(collection, {**body, "metadata": metadata}))
         path = f"{collection}/{metadata['name']}"
         if body.get("status"):
-            made = self.edit(f"{path}/status", {"status": body["status"]})
-        if is_going:
-            self._ask("DELETE", path, _AT_ONCE)
+            made = self.patch(f"{path}/status", {"status": body["status"]})
+        if is_terminating:
+            self._request("DELETE", path, _DELETE_NOW)
         return made
 
-    def edit(self, path: str, patch: Json) -> Json:
-        return self._ask("PATCH", path, patch, "application/merge-patch+json")
+    def patch(self, path: str, patch: Json) -> Json:
+        return self._request("PATCH", path, patch, "application/merge-patch+json")
 
     def put(self, path: str, content: Json) -> Json:
-        return self._ask("PUT", path, content)
+        return self._request("PUT", path, content)
 
     def delete(self, path: str) -> None:
-        """Delete an object, and let it go if it is on its way out."""
-        if self._ask("DELETE", path, _AT_ONCE).get("metadata", {}).get("finalizers"):
-            self.edit(path, {"metadata": {"finalizers": None}})
+        """Delete an object and remove its finalizers."""
+        if self._request("DELETE", path, _DELETE_NOW).get("metadata", {}).get("finalizers"):
+            self.patch(path, {"metadata": {"finalizers": None}})
 
     def list(self, collection: str) -> list[Json]:
-        found: list[Json] = self._ask("GET", collection)["items"]
+        found: list[Json] = self._request("GET", collection)["items"]
         return found
 
-    # --- rest --------------------------------------------------------------------------------------------------------
+    # --- idle --------------------------------------------------------------------------------------------------------
 
-    def is_at_rest(self) -> bool:
-        """Tell whether every answer has come, every workload has its pods, and everything was heard of."""
-        self._under_way -= self._front.answered
-        if self._under_way:
+    def is_idle(self) -> bool:
+        """Return whether no request is in flight, all statuses are set and all informers are up to date."""
+        self._in_flight -= self._proxy.completed
+        if self._in_flight:
             return False
-        if self._is_touched:
-            self._is_touched = False
-            if self.workloads.follow() or not all(map(self.has_told, self.worlds())):
-                self._is_touched = True
+        if self._is_changed:
+            self._is_changed = False
+            if self.workloads.update() or not all(map(self.is_up_to_date, self.dependencies())):
+                self._is_changed = True
                 return False
         return True
 
-    def has_told(self, world: Dependencies) -> bool:
-        """Tell whether what is watched is what is there."""
-        stores: list[Store[Any]] = [world.autoscalers, world.native, *world.targets._stores.values()]
-        stores += [one.store for one in world.pods._watches.values()]
-        for store in stores:
-            if store.is_complete:
-                there = {key_of(one): version_of(one) for one in self.list(store._watched.path)}
-                if {key: kept.version for key, kept in store._kept.items()} != there:
+    def is_up_to_date(self, dependencies: Dependencies) -> bool:
+        """Return whether the informers have the current state of the cluster."""
+        informers: list[Informer[Any]] = [dependencies.autoscalers, dependencies.hpas]
+        informers += dependencies.targets._informers.values()
+        informers += [index.informer for index in dependencies.pods._namespaces.values()]
+        for informer in informers:
+            if informer.is_synced:
+                objects = self.list(informer._source.path)
+                current = {key_of(content): resource_version_of(content) for content in objects}
+                if {key: stored.resource_version for key, stored in informer._store.items()} != current:
                     return False
         return True
 
     # --- HTTP --------------------------------------------------------------------------------------------------------
 
     def _clear(self) -> None:
-        for one in self.list(_OURS):
-            self.delete(_OURS.replace("/pod", f"/namespaces/{one['metadata']['namespace']}/pod"))
+        for autoscaler in self.list(_AUTOSCALERS):
+            namespace = autoscaler["metadata"]["namespace"]
+            self.delete(_AUTOSCALERS.replace("/pod", f"/namespaces/{namespace}/pod"))
         for namespace in NAMESPACES:
             if self.get(f"/api/v1/namespaces/{namespace}") is None:
                 self.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
-            for collection in (*_OTHERS, *_CORE):
+            for collection in (*_WORKLOADS, *_CORE):
                 group, _, plural = collection.rpartition("/")
                 path = f"/{group}/namespaces/{namespace}/{plural}"
-                for one in self.list(path):
-                    self.delete(f"{path}/{one['metadata']['name']}")
+                for content in self.list(path):
+                    self.delete(f"{path}/{content['metadata']['name']}")
 
-    def _ask(self, method: str, path: str, body: Json | None = None, kind: str = "application/json") -> Json:
-        """Ask straight at the API server."""
-        self._is_touched = self._is_touched or method != "GET"
+    def _request(self, method: str, path: str, body: Json | None = None, kind: str = "application/json") -> Json:
+        """Send a request directly to the API server."""
+        self._is_changed = self._is_changed or method != "GET"
         try:
-            return self._answer(method, path, body, kind)
-        except (HTTPException, OSError):  # it had hung up since
-            self._hang_up()
-            return self._answer(method, path, body, kind)
+            return self._send(method, path, body, kind)
+        except (HTTPException, OSError):  # the idle connection was closed
+            self._disconnect()
+            return self._send(method, path, body, kind)
 
-    def _answer(self, method: str, path: str, body: Json | None, kind: str) -> Json:
+    def _send(self, method: str, path: str, body: Json | None, kind: str) -> Json:
         if self._server is None:
             self._server = HTTPSConnection(
-                urlsplit(self._plane.server).netloc, timeout=20, context=self._front.server.tls
+                urlsplit(self._plane.server).netloc, timeout=20, context=self._proxy.server.tls
             )
         self._server.request(method, path, None if body is None else json.dumps(body), {"Content-Type": kind})
-        answer = self._server.getresponse()
-        found: Json = json.loads(answer.read())
-        if answer.status >= 300:
-            raise Refused(answer.status, found.get("reason", ""), found.get("message", ""))
-        return found
+        response = self._server.getresponse()
+        content: Json = json.loads(response.read())
+        if response.status >= 300:
+            raise ApiError(response.status, content.get("reason", ""), content.get("message", ""))
+        return content
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         if self._server is not None:
             self._server.close()
             self._server = None
 
 
-def _named(collection: str, body: Json) -> Json:
-    """Say of what kind an object is; the cluster in memory knows without."""
+def _with_kind(collection: str, body: Json) -> Json:
+    """Add apiVersion and kind, which the fake cluster does not require."""
     root, _, plural = collection.rpartition("/")
     parts = root.strip("/").split("/")
     version = parts[1] if parts[0] == "api" else "/".join(parts[1:3])
@@ -238,23 +241,23 @@ def _named(collection: str, body: Json) -> Json:
 
 
 @contextmanager
-def patient_time(is_at_rest: Callable[[], bool]) -> Iterator[None]:
-    """Let the event loop's time begin at zero, stand still while anything happens, and leap when all is at rest."""
+def idle_time(is_idle: Callable[[], bool]) -> Iterator[None]:
+    """Replace the event loop's time by virtual time that starts at zero and advances only while the cluster is idle."""
     loop: Any = asyncio.get_running_loop()
     selector, now = loop._selector, [0.0]
-    look = selector.select
+    original_select = selector.select
 
     def select(timeout: float | None = None) -> Any:
         if timeout is not None and timeout <= 0:
-            return look(0)
-        began = time.monotonic()
-        while not (happened := look(_GLANCE)):
-            if timeout is not None and is_at_rest():
+            return original_select(0)
+        started = time.monotonic()
+        while not (events := original_select(_POLL_SECONDS)):
+            if timeout is not None and is_idle():
                 now[0] += timeout
                 return ()
-            if time.monotonic() - began > _PATIENCE:
-                raise TimeoutError("the stage does not come to rest")
-        return happened
+            if time.monotonic() - started > _IDLE_TIMEOUT:
+                raise TimeoutError("the cluster does not become idle")
+        return events
 
     selector.select, loop.time = select, lambda: now[0]
     try:
@@ -264,8 +267,8 @@ def patient_time(is_at_rest: Callable[[], bool]) -> Iterator[None]:
 
 
 @contextmanager
-def alone(plane: ControlPlane) -> Iterator[ControlPlane]:
-    """Stop who else would change what a test has put on the stage."""
+def without_controller_manager(plane: ControlPlane) -> Iterator[ControlPlane]:
+    """Stop the controller manager, which would change the objects of a test."""
     plane.kubectl("apply", "--server-side", f"--kustomize={_CRDS}")
     plane.kubectl("wait", "--for=condition=Established", "crd/podautoscalers.steadyscale.dev")
     plane.controller_manager.stop()

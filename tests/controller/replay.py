@@ -1,4 +1,4 @@
-"""Upstream's traces on a cluster, in memory or real: each step's world is put up, a pass is made, its writes told."""
+"""Replays traces of upstream's HPA controller on a fake or real cluster, one reconcile per step."""
 
 import asyncio
 import re
@@ -10,43 +10,45 @@ from typing import Any, Self
 
 from prometheus_client import CollectorRegistry
 
-from adapter.fakecluster.api_errors import Refused
+from adapter.fakecluster.api_errors import ApiError
 from adapter.fakecluster.cluster import Cluster
 from adapter.fakecluster.kinds import Kind
 from autoscaler.conformance import inputs
-from autoscaler.conformance.reconcile import _CONFLICT, _PLURALS, _printed, _told
+from autoscaler.conformance.reconcile import _CONFLICT, _PLURALS, _event_output, _status_output
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.observe import Observer
 from autoscaler.controller.reconcile import Reconciler
 from autoscaler.controller.reconcile_plan import make_plan
 from autoscaler.controller.reporting import Reporter
-from autoscaler.kube.autoscalers import StatusWriter, watch_native, watch_podautoscalers
+from autoscaler.kube.autoscalers import StatusWriter, hpa_informer, podautoscaler_informer
 from autoscaler.kube.discovery import Discovery
-from autoscaler.kube.pods import Pods
+from autoscaler.kube.informer import Informer
+from autoscaler.kube.pods import PodLister
 from autoscaler.kube.scale import ScaleClient
 from autoscaler.kube.scale_paths import ScalePaths
-from autoscaler.kube.targets import Targets
+from autoscaler.kube.targets import TargetInformers
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.telemetry import ControllerTelemetry
 from autoscaler.types.decision import Event
 from autoscaler.types.spec import Metric
-from autoscaler.wire import decode_autoscaler, decode_status, print_time
+from autoscaler.values.timestamps import format_rfc3339
+from autoscaler.wire import decode_autoscaler, decode_status
 from tests.control_plane.cluster import ControlPlane
 from tests.controller.real_cluster import RealCluster
 
 Json = dict[str, Any]
 
-SPACE = "test-namespace"
-AUTOSCALERS = f"/apis/steadyscale.dev/v1beta1/namespaces/{SPACE}/podautoscalers"
-PODS = f"/api/v1/namespaces/{SPACE}/pods"
+NAMESPACE = "test-namespace"
+AUTOSCALERS = f"/apis/steadyscale.dev/v1beta1/namespaces/{NAMESPACE}/podautoscalers"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 KINDS = {
-    "Deployment": f"/apis/apps/v1/namespaces/{SPACE}/deployments",
-    "StatefulSet": f"/apis/apps/v1/namespaces/{SPACE}/statefulsets",
-    "ReplicaSet": f"/apis/apps/v1/namespaces/{SPACE}/replicasets",
-    "ReplicationController": f"/api/v1/namespaces/{SPACE}/replicationcontrollers",
+    "Deployment": f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments",
+    "StatefulSet": f"/apis/apps/v1/namespaces/{NAMESPACE}/statefulsets",
+    "ReplicaSet": f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets",
+    "ReplicationController": f"/api/v1/namespaces/{NAMESPACE}/replicationcontrollers",
 }
 _AUTOSCALER = Kind(
-    "steadyscale.dev", "v1beta1", "podautoscalers", "PodAutoscaler", has_status=True, counts_changes=True
+    "steadyscale.dev", "v1beta1", "podautoscalers", "PodAutoscaler", has_status=True, has_generation=True
 )
 _BY_PATHS = ScalePaths(".spec.replicas", ".status.replicas")
 _CONTROLLER = Kind("", "v1", "replicationcontrollers", "ReplicationController", has_status=True, scale=_BY_PATHS)
@@ -64,8 +66,8 @@ def settings_of(trace: Json) -> tuple[Settings, FeatureGates]:
     return made, FeatureGates(**trace["featureGates"])
 
 
-def can_be_staged(trace: Json) -> bool:
-    """Leave out what a real API server would not have let happen: unknown kinds, refused specs, selectors it mends."""
+def can_be_replayed(trace: Json) -> bool:
+    """Exclude traces that an API server makes impossible: unknown kinds, rejected specs, normalized selectors."""
     reference = trace["hpa"]["spec"]["scaleTargetRef"]
     steps = trace["steps"]
     if "otherHPAs" in trace or (reference.get("apiVersion"), reference["kind"]) not in _KNOWN:
@@ -75,22 +77,22 @@ def can_be_staged(trace: Json) -> bool:
     if any(step["scale"].get("selector", trace["selector"]) != trace["selector"] for step in steps):
         return False
     specs = [trace["hpa"]["spec"], *(step["hpaSpec"] for step in steps if "hpaSpec" in step)]
-    if any(one == other for one, other in pairwise(specs)):
-        return False  # an edit that changes nothing is none
-    return not any(_is_refused(trace, spec) for spec in specs)
+    if any(before == after for before, after in pairwise(specs)):
+        return False  # an update without changes has no effect
+    return not any(_is_rejected(trace, spec) for spec in specs)
 
 
 _KNOWN = {("apps/v1", kind) for kind in ("Deployment", "StatefulSet", "ReplicaSet")} | {("v1", "ReplicationController")}
 
 
-def _is_refused(trace: Json, spec: Json) -> bool:
+def _is_rejected(trace: Json, spec: Json) -> bool:
     autoscaler = decode_autoscaler({**trace["hpa"], "spec": spec})
     plan = make_plan(autoscaler, *settings_of(trace))
     return bool(plan.problems) or plan.spec != autoscaler.spec
 
 
 class TraceMetrics:
-    """The three metrics APIs, as the step at hand has them."""
+    """The three metrics APIs with the values of the current step."""
 
     def __init__(self) -> None:
         self.now: Json = {}
@@ -104,14 +106,14 @@ class TraceMetrics:
 
 class TraceEvents:
     def __init__(self) -> None:
-        self.told: list[Event] = []
+        self.recorded: list[Event] = []
 
-    def tell(self, _about: object, event: Event) -> None:
-        self.told.append(event)
+    def record(self, _autoscaler: object, event: Event) -> None:
+        self.recorded.append(event)
 
 
-class Replayed:
-    """One trace on its stage."""
+class TraceReplay:
+    """The replay of one trace."""
 
     def __init__(self, trace: Json, cluster: Cluster | RealCluster) -> None:
         self.trace = trace
@@ -119,30 +121,30 @@ class Replayed:
         self.metrics = TraceMetrics()
         self.events = TraceEvents()
         self.now = inputs.EPOCH
-        self.refusals: list[tuple[str, str, Refused]] = []
+        self.failures: list[tuple[str, str, ApiError]] = []
         self.name = trace["hpa"]["metadata"]["name"]
         reference = trace["hpa"]["spec"]["scaleTargetRef"]
         self.collection = KINDS[reference["kind"]]
         self.target = f"{self.collection}/{reference['name']}"
         self.plural = _PLURALS[reference.get("apiVersion", "").rpartition("/")[0], reference["kind"]]
-        self.world: Dependencies | None = None
+        self.dependencies: Dependencies | None = None
         self.reconciler: Reconciler | None = None
-        self._let_through = cluster.weather.let_through
-        cluster.weather.let_through = self._refuse  # type: ignore[method-assign]
+        self._inject = cluster.faults.inject
+        cluster.faults.inject = self._fail  # type: ignore[method-assign]
 
-    async def _refuse(self, verb: str, path: str, resource: str) -> None:
-        for index, (when, where, refused) in enumerate(self.refusals):
-            if verb == when and path.endswith(where):
-                del self.refusals[index]
-                raise refused
-        await self._let_through(verb, path, resource)
+    async def _fail(self, verb: str, path: str, resource: str) -> None:
+        for index, (failing_verb, suffix, error) in enumerate(self.failures):
+            if verb == failing_verb and path.endswith(suffix):
+                del self.failures[index]
+                raise error
+        await self._inject(verb, path, resource)
 
     @classmethod
     @asynccontextmanager
-    async def of(cls, trace: Json) -> AsyncIterator[Self]:
-        replays: list[Replayed] = []
+    async def on_fake_cluster(cls, trace: Json) -> AsyncIterator[Self]:
+        replays: list[TraceReplay] = []
         async with Cluster.serving(lambda: replays[0].now if replays else inputs.EPOCH) as cluster:
-            cluster.workloads.switch_off()
+            cluster.workloads.pause()
             cluster.kinds.add(_AUTOSCALER)
             cluster.kinds.add(_CONTROLLER)
             replay = cls(trace, cluster)
@@ -152,7 +154,7 @@ class Replayed:
 
     @classmethod
     @asynccontextmanager
-    async def for_real(cls, trace: Json, plane: ControlPlane) -> AsyncIterator[Self]:
+    async def on_control_plane(cls, trace: Json, plane: ControlPlane) -> AsyncIterator[Self]:
         async with RealCluster.serving(plane) as cluster:
             replay = cls(trace, cluster)
             async with replay._opened():
@@ -162,30 +164,30 @@ class Replayed:
     async def _opened(self) -> AsyncIterator[None]:
         settings, gates = settings_of(self.trace)
         if any("getScaleError" in step for step in self.trace["steps"]):
-            self.cluster.weather.forbid("list", "deployments")
+            self.cluster.faults.forbid("list", "deployments")
         async with AsyncExitStack() as stack:
             kube = await stack.enter_async_context(self.cluster.client())
-            targets = await stack.enter_async_context(Targets.open(kube))
-            pods = await stack.enter_async_context(Pods.open(kube))
-            store = watch_podautoscalers(kube)
-            self.world = Dependencies(
-                autoscalers=store,
-                native=watch_native(kube),
+            targets = await stack.enter_async_context(TargetInformers.open(kube))
+            pods = await stack.enter_async_context(PodLister.open(kube))
+            autoscalers = podautoscaler_informer(kube)
+            self.dependencies = Dependencies(
+                autoscalers=autoscalers,
+                hpas=hpa_informer(kube),
                 targets=targets,
                 scales=ScaleClient(kube, Discovery(kube), targets),
                 pods=pods,
                 metrics=self.metrics,  # type: ignore[arg-type]
                 external=None,
-                statuses=StatusWriter(kube, store),
+                statuses=StatusWriter(kube, autoscalers),
                 events=self.events,  # type: ignore[arg-type]
                 clock=lambda: self.now,
                 may_write=lambda: True,
             )
-            observer = Observer(self.world, gates)
+            observer = Observer(self.dependencies, gates)
             reporter = Reporter(ControllerTelemetry(CollectorRegistry()))
-            self.reconciler = Reconciler(self.world, observer, settings, gates, reporter)
+            self.reconciler = Reconciler(self.dependencies, observer, settings, gates, reporter)
             self._create()
-            watching = asyncio.create_task(store.run())
+            watching = asyncio.create_task(autoscalers.run())
             try:
                 yield
             finally:
@@ -197,49 +199,50 @@ class Replayed:
         hpa = self.trace["hpa"]
         made = self.cluster.create(AUTOSCALERS, {"metadata": {"name": self.name}, "spec": hpa["spec"]})
         for _ in range(hpa["metadata"].get("generation", 1) - made["metadata"]["generation"]):
-            self._bump()
+            self._increment_generation()
         status = {key: value for key, value in (hpa.get("status") or {}).items() if value}
         if status:
-            self.cluster.edit(f"{AUTOSCALERS}/{self.name}/status", {"status": status})
+            self.cluster.patch(f"{AUTOSCALERS}/{self.name}/status", {"status": status})
 
-    def _bump(self) -> None:
-        """Let the generation grow as if somebody had edited the spec back and forth."""
-        most = self.cluster.get(f"{AUTOSCALERS}/{self.name}")["spec"]["maxReplicas"]  # type: ignore[index]
-        self.cluster.edit(f"{AUTOSCALERS}/{self.name}", {"spec": {"maxReplicas": most + 1}})
-        self.cluster.edit(f"{AUTOSCALERS}/{self.name}", {"spec": {"maxReplicas": most}})
+    def _increment_generation(self) -> None:
+        """Increase the generation with two edits that cancel each other."""
+        maximum = self.cluster.get(f"{AUTOSCALERS}/{self.name}")["spec"]["maxReplicas"]  # type: ignore[index]
+        self.cluster.patch(f"{AUTOSCALERS}/{self.name}", {"spec": {"maxReplicas": maximum + 1}})
+        self.cluster.patch(f"{AUTOSCALERS}/{self.name}", {"spec": {"maxReplicas": maximum}})
 
     async def step(self, step: Json) -> Json:
-        """Make one pass, and say what came of it."""
+        """Run one reconcile and return its results in the format of the trace."""
         self.now = inputs.moment(step["t"])
-        self.metrics.now, self.events.told = step["metrics"], []
-        self._change_world(step)
-        self._refuse_what_is_refused(step)
-        await self._catch_up()
+        self.metrics.now, self.events.recorded = step["metrics"], []
+        self._apply_changes(step)
+        self._inject_failures(step)
+        await self._wait_for_informers()
         before = self._status()
-        self.cluster.asked.clear()
+        self.cluster.requests.clear()
         assert self.reconciler is not None
-        wait = await self.reconciler.reconcile(f"{SPACE}/{self.name}")
-        if wait is None:
+        delay = await self.reconciler.reconcile(f"{NAMESPACE}/{self.name}")
+        if delay is None:
             return {"error": None, "scaledTo": None, "scaleUpdateAttempts": [], "status": None, "events": []}
-        entry = self.reconciler.memory.get(f"{SPACE}/{self.name}")
-        assert entry is not None
-        decision, after = entry.decision, self._status()
+        state = self.reconciler.state.get(f"{NAMESPACE}/{self.name}")
+        assert state is not None
+        decision, after = state.decision, self._status()
         assert decision is not None
-        attempts = sum(one.verb == "update" and one.path.endswith("/scale") for one in self.cluster.asked)
-        wanted = decision.replicas
+        attempts = sum(
+            request.verb == "update" and request.path.endswith("/scale") for request in self.cluster.requests
+        )
         return {
             "error": decision.error,
             "scaledTo": decision.scale_to,
-            "scaleUpdateAttempts": [wanted] * attempts,
+            "scaleUpdateAttempts": [decision.replicas] * attempts,
             "status": None if after == before else after,
-            "events": [_told(event) for event in self.events.told],
+            "events": [_event_output(event) for event in self.events.recorded],
         }
 
     def _status(self) -> Json | None:
         found = self.cluster.get(f"{AUTOSCALERS}/{self.name}")
-        return None if found is None else dict(_printed(decode_status(found.get("status") or {})))
+        return None if found is None else dict(_status_output(decode_status(found.get("status") or {})))
 
-    def _change_world(self, step: Json) -> None:
+    def _apply_changes(self, step: Json) -> None:
         path = f"{AUTOSCALERS}/{self.name}"
         if step.get("hpaDeleted"):
             self.cluster.delete(path)
@@ -249,10 +252,10 @@ class Replayed:
             found = self.cluster.get(path)
             assert found is not None
             self.cluster.put(path, {**found, "spec": step["hpaSpec"]})
-        self._put_target(step["scale"], gone=step.get("getScaleError") == "notfound")
-        for one in step.get("podsSet") or ():
-            template = self.trace["podTemplates"].get(one.get("tmpl"), {})
-            self._put_pod(f"{PODS}/{one['name']}", pod_json({**template, **one}))
+        self._put_target(step["scale"], missing=step.get("getScaleError") == "notfound")
+        for pod in step.get("podsSet") or ():
+            template = self.trace["podTemplates"].get(pod.get("tmpl"), {})
+            self._put_pod(f"{PODS}/{pod['name']}", pod_json({**template, **pod}))
         for name in step.get("podsDelete") or ():
             if self.cluster.get(f"{PODS}/{name}") is not None:
                 self.cluster.delete(f"{PODS}/{name}")
@@ -262,10 +265,10 @@ class Replayed:
             self.cluster.delete(path)
         self.cluster.create(PODS, pod)
 
-    def _put_target(self, scale: Json, *, gone: bool) -> None:
-        there = self.cluster.get(self.target)
-        if gone:
-            if there is not None:
+    def _put_target(self, scale: Json, *, missing: bool) -> None:
+        target = self.cluster.get(self.target)
+        if missing:
+            if target is not None:
                 self.cluster.delete(self.target)
             return
         label, _, value = self.trace["selector"].partition("=")
@@ -275,63 +278,65 @@ class Replayed:
             selector = selector["matchLabels"]
         spec: Json = {"replicas": scale["spec"], "template": template, "selector": selector}
         status: Json = {"replicas": scale["status"]}
-        if there is None:
+        if target is None:
             self.cluster.create(self.collection, {"metadata": {"name": self.target.rsplit("/", 1)[1]}, "spec": spec})
-        elif there["spec"]["replicas"] != scale["spec"]:
-            self.cluster.edit(self.target, {"spec": {"replicas": scale["spec"]}})
-        self.cluster.edit(f"{self.target}/status", {"status": status})
+        elif target["spec"]["replicas"] != scale["spec"]:
+            self.cluster.patch(self.target, {"spec": {"replicas": scale["spec"]}})
+        self.cluster.patch(f"{self.target}/status", {"status": status})
 
-    def _refuse_what_is_refused(self, step: Json) -> None:
-        self.refusals = [
-            ("update", "/scale", self._refused(one, self.plural)) for one in step.get("scaleUpdateErrors") or ()
+    def _inject_failures(self, step: Json) -> None:
+        self.failures = [
+            ("update", "/scale", self._error(text, self.plural)) for text in step.get("scaleUpdateErrors") or ()
         ]
         if step.get("statusUpdateError"):
-            refused = self._refused(step["statusUpdateError"], "horizontalpodautoscalers.autoscaling")
-            self.refusals.append(("patch", "/status", refused))
+            error = self._error(step["statusUpdateError"], "horizontalpodautoscalers.autoscaling")
+            self.failures.append(("patch", "/status", error))
         if step.get("getScaleError") not in (None, "notfound"):
-            self.refusals.append(("get", "/scale", Refused(500, "InternalError", step["getScaleError"])))
+            self.failures.append(("get", "/scale", ApiError(500, "InternalError", step["getScaleError"])))
 
-    def _refused(self, why: str, plural: str) -> Refused:
-        if why == "conflict":
+    def _error(self, text: str, plural: str) -> ApiError:
+        if text == "conflict":
             name = self.trace["hpa"]["spec"]["scaleTargetRef"]["name"] if "autoscaling" not in plural else self.name
-            return Refused(409, "Conflict", _CONFLICT.format(plural, name))
-        return Refused(500, "InternalError", why)
+            return ApiError(409, "Conflict", _CONFLICT.format(plural, name))
+        return ApiError(500, "InternalError", text)
 
-    async def _catch_up(self) -> None:
-        """Wait until what is watched is what is there."""
-        while not self._is_caught_up():  # noqa: ASYNC110 - there is nobody to tell us
+    async def _wait_for_informers(self) -> None:
+        """Wait until the informers have the current state of the cluster."""
+        while not self._is_up_to_date():  # noqa: ASYNC110 - the informers have no event for it
             await asyncio.sleep(0.001)
 
-    def _is_caught_up(self) -> bool:
-        world = self.world
-        assert world is not None
+    def _is_up_to_date(self) -> bool:
+        dependencies = self.dependencies
+        assert dependencies is not None
         if isinstance(self.cluster, RealCluster):
-            return world.autoscalers.is_complete and self.cluster.has_told(world)
-        stores = [(world.autoscalers, AUTOSCALERS)]
-        stores += [(store, self.collection) for store in world.targets._stores.values() if store.is_complete]
-        stores += [(one.store, PODS) for one in world.pods._watches.values() if one.store.is_complete]
-        for store, collection in stores:
+            return dependencies.autoscalers.is_synced and self.cluster.is_up_to_date(dependencies)
+        informers: list[tuple[Informer[Any], str]] = [(dependencies.autoscalers, AUTOSCALERS)]
+        informers += [(informer, self.collection) for informer in dependencies.targets._informers.values()]
+        informers += [(index.informer, PODS) for index in dependencies.pods._namespaces.values()]
+        for informer, collection in informers:
+            if not informer.is_synced:
+                continue
             versions = {
-                f"{SPACE}/{one['metadata']['name']}": one["metadata"]["resourceVersion"]
-                for one in self.cluster.list(collection)
+                f"{NAMESPACE}/{content['metadata']['name']}": content["metadata"]["resourceVersion"]
+                for content in self.cluster.list(collection)
             }
-            if {key: kept.version for key, kept in store._kept.items()} != versions:
+            if {key: stored.resource_version for key, stored in informer._store.items()} != versions:
                 return False
-        return world.autoscalers.is_complete
+        return dependencies.autoscalers.is_synced
 
 
 def pod_json(pod: Json) -> Json:
-    """Print a pod of a trace as the API server would."""
+    """Return a pod of a trace as API object."""
     metadata: Json = {"name": pod["name"], "labels": pod.get("labels") or {}}
     if pod.get("deletionTimestamp") is not None:
-        metadata["deletionTimestamp"] = print_time(inputs.moment(pod["deletionTimestamp"]))
+        metadata["deletionTimestamp"] = format_rfc3339(inputs.moment(pod["deletionTimestamp"]))
     status: Json = {"phase": pod.get("phase") or ""}
     if pod.get("startTime") is not None:
-        status["startTime"] = print_time(inputs.moment(pod["startTime"]))
+        status["startTime"] = format_rfc3339(inputs.moment(pod["startTime"]))
     if pod.get("ready") is not None:
         ready = {"type": "Ready", "status": pod["ready"]}
         if pod.get("readyTransition") is not None:
-            ready["lastTransitionTime"] = print_time(inputs.moment(pod["readyTransition"]))
+            ready["lastTransitionTime"] = format_rfc3339(inputs.moment(pod["readyTransition"]))
         status["conditions"] = [ready]
     spec: Json = {
         "containers": _containers(pod.get("containers")),
@@ -347,10 +352,10 @@ def pod_json(pod: Json) -> Json:
 def _containers(containers: list[Json] | None) -> list[Json]:
     return [
         {
-            "name": one["name"],
+            "name": container["name"],
             "image": "none",
-            "resources": {"requests": one.get("requests") or {}},
-            **({"restartPolicy": one["restartPolicy"]} if one.get("restartPolicy") else {}),
+            "resources": {"requests": container.get("requests") or {}},
+            **({"restartPolicy": container["restartPolicy"]} if container.get("restartPolicy") else {}),
         }
-        for one in containers or ()
+        for container in containers or ()
     ]

@@ -1,274 +1,271 @@
-"""Conflicts, refusals, versions that expire, an API server that is gone: nothing is lost, nothing is done twice."""
+"""Conflicts, errors, expired versions and outages of the API server: no write is lost or repeated."""
 
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
-from tests.controller.harness import AUTOSCALERS, DEPLOYMENTS, queue
+from tests.controller.harness import AUTOSCALERS, DEPLOYMENTS, WITHOUT_LEADER_ELECTION, queue
 
 pytestmark = pytest.mark.looptime
 
 TO_ZERO = {"minReplicas": 0, "behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}}}
 
 
-async def started(stage, replicas=8, **spec):
-    stage.numbers.set("queue", 40)
-    stage.deployment(replicas=replicas)
-    stage.autoscaler(**spec)
-    control = stage.start()
+async def start(harness, replicas=8, **spec):
+    harness.external_metrics.set("queue", 40)
+    harness.deployment(replicas=replicas)
+    harness.autoscaler(**spec)
+    process = harness.start()
     await asyncio.sleep(20)
-    stage.cluster.asked.clear()
-    return control
+    harness.cluster.requests.clear()
+    return process
 
 
-async def test_a_conflict_on_the_scale_is_met_by_reading_again_and_writing_the_same(stage):
-    await started(stage)
-    stage.cluster.refuse_next(409, times=2, verb="update", within="/scale")
-    stage.numbers.set("queue", 60)
+async def test_scale_write_is_retried_after_a_conflict(harness):
+    await start(harness)
+    harness.cluster.fail_next(409, times=2, verb="update", within="/scale")
+    harness.external_metrics.set("queue", 60)
     await asyncio.sleep(1)
-    assert stage.replicas() == 12
-    assert len(stage.asked("update", "/scale")) == 3
-    assert stage.events() == ["SuccessfulRescale"]
+    assert harness.replicas() == 12
+    assert len(harness.sent_requests("update", "/scale")) == 3
+    assert harness.events() == ["SuccessfulRescale"]
 
 
-async def test_five_conflicts_are_an_answer(stage):
-    await started(stage)
-    stage.cluster.refuse_next(409, times=5, verb="update", within="/scale")
-    stage.numbers.set("queue", 60)
+async def test_scale_write_fails_after_five_conflicts(harness):
+    await start(harness)
+    harness.cluster.fail_next(409, times=5, verb="update", within="/scale")
+    harness.external_metrics.set("queue", 60)
     await asyncio.sleep(1)
-    assert stage.replicas() == 8
-    assert stage.condition("AbleToScale") == ("False", "FailedUpdateScale")
-    assert stage.events() == ["FailedRescale"]
+    assert harness.replicas() == 8
+    assert harness.condition("AbleToScale") == ("False", "FailedUpdateScale")
+    assert harness.events() == ["FailedRescale"]
     await asyncio.sleep(20)
-    assert stage.replicas() == 12
+    assert harness.replicas() == 12
 
 
-async def test_a_refusal_of_the_scale_is_told_and_tried_again_next_period(stage):
-    await started(stage)
-    stage.cluster.refuse_next(403, verb="update", within="/scale")
-    stage.numbers.set("queue", 60)
+async def test_rejected_scale_write_is_reported_and_retried_in_the_next_period(harness):
+    await start(harness)
+    harness.cluster.fail_next(403, verb="update", within="/scale")
+    harness.external_metrics.set("queue", 60)
     await asyncio.sleep(1)
-    assert stage.condition("AbleToScale") == ("False", "FailedUpdateScale")
-    assert len(stage.asked("update", "/scale")) == 1
+    assert harness.condition("AbleToScale") == ("False", "FailedUpdateScale")
+    assert len(harness.sent_requests("update", "/scale")) == 1
     await asyncio.sleep(16)
-    assert stage.replicas() == 12
+    assert harness.replicas() == 12
 
 
 @pytest.mark.parametrize("code", [409, 429, 500, 503])
-async def test_a_status_that_was_refused_is_said_in_the_next_pass(stage, code):
-    await started(stage)
-    stage.cluster.refuse_next(code, verb="patch", within="/status")
-    stage.numbers.set("queue", 41)
+async def test_failed_status_write_is_repeated_in_the_next_reconcile(harness, code):
+    await start(harness)
+    harness.cluster.fail_next(code, verb="patch", within="/status")
+    harness.external_metrics.set("queue", 41)
     await asyncio.sleep(0.5)
-    assert stage.status()["currentMetrics"][0]["external"]["current"]["averageValue"] == "5"
+    assert harness.status()["currentMetrics"][0]["external"]["current"]["averageValue"] == "5"
     await asyncio.sleep(16)
-    assert stage.status()["currentMetrics"][0]["external"]["current"]["averageValue"] == "5125m"
+    assert harness.status()["currentMetrics"][0]["external"]["current"]["averageValue"] == "5125m"
 
 
-async def test_a_zero_is_announced_before_it_is_one(stage):
-    await started(stage, **TO_ZERO)
-    stage.numbers.set("queue", 0)
+async def test_scaled_to_zero_condition_is_written_before_the_scale(harness):
+    await start(harness, **TO_ZERO)
+    harness.external_metrics.set("queue", 0)
     await asyncio.sleep(0.5)
-    assert stage.replicas() == 0
-    writes = [one for one in stage.asked() if one.startswith(("patch", "update"))]
-    assert [one.rpartition("/")[2] for one in writes] == ["status", "scale", "status"]
-    assert stage.condition("ScaledToZero") == ("True", "ScaledToZero")
+    assert harness.replicas() == 0
+    writes = [request for request in harness.sent_requests() if request.startswith(("patch", "update"))]
+    assert [request.rpartition("/")[2] for request in writes] == ["status", "scale", "status"]
+    assert harness.condition("ScaledToZero") == ("True", "ScaledToZero")
 
 
 @pytest.mark.parametrize("code", [409, 429, 503])
-async def test_a_zero_that_cannot_be_announced_is_not_gone_to(stage, code):
-    await started(stage, **TO_ZERO)
-    stage.cluster.refuse_next(code, times=6, verb="patch", within="/status")
-    stage.numbers.set("queue", 0)
+async def test_target_is_not_scaled_to_zero_if_the_condition_cannot_be_written(harness, code):
+    await start(harness, **TO_ZERO)
+    harness.cluster.fail_next(code, times=6, verb="patch", within="/status")
+    harness.external_metrics.set("queue", 0)
     await asyncio.sleep(0.5)
-    assert stage.replicas() == 8
-    assert "FailedRescale" in stage.events()
+    assert harness.replicas() == 8
+    assert "FailedRescale" in harness.events()
     await asyncio.sleep(60)
-    assert stage.replicas() == 0
-    assert stage.condition("ScaledToZero") == ("True", "ScaledToZero")
-    stage.numbers.set("queue", 20)
+    assert harness.replicas() == 0
+    assert harness.condition("ScaledToZero") == ("True", "ScaledToZero")
+    harness.external_metrics.set("queue", 20)
     await asyncio.sleep(16)
-    assert stage.replicas() == 4
+    assert harness.replicas() == 4
 
 
-async def test_a_zero_that_was_announced_and_not_gone_to_is_taken_back(stage):
-    await started(stage, **TO_ZERO)
-    stage.cluster.refuse_next(403, verb="update", within="/scale")
-    stage.numbers.set("queue", 0)
+async def test_scaled_to_zero_condition_is_reverted_if_the_scale_write_fails(harness):
+    await start(harness, **TO_ZERO)
+    harness.cluster.fail_next(403, verb="update", within="/scale")
+    harness.external_metrics.set("queue", 0)
     await asyncio.sleep(0.5)
-    assert stage.replicas() == 8
-    assert stage.condition("ScaledToZero") != ("True", "ScaledToZero")
-    assert stage.condition("AbleToScale") == ("False", "FailedUpdateScale")
+    assert harness.replicas() == 8
+    assert harness.condition("ScaledToZero") != ("True", "ScaledToZero")
+    assert harness.condition("AbleToScale") == ("False", "FailedUpdateScale")
 
 
-async def test_a_zero_of_ours_is_never_lost_though_nothing_more_can_be_said_and_the_process_ends(stage):
-    control = await started(stage, **TO_ZERO)
-    stage.cluster.refuse_next(503, times=40, verb="patch", within="/status", after=1)
-    stage.numbers.set("queue", 0)
+async def test_own_scale_to_zero_is_known_after_failed_status_writes_and_a_restart(harness):
+    process = await start(harness, **TO_ZERO)
+    harness.cluster.fail_next(503, times=40, verb="patch", within="/status", after=1)
+    harness.external_metrics.set("queue", 0)
     await asyncio.sleep(0.5)
-    assert stage.replicas() == 0
-    await stage.stop(control)
-    stage.cluster.weather.relent()
-    stage.start()
+    assert harness.replicas() == 0
+    await harness.stop(process)
+    harness.cluster.faults.clear()
+    harness.start()
     await asyncio.sleep(30)
-    stage.numbers.set("queue", 20)
+    harness.external_metrics.set("queue", 20)
     await asyncio.sleep(16)
-    assert stage.replicas() == 4
+    assert harness.replicas() == 4
 
 
-async def test_a_waking_that_could_not_be_said_is_one_all_the_same(stage):
-    await started(stage, **TO_ZERO)
-    stage.cluster.refuse_next(503, times=40, verb="patch", within="/status", after=1)
-    stage.numbers.set("queue", 0)
+async def test_scale_up_from_zero_is_known_despite_failed_status_writes(harness):
+    await start(harness, **TO_ZERO)
+    harness.cluster.fail_next(503, times=40, verb="patch", within="/status", after=1)
+    harness.external_metrics.set("queue", 0)
     await asyncio.sleep(20)
-    stage.numbers.set("queue", 20)
+    harness.external_metrics.set("queue", 20)
     await asyncio.sleep(0.5)
-    assert stage.replicas() == 4
-    stage.resize(0)  # by somebody else, which is not ours to wake from
+    assert harness.replicas() == 4
+    harness.resize(0)  # by another client: must stay at zero
     await asyncio.sleep(40)
-    assert stage.replicas() == 0
+    assert harness.replicas() == 0
 
 
-async def fallen_back(stage):
-    await started(stage, metrics=[queue(fallback={"replicas": 10})])
-    stage.numbers.set("queue", "connection refused")
+async def start_with_active_fallback(harness):
+    await start(harness, metrics=[queue(fallback={"replicas": 10})])
+    harness.external_metrics.set("queue", "connection refused")
     await asyncio.sleep(200)
-    assert stage.condition("ExternalMetricFallbackActive") == ("True", "FallbackActive")
+    assert harness.condition("ExternalMetricFallbackActive") == ("True", "FallbackActive")
 
 
-async def test_the_end_of_a_fallback_is_told_once_though_it_could_not_be_written(stage):
-    await fallen_back(stage)
-    stage.cluster.refuse_next(409, verb="patch", within="/status")
-    stage.numbers.set("queue", 50)
+async def test_end_of_a_fallback_is_reported_once_despite_a_failed_status_write(harness):
+    await start_with_active_fallback(harness)
+    harness.cluster.fail_next(409, verb="patch", within="/status")
+    harness.external_metrics.set("queue", 50)
     await asyncio.sleep(40)
-    assert stage.condition("ExternalMetricFallbackActive") == ("False", "NoFailureKnown")
-    assert stage.events().count("ExternalMetricFallbackDeactivated") == 1
+    assert harness.condition("ExternalMetricFallbackActive") == ("False", "NoFailureKnown")
+    assert harness.events().count("ExternalMetricFallbackDeactivated") == 1
 
 
-async def test_a_clock_that_ended_does_not_run_on_because_its_end_could_not_be_written(stage):
-    await fallen_back(stage)
-    stage.cluster.refuse_next(503, verb="patch", within="/status")
-    stage.numbers.set("queue", 50)
+async def test_recovery_resets_the_failure_duration_despite_a_failed_status_write(harness):
+    await start_with_active_fallback(harness)
+    harness.cluster.fail_next(503, verb="patch", within="/status")
+    harness.external_metrics.set("queue", 50)
     await asyncio.sleep(1)
-    stage.numbers.set("queue", "connection refused")
+    harness.external_metrics.set("queue", "connection refused")
     await asyncio.sleep(40)
-    assert stage.condition("ExternalMetricFallbackActive") == ("False", "FailureClockRunning")
+    assert harness.condition("ExternalMetricFallbackActive") == ("False", "FallbackPending")
 
 
-async def test_a_zero_of_somebody_else_is_left_alone(stage):
-    await started(stage, **TO_ZERO)
-    stage.resize(0)
+async def test_target_scaled_to_zero_by_another_client_is_not_scaled(harness):
+    await start(harness, **TO_ZERO)
+    harness.resize(0)
     await asyncio.sleep(40)
-    assert stage.replicas() == 0
-    assert stage.condition("ScalingActive") == ("False", "ScalingDisabled")
+    assert harness.replicas() == 0
+    assert harness.condition("ScalingActive") == ("False", "ScalingDisabled")
 
 
-async def test_when_versions_expire_it_lists_again_and_misses_nothing(stage):
-    await started(stage)
-    stage.cluster.expire_watches()
-    stage.edit(maxReplicas=4)
+async def test_expired_watches_miss_no_changes(harness):
+    await start(harness)
+    harness.cluster.expire_watches()
+    harness.edit(maxReplicas=4)
     await asyncio.sleep(5)
-    assert stage.replicas() == 4
-    stage.deployment("late", replicas=3)
-    stage.autoscaler("late")
+    assert harness.replicas() == 4
+    harness.deployment("late", replicas=3)
+    harness.autoscaler("late")
     await asyncio.sleep(5)
-    assert stage.replicas("late") == 6
+    assert harness.replicas("late") == 6
 
 
-async def test_an_api_server_that_is_gone_and_back_finds_everything_as_it_was(stage):
-    await started(stage)
-    await stage.cluster.go_down()
-    stage.numbers.set("queue", 60)
+async def test_outage_of_the_api_server_causes_one_rescale_afterwards(harness):
+    await start(harness)
+    await harness.cluster.stop()
+    harness.external_metrics.set("queue", 60)
     await asyncio.sleep(60)
-    await stage.cluster.come_up()
+    await harness.cluster.start()
     await asyncio.sleep(60)
-    assert stage.replicas() == 12
-    assert stage.condition("AbleToScale") == ("True", "ReadyForNewScale")
-    assert stage.events().count("SuccessfulRescale") == 1
+    assert harness.replicas() == 12
+    assert harness.condition("AbleToScale") == ("True", "ReadyForNewScale")
+    assert harness.events().count("SuccessfulRescale") == 1
 
 
-async def test_a_target_that_is_deleted_in_the_middle_is_an_answer_not_a_crash(stage):
-    await started(stage)
-    stage.cluster.delete(f"{DEPLOYMENTS}/web")
+async def test_deleted_target_is_reported(harness):
+    await start(harness)
+    harness.cluster.delete(f"{DEPLOYMENTS}/web")
     await asyncio.sleep(0.5)
-    assert stage.condition("AbleToScale") == ("False", "FailedGetScale")
-    stage.deployment(replicas=4)
+    assert harness.condition("AbleToScale") == ("False", "FailedGetScale")
+    harness.deployment(replicas=4)
     await asyncio.sleep(0.5)
-    assert stage.replicas() == 8
+    assert harness.replicas() == 8
 
 
-async def test_an_autoscaler_deleted_while_its_status_is_written_is_just_gone(stage, caplog):
-    control = await started(stage)
-    stage.numbers.slow["queue"] = 0.5
-    stage.numbers.set("queue", 41)
+async def test_autoscaler_deleted_during_a_reconcile_is_removed(harness, caplog):
+    process = await start(harness)
+    harness.external_metrics.delays["queue"] = 0.5
+    harness.external_metrics.set("queue", 41)
     await asyncio.sleep(0.2)
-    stage.cluster.delete(f"{AUTOSCALERS}/web")
+    harness.cluster.delete(f"{AUTOSCALERS}/web")
     await asyncio.sleep(30)
-    assert control.decisions() == {}
+    assert process.decisions() == {}
     assert "Traceback" not in caplog.text
 
 
-async def test_somebody_who_edits_at_the_same_moment_loses_nothing(stage):
-    await started(stage)
-    stage.numbers.slow["queue"] = 0.5
-    stage.numbers.set("queue", 60)
+async def test_concurrent_edit_is_not_overwritten(harness):
+    await start(harness)
+    harness.external_metrics.delays["queue"] = 0.5
+    harness.external_metrics.set("queue", 60)
     await asyncio.sleep(0.2)
-    stage.edit(maxReplicas=10)
+    harness.edit(maxReplicas=10)
     await asyncio.sleep(20)
-    assert stage.cluster.get(f"{AUTOSCALERS}/web")["spec"]["maxReplicas"] == 10
-    assert stage.replicas() == 10
+    assert harness.cluster.get(f"{AUTOSCALERS}/web")["spec"]["maxReplicas"] == 10
+    assert harness.replicas() == 10
 
 
-async def test_pods_that_may_not_be_listed_stop_only_those_who_need_them(stage):
-    stage.cluster.weather.forbid("list", "pods")
-    stage.numbers.set("queue", 40)
+async def test_missing_permission_to_list_pods_affects_only_metrics_of_pods(harness):
+    harness.cluster.faults.forbid("list", "pods")
+    harness.external_metrics.set("queue", 40)
     cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
-    stage.deployment(replicas=4)
-    stage.deployment("needy", replicas=4)
-    stage.autoscaler()
-    stage.autoscaler("needy", cpu)
-    stage.start()
+    harness.deployment(replicas=4)
+    harness.deployment("cpu", replicas=4)
+    harness.autoscaler()
+    harness.autoscaler("cpu", cpu)
+    harness.start()
     await asyncio.sleep(20)
-    assert stage.replicas() == 8
-    assert stage.condition("AbleToScale", "needy") == ("False", "FailedGetScale")
-    assert "pods is forbidden" in stage.message("AbleToScale", "needy")
+    assert harness.replicas() == 8
+    assert harness.condition("AbleToScale", "cpu") == ("False", "FailedGetScale")
+    assert "pods is forbidden" in harness.message("AbleToScale", "cpu")
 
 
-async def test_deployments_that_may_not_be_watched_are_fetched(stage):
-    stage.cluster.weather.forbid("list", "deployments")
-    stage.numbers.set("queue", 40)
-    stage.deployment(replicas=4)
-    stage.autoscaler()
-    stage.start()
+async def test_scales_are_fetched_without_permission_to_list_deployments(harness):
+    harness.cluster.faults.forbid("list", "deployments")
+    harness.external_metrics.set("queue", 40)
+    harness.deployment(replicas=4)
+    harness.autoscaler()
+    harness.start()
     await asyncio.sleep(20)
-    assert stage.replicas() == 8
-    assert stage.asked("get", "/scale")
+    assert harness.replicas() == 8
+    assert harness.sent_requests("get", "/scale")
 
 
-async def test_metrics_of_the_cluster_are_read_as_the_hpa_reads_them(stage):
+async def test_resource_metrics_are_read_from_the_cluster(harness):
     for index in range(4):
-        stage.cluster.metrics.usage[f"shop/web-{index:05}"] = {"cpu": "90m"}
+        harness.cluster.metrics.usage[f"shop/web-{index:05}"] = {"cpu": "90m"}
     containers = [{"name": "it", "resources": {"requests": {"cpu": "100m"}}}]
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
     spec = {"replicas": 4, "selector": {"matchLabels": labels}, "template": template}
-    stage.cluster.create(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec})
+    harness.cluster.create(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec})
     cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 45}}}
-    stage.autoscaler("web", cpu)
-    stage.start()
+    harness.autoscaler("web", cpu)
+    harness.start()
     await asyncio.sleep(80)
-    assert stage.replicas() == 8
-    assert stage.status()["currentMetrics"][0]["resource"]["current"]["averageUtilization"] == 90
+    assert harness.replicas() == 8
+    assert harness.status()["currentMetrics"][0]["resource"]["current"]["averageUtilization"] == 90
 
 
-async def test_external_metrics_of_another_server_are_read_where_that_is_asked_for(stage):
-    from msgspec.structs import replace  # noqa: PLC0415
-
-    from tests.controller.harness import ALONE  # noqa: PLC0415
-
-    stage.cluster.metrics.external["shop", "queue"] = ["40"]
-    stage.deployment(replicas=4)
-    stage.autoscaler("web", queue())
-    stage.start(replace(ALONE, external_metrics="cluster"))
+async def test_external_metrics_are_read_from_the_cluster_if_configured(harness):
+    harness.cluster.metrics.external["shop", "queue"] = ["40"]
+    harness.deployment(replicas=4)
+    harness.autoscaler("web", queue())
+    harness.start(replace(WITHOUT_LEADER_ELECTION, external_metrics="cluster"))
     await asyncio.sleep(20)
-    assert stage.replicas() == 8
+    assert harness.replicas() == 8

@@ -1,54 +1,53 @@
-"""Whoever listens hears of every decision, of every autoscaler that goes, and of the end."""
+"""Decision listeners are notified of decisions, deletions and the loss of leadership."""
 
 import asyncio
 from dataclasses import dataclass, field
 
 import pytest
 
-from autoscaler.settings import Operation
+from autoscaler.settings import ControllerOptions
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
-from tests.controller.harness import AUTOSCALERS, Stage
+from tests.controller.harness import AUTOSCALERS, Harness
 
 pytestmark = pytest.mark.looptime
 
 
 @dataclass
 class Listener:
-    """Writes down what it hears."""
+    """Records all notifications."""
 
-    heard: list[str] = field(default_factory=list)
+    notifications: list[str] = field(default_factory=list)
 
-    def decided(self, key: str, autoscaler: Autoscaler, decision: Decision) -> None:
-        self.heard.append(f"{key}: {autoscaler.spec.scale_target_ref.name} → {decision.replicas}")
+    def on_decision(self, key: str, autoscaler: Autoscaler, decision: Decision) -> None:
+        self.notifications.append(f"{key}: {autoscaler.spec.scale_target_ref.name} → {decision.replicas}")
 
-    def gone(self, key: str) -> None:
-        self.heard.append(f"{key} is gone")
+    def on_deleted(self, key: str) -> None:
+        self.notifications.append(f"{key} deleted")
 
-    def dismissed(self) -> None:
-        self.heard.append("dismissed")
+    def on_leadership_lost(self) -> None:
+        self.notifications.append("leadership lost")
 
 
-async def test_an_audience_hears_what_is_decided_what_goes_and_the_end(stage: Stage):
+async def test_listener_is_notified_of_decision_deletion_and_loss_of_leadership(harness: Harness):
     listener = Listener()
-    stage.deployment()
-    stage.numbers.set("queue", 30)
-    stage.autoscaler()
-    control = stage.start()
-    control.audience = (listener,)
+    harness.deployment()
+    harness.external_metrics.set("queue", 30)
+    harness.autoscaler()
+    process = harness.start(listeners=(listener,))
     await asyncio.sleep(5)
-    stage.cluster.delete(f"{AUTOSCALERS}/web")
+    harness.cluster.delete(f"{AUTOSCALERS}/web")
     await asyncio.sleep(5)
-    await stage.stop(control)
+    await harness.stop(process)
 
-    assert listener.heard == ["shop/web: web → 6", "shop/web is gone", "dismissed"]
+    assert listener.notifications == ["shop/web: web → 6", "shop/web deleted", "leadership lost"]
 
 
-async def test_who_does_not_lead_knows_who_does(stage: Stage):
-    first = stage.start(Operation(), identity="one")
+async def test_follower_knows_the_leader(harness: Harness):
+    first = harness.start(ControllerOptions(), identity="one")
     await asyncio.sleep(5)
-    second = stage.start(Operation(), identity="two")
+    second = harness.start(ControllerOptions(), identity="two")
     await asyncio.sleep(5)
 
-    assert (first.leader, second.leader, second.is_leading) == ("one", "one", False)
-    assert stage.start().leader == ""
+    assert (first.leader, second.leader, second.is_leader) == ("one", "one", False)
+    assert harness.start().leader == ""

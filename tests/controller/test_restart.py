@@ -1,214 +1,214 @@
-"""A restart, or another leader, neither forgets nor waits anew."""
+"""History, pending status and leadership across restarts."""
 
 import asyncio
 
 import pytest
 from msgspec.structs import replace
 
-from tests.controller.harness import ALONE, queue
+from tests.controller.harness import WITHOUT_LEADER_ELECTION, queue
 
 pytestmark = pytest.mark.looptime
 
-ELECTED = replace(ALONE, leader_elect=True)
+ELECTED = replace(WITHOUT_LEADER_ELECTION, leader_elect=True)
 
 
-async def restarted(stage, control, after=0):
-    await stage.stop(control)
+async def restart(harness, process, after=0):
+    await harness.stop(process)
     await asyncio.sleep(after)
-    return stage.start()
+    return harness.start()
 
 
-async def test_a_restart_does_not_hold_a_workload_up_for_another_window(stage):
-    stage.numbers.set("queue", 40)
-    stage.deployment(replicas=8)
-    stage.autoscaler()
-    control = stage.start()
+async def test_stabilization_window_is_not_restarted(harness):
+    harness.external_metrics.set("queue", 40)
+    harness.deployment(replicas=8)
+    harness.autoscaler()
+    process = harness.start()
     await asyncio.sleep(60)
-    stage.numbers.set("queue", 10)
+    harness.external_metrics.set("queue", 10)
     await asyncio.sleep(200)
-    await restarted(stage, control, after=5)
+    await restart(harness, process, after=5)
     await asyncio.sleep(80)
-    assert stage.replicas() == 8
+    assert harness.replicas() == 8
     await asyncio.sleep(40)
-    assert stage.replicas() == 2
+    assert harness.replicas() == 2
 
 
-async def test_nor_does_it_forget_the_window(stage):
-    stage.numbers.set("queue", 40)
-    stage.deployment(replicas=8)
-    stage.autoscaler()
-    control = stage.start()
+async def test_stabilization_window_is_not_forgotten(harness):
+    harness.external_metrics.set("queue", 40)
+    harness.deployment(replicas=8)
+    harness.autoscaler()
+    process = harness.start()
     await asyncio.sleep(60)
-    stage.numbers.set("queue", 10)
+    harness.external_metrics.set("queue", 10)
     await asyncio.sleep(100)
-    await restarted(stage, control)
+    await restart(harness, process)
     await asyncio.sleep(150)
-    assert stage.replicas() == 8
+    assert harness.replicas() == 8
 
 
-async def test_what_could_not_be_said_is_said_in_the_last_moment(stage):
-    slowly = {"type": "Pods", "value": 2, "periodSeconds": 120}
-    stage.numbers.set("queue", 20)
-    stage.deployment(replicas=4)
-    stage.autoscaler(behavior={"scaleUp": {"policies": [slowly]}})
-    control = stage.start()
+async def test_pending_status_is_flushed_at_shutdown(harness):
+    slow_policy = {"type": "Pods", "value": 2, "periodSeconds": 120}
+    harness.external_metrics.set("queue", 20)
+    harness.deployment(replicas=4)
+    harness.autoscaler(behavior={"scaleUp": {"policies": [slow_policy]}})
+    process = harness.start()
     await asyncio.sleep(20)
-    stage.cluster.refuse_next(503, times=2, verb="patch", within="/status")
-    stage.numbers.set("queue", 40)
+    harness.cluster.fail_next(503, times=2, verb="patch", within="/status")
+    harness.external_metrics.set("queue", 40)
     await asyncio.sleep(0.2)
-    assert stage.replicas() == 6
-    assert "up=2@" not in stage.status()["memory"]
-    await stage.stop(control)
-    assert "up=2@" in stage.status()["memory"]
-    stage.start()
+    assert harness.replicas() == 6
+    assert "up=2@" not in harness.status()["memory"]
+    await harness.stop(process)
+    assert "up=2@" in harness.status()["memory"]
+    harness.start()
     await asyncio.sleep(60)
-    assert stage.replicas() == 6
+    assert harness.replicas() == 6
 
 
-async def test_who_is_stopped_between_two_writes_makes_the_second(stage):
-    stage.numbers.set("queue", 40)
-    stage.deployment(replicas=8)
-    stage.autoscaler()
-    control = stage.start()
+async def test_status_is_written_if_stopped_after_the_scale_write(harness):
+    harness.external_metrics.set("queue", 40)
+    harness.deployment(replicas=8)
+    harness.autoscaler()
+    process = harness.start()
     await asyncio.sleep(20)
-    stage.cluster.asked.clear()
-    stage.numbers.set("queue", 60)
-    while not stage.asked("update", "/scale"):  # noqa: ASYNC110 - the cluster is not to know of this test
+    harness.cluster.requests.clear()
+    harness.external_metrics.set("queue", 60)
+    while not harness.sent_requests("update", "/scale"):  # noqa: ASYNC110 - the fake cluster has no event for it
         await asyncio.sleep(0)
-    await stage.stop(control)
-    assert stage.replicas() == 12
-    assert stage.status()["desiredReplicas"] == 12
-    assert stage.status()["lastScaleTime"]
+    await harness.stop(process)
+    assert harness.replicas() == 12
+    assert harness.status()["desiredReplicas"] == 12
+    assert harness.status()["lastScaleTime"]
 
 
-async def test_it_does_not_forget_a_policy(stage):
-    slowly = {"type": "Pods", "value": 2, "periodSeconds": 120}
-    stage.numbers.set("queue", 40)
-    stage.deployment(replicas=4)
-    stage.autoscaler(behavior={"scaleUp": {"policies": [slowly]}})
-    control = stage.start()
+async def test_scaling_policy_considers_rescales_before_the_restart(harness):
+    slow_policy = {"type": "Pods", "value": 2, "periodSeconds": 120}
+    harness.external_metrics.set("queue", 40)
+    harness.deployment(replicas=4)
+    harness.autoscaler(behavior={"scaleUp": {"policies": [slow_policy]}})
+    process = harness.start()
     await asyncio.sleep(10)
-    assert stage.replicas() == 6
-    await restarted(stage, control)
+    assert harness.replicas() == 6
+    await restart(harness, process)
     await asyncio.sleep(100)
-    assert stage.replicas() == 6
+    assert harness.replicas() == 6
     await asyncio.sleep(40)
-    assert stage.replicas() == 8
+    assert harness.replicas() == 8
 
 
-async def test_it_carries_on_with_the_clock_of_an_outage(stage):
-    stage.numbers.set("queue", "connection refused")
-    stage.deployment(replicas=4)
-    stage.autoscaler("web", queue(fallback={"replicas": 10}))
-    control = stage.start()
+async def test_failure_duration_continues_after_a_restart(harness):
+    harness.external_metrics.set("queue", "connection refused")
+    harness.deployment(replicas=4)
+    harness.autoscaler("web", queue(fallback={"replicas": 10}))
+    process = harness.start()
     await asyncio.sleep(170)
-    await restarted(stage, control)
+    await restart(harness, process)
     await asyncio.sleep(5)
-    assert stage.replicas() == 4
+    assert harness.replicas() == 4
     await asyncio.sleep(6)
-    assert stage.replicas() == 8
-    assert stage.condition("ExternalMetricFallbackActive") == ("True", "FallbackActive")
+    assert harness.replicas() == 8
+    assert harness.condition("ExternalMetricFallbackActive") == ("True", "FallbackActive")
 
 
-async def test_it_still_knows_who_scaled_to_zero(stage):
-    stage.numbers.set("queue", 0)
-    stage.deployment(replicas=4)
-    stage.autoscaler(minReplicas=0, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
-    control = stage.start()
+async def test_target_scaled_to_zero_is_scaled_up_after_a_restart(harness):
+    harness.external_metrics.set("queue", 0)
+    harness.deployment(replicas=4)
+    harness.autoscaler(minReplicas=0, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    process = harness.start()
     await asyncio.sleep(20)
-    assert stage.replicas() == 0
-    await restarted(stage, control)
-    stage.numbers.set("queue", 20)
+    assert harness.replicas() == 0
+    await restart(harness, process)
+    harness.external_metrics.set("queue", 20)
     await asyncio.sleep(1)
-    assert stage.replicas() == 4
+    assert harness.replicas() == 4
 
 
-async def test_what_is_kept_is_not_written_in_every_pass(stage):
-    stage.numbers.set("queue", 10)
-    stage.deployment(replicas=8)
-    stage.autoscaler()
-    stage.start()
+async def test_unchanged_history_is_not_written(harness):
+    harness.external_metrics.set("queue", 10)
+    harness.deployment(replicas=8)
+    harness.autoscaler()
+    harness.start()
     await asyncio.sleep(30)
-    stage.cluster.asked.clear()
+    harness.cluster.requests.clear()
     await asyncio.sleep(200)
-    assert stage.asked() == []
+    assert harness.sent_requests() == []
 
 
-# --- leadership ------------------------------------------------------------------------------------------------------
+# --- leader election -------------------------------------------------------------------------------------------------
 
 
-async def test_of_two_processes_one_controls(stage):
-    stage.numbers.set("queue", 40)
-    stage.deployment(replicas=5)
-    stage.autoscaler()
-    first, second = stage.start(ELECTED, "one"), stage.start(ELECTED, "two")
+async def test_only_one_of_two_processes_is_leader(harness):
+    harness.external_metrics.set("queue", 40)
+    harness.deployment(replicas=5)
+    harness.autoscaler()
+    first, second = harness.start(ELECTED, "one"), harness.start(ELECTED, "two")
     await asyncio.sleep(20)
-    assert stage.replicas() == 8
-    assert [first.is_leading, second.is_leading].count(True) == 1
-    assert stage.events() == ["SuccessfulRescale"]
+    assert harness.replicas() == 8
+    assert [first.is_leader, second.is_leader].count(True) == 1
+    assert harness.events() == ["SuccessfulRescale"]
 
 
-async def test_who_is_told_to_stop_hands_over_in_less_than_two_seconds(stage):
-    stage.numbers.set("queue", 40)
-    stage.deployment(replicas=8)
-    stage.autoscaler()
-    first = stage.start(ELECTED, "one")
+async def test_stopped_leader_hands_over_within_two_seconds(harness):
+    harness.external_metrics.set("queue", 40)
+    harness.deployment(replicas=8)
+    harness.autoscaler()
+    first = harness.start(ELECTED, "one")
     await asyncio.sleep(5)
-    second = stage.start(ELECTED, "two")
+    second = harness.start(ELECTED, "two")
     await asyncio.sleep(5)
-    began = asyncio.get_running_loop().time()
-    await stage.stop(first)
-    while not second.is_leading:  # noqa: ASYNC110 - there is nobody to tell us
+    started = asyncio.get_running_loop().time()
+    await harness.stop(first)
+    while not second.is_leader:  # noqa: ASYNC110 - there is no event for it
         await asyncio.sleep(0.05)
-    assert asyncio.get_running_loop().time() - began < 2
-    stage.numbers.set("queue", 60)
+    assert asyncio.get_running_loop().time() - started < 2
+    harness.external_metrics.set("queue", 60)
     await asyncio.sleep(1)
-    assert stage.replicas() == 12
+    assert harness.replicas() == 12
 
 
-async def test_who_cannot_renew_stops_writing_before_another_may_begin(stage):
-    stage.numbers.set("queue", 40)
-    stage.deployment(replicas=8)
-    stage.autoscaler()
-    first = stage.start(ELECTED, "one")
+async def test_leader_that_cannot_renew_stops_writing(harness):
+    harness.external_metrics.set("queue", 40)
+    harness.deployment(replicas=8)
+    harness.autoscaler()
+    first = harness.start(ELECTED, "one")
     await asyncio.sleep(20)
-    stage.cluster.refuse_next(503, times=1000, within="/leases/")
+    harness.cluster.fail_next(503, times=1000, within="/leases/")
     await asyncio.sleep(13)
-    assert not first.is_leading
-    stage.cluster.asked.clear()
-    stage.numbers.set("queue", 60)
+    assert not first.is_leader
+    harness.cluster.requests.clear()
+    harness.external_metrics.set("queue", 60)
     await asyncio.sleep(30)
-    assert stage.replicas() == 8
-    assert stage.asked("update", "/scale") == []
+    assert harness.replicas() == 8
+    assert harness.sent_requests("update", "/scale") == []
 
 
-async def test_a_leader_that_died_is_succeeded_without_scaling_twice(stage):
-    stage.numbers.set("queue", 100)
-    stage.deployment(replicas=3)
-    stage.autoscaler()
-    first = stage.start(ELECTED, "one")
+async def test_new_leader_after_a_crash_does_not_scale_twice(harness):
+    harness.external_metrics.set("queue", 100)
+    harness.deployment(replicas=3)
+    harness.autoscaler()
+    first = harness.start(ELECTED, "one")
     await asyncio.sleep(5)
-    assert stage.replicas() == 6
-    second = stage.start(ELECTED, "two")
+    assert harness.replicas() == 6
+    second = harness.start(ELECTED, "two")
     await asyncio.sleep(3.3)
-    stage.cluster.refuse_next(500, verb="update", within="/leases/")  # so that it cannot say goodbye
-    await stage.stop(first)
+    harness.cluster.fail_next(500, verb="update", within="/leases/")  # prevents the release of the lease
+    await harness.stop(first)
     await asyncio.sleep(5)
-    assert not second.is_leading
-    assert stage.replicas() == 6
+    assert not second.is_leader
+    assert harness.replicas() == 6
     await asyncio.sleep(20)
-    assert second.is_leading
-    assert stage.replicas() == 12
+    assert second.is_leader
+    assert harness.replicas() == 12
 
 
-async def test_a_new_leader_gives_the_last_rescale_time_to_settle(stage):
-    stage.numbers.set("queue", 100)
-    stage.deployment(replicas=3)
-    stage.autoscaler()
-    control = stage.start()
+async def test_new_leader_waits_one_period_after_the_last_rescale(harness):
+    harness.external_metrics.set("queue", 100)
+    harness.deployment(replicas=3)
+    harness.autoscaler()
+    process = harness.start()
     await asyncio.sleep(5)
-    await restarted(stage, control)
+    await restart(harness, process)
     await asyncio.sleep(8)
-    assert stage.replicas() == 6
+    assert harness.replicas() == 6
     await asyncio.sleep(3)
-    assert stage.replicas() == 12
+    assert harness.replicas() == 12

@@ -1,7 +1,7 @@
-"""One law above the others: the controller decides as Kubernetes' own does, with an API server in between.
+"""Conformance of the whole controller: traces of upstream's HPA controller are replayed against an API server.
 
-Every trace that upstream's controller left is replayed through ours: the scale, the metrics and the pods of each step
-are put into a cluster, one pass is made, and what was written is what upstream wrote.
+For each step of a trace, scale, metrics and pods are set up in a cluster, one reconcile runs, and its writes are
+compared with those of upstream.
 """
 
 import json
@@ -10,49 +10,49 @@ from pathlib import Path
 
 import pytest
 
-from adapter.fakecluster.api_errors import Refused
+from adapter.fakecluster.api_errors import ApiError
 from autoscaler.conformance.result import compare
 from tests.controller.real_cluster import RealCluster
-from tests.controller.replay import AUTOSCALERS, Replayed, can_be_staged
+from tests.controller.replay import AUTOSCALERS, TraceReplay, can_be_replayed
 
 TRACES = json.loads((Path(__file__).parents[1] / "vectors" / "reconcile.json").read_text())["traces"]
-STAGED = [trace for trace in TRACES if can_be_staged(trace)]
-REFUSED = {"invalid-metric-spec/04": "operator", "invalid-metric-spec/06": "values"}
-"""What our definition does not let in, and which field it names; Kubernetes' own finds out when it reads the metric."""
+REPLAYED = [trace for trace in TRACES if can_be_replayed(trace)]
+REJECTED = {"invalid-metric-spec/04": "operator", "invalid-metric-spec/06": "values"}
+"""Traces with a spec that the schema of PodAutoscaler rejects, and the rejected field; an HPA may have it."""
 
-ACCEPTED = [trace for trace in STAGED if trace["id"] not in REFUSED]
+ACCEPTED = [trace for trace in REPLAYED if trace["id"] not in REJECTED]
 FIRST = {trace["theme"]: trace for trace in reversed(ACCEPTED)}
-FOR_REAL = ACCEPTED if os.environ.get("STEADYSCALE_ALL_TRACES") else [*FIRST.values()]
-"""The first trace of every theme; all of them take some minutes."""
+ON_CONTROL_PLANE = ACCEPTED if os.environ.get("STEADYSCALE_ALL_TRACES") else [*FIRST.values()]
+"""The first trace of every theme; all traces take some minutes."""
 
 
-def test_most_traces_can_be_staged():
-    assert len(STAGED) > len(TRACES) * 0.8
+def test_most_traces_can_be_replayed():
+    assert len(REPLAYED) > len(TRACES) * 0.8
 
 
-@pytest.mark.parametrize("trace", STAGED, ids=lambda trace: trace["id"])
-async def test_a_trace_is_replayed_as_it_was(trace):
-    async with Replayed.of(trace) as replay:
-        await goes_as_it_went(replay)
-
-
-@pytest.mark.apiserver
-@pytest.mark.parametrize("trace", FOR_REAL, ids=lambda trace: trace["id"])
-async def test_so_it_is_on_a_real_api_server(trace, lonely_plane):
-    async with Replayed.for_real(trace, lonely_plane) as replay:
-        await goes_as_it_went(replay)
+@pytest.mark.parametrize("trace", REPLAYED, ids=lambda trace: trace["id"])
+async def test_trace_has_the_results_of_upstream(trace):
+    async with TraceReplay.on_fake_cluster(trace) as replay:
+        await assert_equal_results(replay)
 
 
 @pytest.mark.apiserver
-@pytest.mark.parametrize(("name", "field"), REFUSED.items())
-async def test_what_would_never_be_read_is_refused_by_the_definition(name, field, lonely_plane):
-    spec = next(trace["hpa"]["spec"] for trace in STAGED if trace["id"] == name)
-    async with RealCluster.serving(lonely_plane) as cluster:
-        with pytest.raises(Refused, match=rf"selector\.matchExpressions\[0\].*{field}"):
+@pytest.mark.parametrize("trace", ON_CONTROL_PLANE, ids=lambda trace: trace["id"])
+async def test_trace_has_the_results_of_upstream_on_a_real_api_server(trace, isolated_plane):
+    async with TraceReplay.on_control_plane(trace, isolated_plane) as replay:
+        await assert_equal_results(replay)
+
+
+@pytest.mark.apiserver
+@pytest.mark.parametrize(("name", "field"), REJECTED.items())
+async def test_schema_rejects_specs_with_unreadable_metrics(name, field, isolated_plane):
+    spec = next(trace["hpa"]["spec"] for trace in REPLAYED if trace["id"] == name)
+    async with RealCluster.serving(isolated_plane) as cluster:
+        with pytest.raises(ApiError, match=rf"selector\.matchExpressions\[0\].*{field}"):
             cluster.create(AUTOSCALERS, {"metadata": {"name": "web"}, "spec": spec})
 
 
-async def goes_as_it_went(replay: Replayed) -> None:
+async def assert_equal_results(replay: TraceReplay) -> None:
     for step in replay.trace["steps"]:
         expected = {"scaleUpdateAttempts": [], **step["expect"]}
         expected.pop("platformDependent", None)

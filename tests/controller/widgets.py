@@ -1,4 +1,4 @@
-"""A custom kind with a scale, whose fields are not called as those of a Deployment."""
+"""A custom resource whose scale subresource has other paths than a Deployment."""
 
 WIDGETS = {
     "apiVersion": "apiextensions.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""A connection to something on loopback that asks for no credentials and no TLS."""
+"""A connection to a server on loopback without TLS and credentials."""
 
 import ssl
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from autoscaler.kube.connection import Connection
 
 
 def plain_connection(port: int) -> Connection:
-    async def nobody() -> Mapping[str, str]:
+    async def no_credentials() -> Mapping[str, str]:
         return {}
 
     return Connection(
@@ -15,5 +15,5 @@ def plain_connection(port: int) -> Connection:
         tls=ssl.create_default_context(),
         server_name=None,
         proxy=None,
-        credentials=nobody,
+        credentials=no_credentials,
     )
