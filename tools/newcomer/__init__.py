@@ -1,1 +1,1 @@
-"""A newcomer's first minutes, played and written down."""
+"""The first steps of a new user in a fresh clone, with times."""
