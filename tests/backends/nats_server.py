@@ -32,7 +32,7 @@ class NatsServer:
     """A server whose users and further configuration can be changed with a reload."""
 
     def __init__(self, folder: Path, users: str = "", more: str = "") -> None:
-        require("NATS", "nats-server", is_there=SERVER.exists() or shutil.which("nats-server") is not None)
+        require("NATS", "nats-server", is_installed=SERVER.exists() or shutil.which("nats-server") is not None)
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.port = folder, free_port()
         self.write(users, more)
@@ -105,7 +105,7 @@ class Admin:
         context: JetStreamContext = self.client.jetstream()
         return context
 
-    def hold(self, numbers: Mapping[str, int]) -> None:
+    def set_values(self, numbers: Mapping[str, int]) -> None:
         """Create these streams with these numbers of messages, and delete all others."""
 
         async def hold() -> None:

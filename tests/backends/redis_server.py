@@ -22,7 +22,7 @@ class RedisServer:
     """One Redis process."""
 
     def __init__(self, folder: Path, *more: str, sentinel: bool = False, port: int = 0) -> None:
-        require("Redis", "redis-server", is_there=shutil.which("redis-server") is not None)
+        require("Redis", "redis-server", is_installed=shutil.which("redis-server") is not None)
         folder.mkdir(parents=True, exist_ok=True)
         self.port = port or free_port()
         config = folder / "redis.conf"

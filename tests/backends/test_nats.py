@@ -9,7 +9,7 @@ import pytest
 from adapter.decoding.problem import ConfigInvalid
 from adapter.errors import BackendError
 from autoscaler.types.observation import FailureClass
-from tests.backends.conftest import Opened, backend_of, configured
+from tests.backends.conftest import OpenBackend, configuration_for, open_backend
 from tests.backends.contract import Json
 from tests.backends.faulty_proxy import LOOPBACK
 from tests.backends.nats_keys import Key, creds
@@ -20,8 +20,8 @@ from tests.control_plane.cluster import free_port
 
 pytestmark = [
     pytest.mark.broker,
-    pytest.mark.usefixtures("nothing_is_left"),
-    pytest.mark.parametrize("running", [pytest.param(Peer, id="nats")], indirect=True, scope="session"),
+    pytest.mark.usefixtures("no_resource_leaks"),
+    pytest.mark.parametrize("running_peer", [pytest.param(Peer, id="nats")], indirect=True, scope="session"),
 ]
 Started = Callable[..., NatsServer]
 
@@ -42,13 +42,13 @@ def started(tmp_path: Path) -> Iterator[Started]:
         server.stop()
 
 
-async def values(opened: Opened, **parameters: str) -> dict[tuple[str, ...], float]:
-    return {tuple(sample.labels.values()): sample.value for sample in await opened.ask(dict(parameters))}
+async def values(opened: OpenBackend, **parameters: str) -> dict[tuple[str, ...], float]:
+    return {tuple(sample.labels.values()): sample.value for sample in await opened.fetch(dict(parameters))}
 
 
-async def failure(opened: Opened, seconds: float | None = None, **parameters: str) -> tuple[FailureClass, str]:
+async def failure(opened: OpenBackend, seconds: float | None = None, **parameters: str) -> tuple[FailureClass, str]:
     with pytest.raises(BackendError) as caught:
-        await opened.ask(dict(parameters), seconds)
+        await opened.fetch(dict(parameters), seconds)
     return caught.value.failure, caught.value.message
 
 
@@ -63,7 +63,7 @@ NO_USER = {"username": "", "passwordFile": ""}
 
 
 async def test_lag_pending_and_ack_pending_of_a_consumer(peer: Peer) -> None:
-    peer.hold({"orders": 7})
+    peer.set_values({"orders": 7})
 
     def consume() -> None:
         async def work() -> None:
@@ -75,7 +75,7 @@ async def test_lag_pending_and_ack_pending_of_a_consumer(peer: Peer) -> None:
         peer.admin.do(work())
 
     await asyncio.to_thread(consume)
-    async with backend_of(peer) as opened:
+    async with open_backend(peer) as opened:
         parameters = {"stream": "orders", "consumer": "mailers"}
         assert await values(opened, **parameters) == {("orders", "mailers"): 6}
         assert await values(opened, **parameters, measure="lag") == {("orders", "mailers"): 6}
@@ -88,7 +88,7 @@ async def test_lag_pending_and_ack_pending_of_a_consumer(peer: Peer) -> None:
 
 
 async def test_consumers_of_all_pages_are_read(peer: Peer) -> None:
-    peer.hold({"orders": 2})
+    peer.set_values({"orders": 2})
     names = [f"größe{number}" for number in range(300)]  # NATS returns 256 per page
 
     async def add() -> None:
@@ -96,7 +96,7 @@ async def test_consumers_of_all_pages_are_read(peer: Peer) -> None:
             await peer.admin.js.add_consumer("orders", durable_name=name, ack_policy="explicit", mem_storage=True)
 
     await asyncio.to_thread(lambda: peer.admin.do(add()))
-    async with backend_of(peer) as opened:
+    async with open_backend(peer) as opened:
         assert await values(opened, stream="orders") == {("orders", name): 2 for name in names}
 
 
@@ -107,14 +107,14 @@ async def test_token_authentication(peer: Peer, started: Started, tmp_path: Path
     server = started(more="authorization { token: first-token }")
     token = tmp_path / "token"
     token.write_text("first-token\n")
-    async with backend_of(peer, **addresses(server), **NO_USER, tokenFile=str(token)) as opened:
+    async with open_backend(peer, **addresses(server), **NO_USER, tokenFile=str(token)) as opened:
         assert await values(opened, measure="messages") == {}
         await opened.backend.ping()
     token.write_text("wrong-token")
-    async with backend_of(peer, **addresses(server), **NO_USER, tokenFile=str(token)) as opened:
+    async with open_backend(peer, **addresses(server), **NO_USER, tokenFile=str(token)) as opened:
         login_failed = (FailureClass.UNAUTHORIZED, "authentication failed: check the credentials")
         assert await failure(opened, measure="messages") == login_failed
-    async with backend_of(peer, **addresses(server), **NO_USER) as opened:
+    async with open_backend(peer, **addresses(server), **NO_USER) as opened:
         assert await failure(opened, measure="messages") == login_failed
 
 
@@ -123,10 +123,10 @@ async def test_nkey_authentication(peer: Peer, started: Started, tmp_path: Path)
     server = started(f"{{ nkey: {key.public}, permissions: {PERMISSIONS} }}")
     seed = tmp_path / "seed"
     seed.write_text(f"{key.seed}\n")
-    async with backend_of(peer, **addresses(server), **NO_USER, nkeyFile=str(seed)) as opened:
+    async with open_backend(peer, **addresses(server), **NO_USER, nkeyFile=str(seed)) as opened:
         assert await values(opened, measure="messages") == {}
     seed.write_text(Key("user").seed)
-    async with backend_of(peer, **addresses(server), **NO_USER, nkeyFile=str(seed)) as opened:
+    async with open_backend(peer, **addresses(server), **NO_USER, nkeyFile=str(seed)) as opened:
         login_failed = (FailureClass.UNAUTHORIZED, "authentication failed: check the credentials")
         assert await failure(opened, measure="messages") == login_failed
 
@@ -143,11 +143,11 @@ async def test_credentials_file_authentication(peer: Peer, started: Started, tmp
     )
     file = tmp_path / "user.creds"
     file.write_text(creds(account.issue(user), user.seed))
-    async with backend_of(peer, **addresses(server), **NO_USER, credentialsFile=str(file)) as opened:
+    async with open_backend(peer, **addresses(server), **NO_USER, credentialsFile=str(file)) as opened:
         assert await values(opened, measure="messages") == {}
     login_failed = (FailureClass.UNAUTHORIZED, "authentication failed: check the credentials")
     file.write_text(creds(account.issue(user), Key("user").seed))
-    async with backend_of(peer, **addresses(server), **NO_USER, credentialsFile=str(file)) as opened:
+    async with open_backend(peer, **addresses(server), **NO_USER, credentialsFile=str(file)) as opened:
         assert await failure(opened, measure="messages") == login_failed
         file.write_text(creds(account.issue(user), user.seed))
         assert await values(opened, measure="messages") == {}
@@ -160,10 +160,10 @@ async def test_credentials_do_not_appear_in_errors_and_logs(
     jwt = Key("account").issue(user)
     file = tmp_path / "user.creds"
     file.write_text(creds(jwt, user.seed))
-    peer.hop.answer(f'INFO {{"nonce":"abc","auth_required":true}}\r\n-ERR \'no {jwt} or {user.seed}\'\r\n'.encode())
-    async with backend_of(peer, **NO_USER, credentialsFile=str(file)) as opened:
+    peer.proxy.respond(f'INFO {{"nonce":"abc","auth_required":true}}\r\n-ERR \'no {jwt} or {user.seed}\'\r\n'.encode())
+    async with open_backend(peer, **NO_USER, credentialsFile=str(file)) as opened:
         with pytest.raises(BackendError) as caught:
-            await opened.ask({"measure": "messages"})
+            await opened.fetch({"measure": "messages"})
         texts = [caught.value.message, caught.value.detail, repr(opened.backend), caplog.text]
     assert not [text for text in texts if jwt in text or user.seed in text]
 
@@ -175,8 +175,8 @@ async def test_missing_permission_is_reported_immediately(peer: Peer, started: S
     rights = '{ publish: "$JS.API.STREAM.INFO.orders", subscribe: "_INBOX.>" }'
     server = started(f"{{ user: reader, password: {peer.good}, permissions: {rights} }}")
     permission_denied = (FailureClass.UNAUTHORIZED, "permission denied: the user may not use the JetStream API")
-    async with backend_of(peer, **addresses(server)) as opened:
-        requests = [opened.ask({"stream": name, "measure": "messages"}) for name in ("orders", "Mails")]
+    async with open_backend(peer, **addresses(server)) as opened:
+        requests = [opened.fetch({"stream": name, "measure": "messages"}) for name in ("orders", "Mails")]
         orders, mails = await asyncio.gather(*requests, return_exceptions=True)
         assert orders == ()
         assert isinstance(mails, BackendError)
@@ -187,10 +187,10 @@ async def test_missing_permission_is_reported_immediately(peer: Peer, started: S
 async def test_responses_use_the_inbox_prefix(peer: Peer, started: Started) -> None:
     rights = '{ publish: "$JS.API.STREAM.>", subscribe: "mine.inbox.>" }'
     server = started(f"{{ user: reader, password: {peer.good}, permissions: {rights} }}")
-    async with backend_of(peer, **addresses(server)) as opened:
+    async with open_backend(peer, **addresses(server)) as opened:
         permission_denied = (FailureClass.UNAUTHORIZED, "permission denied: the user may not use the JetStream API")
         assert await failure(opened, measure="messages") == permission_denied
-    async with backend_of(peer, **addresses(server), inboxPrefix="mine.inbox") as opened:
+    async with open_backend(peer, **addresses(server), inboxPrefix="mine.inbox") as opened:
         assert await values(opened, measure="messages") == {}
 
 
@@ -204,9 +204,9 @@ async def test_domain_and_api_prefix_select_the_jetstream_domain(peer: Peer, tmp
     admin = Admin(server)
     try:
         await asyncio.to_thread(admin.connect)
-        await asyncio.to_thread(admin.hold, {"orders": 2})
+        await asyncio.to_thread(admin.set_values, {"orders": 2})
         for more in ({"domain": "shop"}, {"apiPrefix": "$JS.shop.API"}):
-            async with backend_of(peer, **addresses(server), **more) as opened:
+            async with open_backend(peer, **addresses(server), **more) as opened:
                 assert await values(opened, measure="messages") == {("orders",): 2}
                 permission_denied = (
                     FailureClass.UNAUTHORIZED,
@@ -223,14 +223,16 @@ async def test_account_without_jetstream_is_reported(peer: Peer, started: Starte
         user = f"{{ user: reader, password: {peer.good} }}"
         return f"accounts: {{ plain: {{ {jetstream} users: [{user}] }} }}"
 
-    async with backend_of(peer, **addresses(started(more=accounts("")))) as opened:
+    async with open_backend(peer, **addresses(started(more=accounts("")))) as opened:
         assert await failure(opened, measure="messages") == (
             FailureClass.REFUSED,
             "JetStream is not enabled for this account",
         )
-    async with backend_of(peer, **addresses(started(more=accounts("jetstream: enabled,")))) as opened:
+    async with open_backend(peer, **addresses(started(more=accounts("jetstream: enabled,")))) as opened:
         assert await values(opened, measure="messages") == {}
-    async with backend_of(peer, **addresses(started(more=accounts("jetstream: enabled,"))), domain="nowhere") as opened:
+    async with open_backend(
+        peer, **addresses(started(more=accounts("jetstream: enabled,"))), domain="nowhere"
+    ) as opened:
         assert await failure(opened, measure="messages") == (
             FailureClass.REFUSED,
             "JetStream does not respond: it is not enabled, or domain or apiPrefix is wrong",
@@ -254,19 +256,19 @@ def encrypted(peer: Peer, started: Started, tmp_path: Path) -> NatsServer:
 async def test_mutual_tls(peer: Peer, encrypted: NatsServer, tmp_path: Path) -> None:
     files = {"caFile": "ca.crt", "certFile": "client.crt", "keyFile": "client.key"}
     tls = {**{key: str(tmp_path / name) for key, name in files.items()}, "serverName": "nats.example"}
-    async with backend_of(peer, **addresses(encrypted), tls=tls) as opened:
+    async with open_backend(peer, **addresses(encrypted), tls=tls) as opened:
         assert await values(opened, measure="messages") == {}
     not_accepted = (FailureClass.UNREACHABLE, "TLS handshake failed: certificate not accepted")
     for wrong in ({"serverName": ""}, {"caFile": ""}):
-        async with backend_of(peer, **addresses(encrypted), tls={**tls, **wrong}) as opened:
+        async with open_backend(peer, **addresses(encrypted), tls={**tls, **wrong}) as opened:
             assert await failure(opened, measure="messages") == not_accepted
-    async with backend_of(peer, **addresses(encrypted)) as opened:  # the server requires TLS, so it is used
+    async with open_backend(peer, **addresses(encrypted)) as opened:  # the server requires TLS, so it is used
         assert await failure(opened, measure="messages") == not_accepted
 
 
 async def test_no_credentials_are_sent_without_tls_if_tls_is_set(peer: Peer) -> None:
-    peer.hold({})
-    async with backend_of(peer, tls={}) as opened:
+    peer.set_values({})
+    async with open_backend(peer, tls={}) as opened:
         assert await failure(opened, measure="messages") == (
             FailureClass.UNREACHABLE,
             "the server does not use TLS, but tls is set",
@@ -277,33 +279,33 @@ async def test_no_credentials_are_sent_without_tls_if_tls_is_set(peer: Peer) -> 
 
 
 async def test_one_connection_is_shared_and_reused(peer: Peer) -> None:
-    peer.hold({"orders": 1})
-    before = peer.hop.connections
-    async with backend_of(peer) as opened:
+    peer.set_values({"orders": 1})
+    before = peer.proxy.connections
+    async with open_backend(peer) as opened:
         for _ in range(3):
-            await asyncio.gather(*(opened.ask({"stream": "orders", "measure": "messages"}) for _ in range(40)))
-    assert peer.hop.connections - before == 1
+            await asyncio.gather(*(opened.fetch({"stream": "orders", "measure": "messages"}) for _ in range(40)))
+    assert peer.proxy.connections - before == 1
 
 
 async def test_connection_is_replaced_after_a_timeout_and_kept_for_pending_requests(peer: Peer) -> None:
-    peer.hold({"orders": 1})
+    peer.set_values({"orders": 1})
     parameters = {"stream": "orders", "measure": "messages"}
-    async with backend_of(peer) as opened:
-        await opened.ask(parameters)
-        peer.hop.slow(0.6)
-        before = peer.hop.connections
-        patient = asyncio.create_task(opened.ask(parameters, 5))
+    async with open_backend(peer) as opened:
+        await opened.fetch(parameters)
+        peer.proxy.delay(0.6)
+        before = peer.proxy.connections
+        patient = asyncio.create_task(opened.fetch(parameters, 5))
         assert (await failure(opened, 0.3, **parameters))[0] is FailureClass.TIMED_OUT
         (late,) = await patient
         assert late.value == 1
-        peer.hop.delegate()
+        peer.proxy.forward()
         assert await values(opened, **parameters) == {("orders",): 1}
-        assert peer.hop.connections - before == 1
+        assert peer.proxy.connections - before == 1
 
 
 async def test_backend_recovers_after_the_server_restarts(peer: Peer, started: Started) -> None:
     server = started(peer._user(peer.good))
-    async with backend_of(peer, **addresses(server)) as opened:
+    async with open_backend(peer, **addresses(server)) as opened:
         assert await values(opened, measure="messages") == {}
         await asyncio.to_thread(server.program.kill)
         for _ in range(2):
@@ -313,17 +315,17 @@ async def test_backend_recovers_after_the_server_restarts(peer: Peer, started: S
 
 
 async def test_next_server_is_used_if_the_first_is_unreachable(peer: Peer) -> None:
-    peer.hold({"orders": 1})
+    peer.set_values({"orders": 1})
     unused = f"{LOOPBACK}:{free_port()}"
-    async with backend_of(peer, addresses=[unused, peer.hop.address]) as opened:
+    async with open_backend(peer, addresses=[unused, peer.proxy.address]) as opened:
         assert await values(opened, measure="messages") == {("orders",): 1}
-    async with backend_of(peer, addresses=[unused]) as opened:
+    async with open_backend(peer, addresses=[unused]) as opened:
         assert await failure(opened, measure="messages") == (FailureClass.UNREACHABLE, "connection refused")
 
 
 async def test_maximum_number_of_connections_is_reported(peer: Peer, started: Started) -> None:
     server = started(peer._user(peer.good), "max_connections: 1")
-    async with backend_of(peer, **addresses(server)) as first, backend_of(peer, **addresses(server)) as second:
+    async with open_backend(peer, **addresses(server)) as first, open_backend(peer, **addresses(server)) as second:
         assert await values(first, measure="messages") == {}
         assert await failure(second, measure="messages") in {
             (FailureClass.REFUSED, "the server has reached its maximum number of connections"),
@@ -340,8 +342,8 @@ async def test_maximum_number_of_connections_is_reported(peer: Peer, started: St
     [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"INFO nonsense\r\n", b"INFO []\r\n", b"+OK\r\n", b"INFO {}\r\nnonsense\r\n"],
 )
 async def test_unexpected_greeting_is_rejected(peer: Peer, greeting: bytes) -> None:
-    peer.hop.answer(greeting)
-    async with backend_of(peer) as opened:
+    peer.proxy.respond(greeting)
+    async with open_backend(peer) as opened:
         assert await failure(opened, 2, measure="messages") == (FailureClass.REFUSED, "unexpected response format")
 
 
@@ -368,7 +370,7 @@ async def test_unexpected_greeting_is_rejected(peer: Peer, greeting: bytes) -> N
 )
 def test_invalid_parameters_are_reported(peer: Peer, parameters: Json, problem: str) -> None:
     with pytest.raises(ConfigInvalid) as caught:
-        configured(peer, parameters)
+        configuration_for(peer, parameters)
     assert caught.value.messages == (f"rules[0].parameters.{problem}",)
 
 
@@ -390,5 +392,5 @@ def test_invalid_parameters_are_reported(peer: Peer, parameters: Json, problem: 
 )
 def test_invalid_settings_are_reported(peer: Peer, settings: Json, problem: str) -> None:
     with pytest.raises(ConfigInvalid) as caught:
-        configured(peer, **settings)
+        configuration_for(peer, **settings)
     assert caught.value.messages == (f"backends.it.nats.{problem}",)

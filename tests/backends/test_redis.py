@@ -12,7 +12,7 @@ from adapter.config.loading import decode
 from adapter.decoding.problem import ConfigInvalid
 from adapter.errors import BackendError
 from autoscaler.types.observation import FailureClass
-from tests.backends.conftest import Opened, backend_of, configured
+from tests.backends.conftest import OpenBackend, configuration_for, open_backend
 from tests.backends.contract import Json
 from tests.backends.faulty_proxy import LOOPBACK
 from tests.backends.peers.redis import Peer
@@ -21,8 +21,8 @@ from tests.control_plane.certificates import Authority
 
 pytestmark = [
     pytest.mark.broker,
-    pytest.mark.usefixtures("nothing_is_left"),
-    pytest.mark.parametrize("running", [pytest.param(Peer, id="redis")], indirect=True, scope="session"),
+    pytest.mark.usefixtures("no_resource_leaks"),
+    pytest.mark.parametrize("running_peer", [pytest.param(Peer, id="redis")], indirect=True, scope="session"),
 ]
 
 
@@ -36,13 +36,13 @@ def client(peer: Peer) -> Iterator[Any]:
 PERMISSION_DENIED = (FailureClass.UNAUTHORIZED, "permission denied: check the ACL of the user")
 
 
-async def values(opened: Opened, **parameters: str) -> dict[tuple[str, ...], float]:
-    return {tuple(sample.labels.values()): sample.value for sample in await opened.ask(dict(parameters))}
+async def values(opened: OpenBackend, **parameters: str) -> dict[tuple[str, ...], float]:
+    return {tuple(sample.labels.values()): sample.value for sample in await opened.fetch(dict(parameters))}
 
 
-async def failure(opened: Opened, **parameters: str) -> tuple[FailureClass, str]:
+async def failure(opened: OpenBackend, **parameters: str) -> tuple[FailureClass, str]:
     with pytest.raises(BackendError) as caught:
-        await opened.ask(dict(parameters))
+        await opened.fetch(dict(parameters))
     return caught.value.failure, caught.value.message
 
 
@@ -59,7 +59,7 @@ async def test_measure_must_match_the_type_of_the_key(peer: Peer, client: Any) -
         "hashSize": ("hash", 6),
         "streamLength": ("stream", 1),
     }
-    async with backend_of(peer) as opened:
+    async with open_backend(peer) as opened:
         for measure, (key, number) in numbers.items():
             assert await values(opened, key=key, measure=measure) == {(key,): number}
             assert await values(opened, keys="*", measure=measure) == {(key,): number}
@@ -72,7 +72,7 @@ async def test_measure_must_match_the_type_of_the_key(peer: Peer, client: Any) -
 
 async def test_missing_list_counts_as_empty_because_redis_deletes_empty_lists(peer: Peer, client: Any) -> None:
     client.rpush("jobs", "one")
-    async with backend_of(peer) as opened:
+    async with open_backend(peer) as opened:
         assert await values(opened, key="jobs") == {("jobs",): 1}
         client.lpop("jobs")
         assert not client.exists("jobs")
@@ -84,7 +84,7 @@ async def test_missing_list_counts_as_empty_because_redis_deletes_empty_lists(pe
 
 async def test_missing_stream_or_group_has_no_series_by_default(peer: Peer, client: Any) -> None:
     client.xdel("orders", client.xadd("orders", {"a": 1}))
-    async with backend_of(peer) as opened:
+    async with open_backend(peer) as opened:
         assert await values(opened, key="orders", measure="streamLength") == {("orders",): 0}
         assert await values(opened, key="none", measure="streamLength") == {}
         assert await values(opened, key="none", measure="streamLength", missing="zero") == {("none",): 0}
@@ -103,7 +103,7 @@ async def test_pending_and_lag_of_consumer_groups(peer: Peer, client: Any) -> No
     added = [client.xadd("orders", {"a": number}) for number in range(5)]
     (taken,) = client.xreadgroup("mailers", "one", {"orders": ">"}, count=3)
     client.xack("orders", "mailers", taken[1][0][0])
-    async with backend_of(peer) as opened:
+    async with open_backend(peer) as opened:
         assert await values(opened, key="orders", measure="pending", group="mailers") == {("orders", "mailers"): 2}
         assert await values(opened, key="orders", measure="lag", group="mailers") == {("orders", "mailers"): 2}
         assert await values(opened, keys="o*", measure="lag") == {("orders", "mailers"): 2, ("orders", "größe"): 5}
@@ -118,14 +118,14 @@ async def test_pattern_matches_more_keys_than_one_scan_and_any_key_name(peer: Pe
     for name in names:
         client.rpush(name, "x")
     client.rpush("other", "x")
-    async with backend_of(peer) as opened:
+    async with open_backend(peer) as opened:
         assert await values(opened, keys="q:*") == {(name.decode("utf-8", "backslashreplace"),): 1 for name in names}
         assert await values(opened, key="q:größe") == {("q:größe",): 1}
         assert await values(opened, keys=r"q:\*") == {("q:*",): 1}
         assert await values(opened, keys="q:[12]") == {("q:1",): 1, ("q:2",): 1}
-    async with backend_of(peer, maxKeys=705) as opened:
+    async with open_backend(peer, maxKeys=705) as opened:
         assert len(await values(opened, keys="q:*")) == 705
-    async with backend_of(peer, maxKeys=704) as opened:
+    async with open_backend(peer, maxKeys=704) as opened:
         assert await failure(opened, keys="q:*") == (
             FailureClass.BAD_QUERY,
             "more keys match the pattern than maxKeys allows",
@@ -137,14 +137,14 @@ async def test_database_is_selected(peer: Peer, client: Any) -> None:
     with peer.server.client(db=3) as third:
         third.rpush("jobs", "a", "b")
     peer.server.set_password(peer.good, f"{ACL_RULES} +select")
-    async with backend_of(peer) as opened:
+    async with open_backend(peer) as opened:
         assert await values(opened, key="jobs") == {("jobs",): 1}
-    async with backend_of(peer, database=3) as opened:
+    async with open_backend(peer, database=3) as opened:
         assert await values(opened, key="jobs") == {("jobs",): 2}
-    async with backend_of(peer, database=99) as opened:
+    async with open_backend(peer, database=99) as opened:
         assert await failure(opened, key="jobs") == (FailureClass.REFUSED, "the server returned an error")
     peer.server.set_password(peer.good, "-select")
-    async with backend_of(peer, database=3) as opened:
+    async with open_backend(peer, database=3) as opened:
         assert await failure(opened, key="jobs") == PERMISSION_DENIED
 
 
@@ -153,7 +153,7 @@ async def test_key_outside_the_acl_of_the_user_is_unauthorized(peer: Peer, clien
     client.rpush("theirs:a", "x")
     peer.server.set_password(peer.good, "resetkeys ~mine:*")
     try:
-        async with backend_of(peer) as opened:
+        async with open_backend(peer) as opened:
             assert await values(opened, key="mine:a") == {("mine:a",): 1}
             assert await failure(opened, key="theirs:a") == PERMISSION_DENIED
             assert await values(opened, key="mine:b") == {("mine:b",): 0}
@@ -164,13 +164,13 @@ async def test_key_outside_the_acl_of_the_user_is_unauthorized(peer: Peer, clien
 async def test_missing_password_is_unauthorized(peer: Peer, client: Any) -> None:
     client.config_set("requirepass", "secret-of-the-default-user")
     try:
-        async with backend_of(peer, username="", passwordFile="") as opened:
+        async with open_backend(peer, username="", passwordFile="") as opened:
             assert await failure(opened, key="jobs") == (
                 FailureClass.UNAUTHORIZED,
                 "authentication required: set passwordFile",
             )
         (peer.folder / "default").write_text("secret-of-the-default-user")
-        async with backend_of(peer, username="", passwordFile=str(peer.folder / "default")) as opened:
+        async with open_backend(peer, username="", passwordFile=str(peer.folder / "default")) as opened:
             assert await values(opened, key="jobs") == {("jobs",): 0}
     finally:
         client.config_set("requirepass", "")
@@ -180,32 +180,32 @@ async def test_reply_to_a_cancelled_query_is_not_used_for_another_query(peer: Pe
     numbers = {f"jobs{number}": number + 1 for number in range(8)}
     for name, number in numbers.items():
         client.rpush(name, *range(number))
-    async with backend_of(peer, maxConnections=2) as opened:
+    async with open_backend(peer, maxConnections=2) as opened:
         for _ in range(5):
-            peer.hop.slow(0.05)
-            tasks = [asyncio.create_task(opened.ask({"key": name})) for name in numbers]
+            peer.proxy.delay(0.05)
+            tasks = [asyncio.create_task(opened.fetch({"key": name})) for name in numbers]
             await asyncio.sleep(0.03)
             for task in tasks[::2]:
                 task.cancel()
             results = await asyncio.gather(*tasks[1::2])
             assert [sample.value for (sample,) in results] == list(numbers.values())[1::2]
-        peer.hop.delegate()
+        peer.proxy.forward()
         for name, number in numbers.items():
             assert await values(opened, key=name) == {(name,): number}
 
 
 async def test_connections_are_reused_up_to_max_connections(peer: Peer, client: Any) -> None:
     client.rpush("jobs", "a")
-    before = peer.hop.connections
-    async with backend_of(peer, maxConnections=3) as opened:
-        await asyncio.gather(*(opened.ask({"key": "jobs"}) for _ in range(50)))
-        await asyncio.gather(*(opened.ask({"key": "jobs"}) for _ in range(50)))
-    assert 1 <= peer.hop.connections - before <= 3
+    before = peer.proxy.connections
+    async with open_backend(peer, maxConnections=3) as opened:
+        await asyncio.gather(*(opened.fetch({"key": "jobs"}) for _ in range(50)))
+        await asyncio.gather(*(opened.fetch({"key": "jobs"}) for _ in range(50)))
+    assert 1 <= peer.proxy.connections - before <= 3
 
 
 async def test_backend_recovers_after_the_server_restarts(peer: Peer, client: Any) -> None:
     client.rpush("jobs", "a")
-    async with backend_of(peer) as opened:
+    async with open_backend(peer) as opened:
         assert await values(opened, key="jobs") == {("jobs",): 1}
         await asyncio.to_thread(peer.server.program.kill)
         for _ in range(2):
@@ -233,8 +233,8 @@ async def test_backend_recovers_after_the_server_restarts(peer: Peer, client: An
     ],
 )
 async def test_unexpected_reply_is_rejected(peer: Peer, response: bytes, message: str) -> None:
-    peer.hop.answer(response)
-    async with backend_of(peer, username="", passwordFile="") as opened:
+    peer.proxy.respond(response)
+    async with open_backend(peer, username="", passwordFile="") as opened:
         assert await failure(opened, key="jobs") == (FailureClass.REFUSED, message)
 
 
@@ -249,8 +249,8 @@ async def test_unexpected_reply_is_rejected(peer: Peer, response: bytes, message
     ],
 )
 async def test_unexpected_reply_to_scan_is_rejected(peer: Peer, response: bytes) -> None:
-    peer.hop.answer(response)
-    async with backend_of(peer, username="", passwordFile="") as opened:
+    peer.proxy.respond(response)
+    async with open_backend(peer, username="", passwordFile="") as opened:
         refused = (FailureClass.REFUSED, "unexpected response format")
         assert await failure(opened, keys="*") == refused
 
@@ -260,15 +260,15 @@ async def test_unexpected_reply_to_scan_is_rejected(peer: Peer, response: bytes)
     [b":1\r\n*1\r\n:5\r\n", b":1\r\n*1\r\n*2\r\n:1\r\n:1\r\n", b":1\r\n*1\r\n*2\r\n$4\r\nname\r\n:1\r\n"],
 )
 async def test_unexpected_reply_to_xinfo_groups_is_rejected(peer: Peer, response: bytes) -> None:
-    peer.hop.answer(response)
-    async with backend_of(peer, username="", passwordFile="") as opened:
+    peer.proxy.respond(response)
+    async with open_backend(peer, username="", passwordFile="") as opened:
         refused = (FailureClass.REFUSED, "unexpected response format")
         assert await failure(opened, key="orders", measure="lag") == refused
 
 
 async def test_lag_is_nan_before_redis_7(peer: Peer) -> None:
-    peer.hop.answer(b":1\r\n*1\r\n*4\r\n$4\r\nname\r\n$1\r\ng\r\n$7\r\npending\r\n:4\r\n")
-    async with backend_of(peer, username="", passwordFile="") as opened:
+    peer.proxy.respond(b":1\r\n*1\r\n*4\r\n$4\r\nname\r\n$1\r\ng\r\n$7\r\npending\r\n:4\r\n")
+    async with open_backend(peer, username="", passwordFile="") as opened:
         assert await values(opened, key="orders", measure="pending") == {("orders", "g"): 4}
         assert math.isnan((await values(opened, key="orders", measure="lag"))["orders", "g"])
 
@@ -308,22 +308,22 @@ async def test_mutual_tls(peer: Peer, encrypted: RedisServer, tmp_path: Path) ->
     files = {"caFile": "ca.crt", "certFile": "client.crt", "keyFile": "client.key"}
     tls = {**{key: str(tmp_path / name) for key, name in files.items()}, "serverName": "redis.example"}
     server = {"addresses": [f"{LOOPBACK}:{encrypted.port}"]}
-    async with backend_of(peer, **server, tls=tls) as opened:
+    async with open_backend(peer, **server, tls=tls) as opened:
         assert await values(opened, key="jobs") == {("jobs",): 0}
     not_accepted = (FailureClass.UNREACHABLE, "TLS handshake failed: certificate not accepted")
-    async with backend_of(peer, **server, tls={**tls, "serverName": ""}) as opened:
+    async with open_backend(peer, **server, tls={**tls, "serverName": ""}) as opened:
         assert await failure(opened, key="jobs") == not_accepted
-    async with backend_of(peer, **server, tls={**tls, "caFile": ""}) as opened:
+    async with open_backend(peer, **server, tls={**tls, "caFile": ""}) as opened:
         assert await failure(opened, key="jobs") == not_accepted
         assert await failure(opened, key="other") == not_accepted
-    async with backend_of(peer, **server, tls={**tls, "caFile": "", "insecureSkipVerify": True}) as opened:
+    async with open_backend(peer, **server, tls={**tls, "caFile": "", "insecureSkipVerify": True}) as opened:
         assert await values(opened, key="jobs") == {("jobs",): 0}
-    async with backend_of(peer, **server, tls={**tls, "certFile": str(tmp_path / "gone.crt")}) as opened:
+    async with open_backend(peer, **server, tls={**tls, "certFile": str(tmp_path / "gone.crt")}) as opened:
         assert await failure(opened, key="jobs") == (
             FailureClass.UNREACHABLE,
             "TLS files cannot be loaded: check caFile, certFile and keyFile",
         )
-    async with backend_of(peer, **server) as opened:
+    async with open_backend(peer, **server) as opened:
         assert (await failure(opened, key="jobs"))[0] in {FailureClass.UNREACHABLE, FailureClass.REFUSED}
 
 
@@ -345,7 +345,7 @@ async def test_mutual_tls(peer: Peer, encrypted: RedisServer, tmp_path: Path) ->
 )
 def test_invalid_parameters_are_reported(peer: Peer, parameters: Json, problem: str) -> None:
     with pytest.raises(ConfigInvalid) as caught:
-        configured(peer, parameters)
+        configuration_for(peer, parameters)
     assert caught.value.messages == (f"rules[0].parameters.{problem}",)
 
 
@@ -370,7 +370,7 @@ def test_invalid_parameters_are_reported(peer: Peer, parameters: Json, problem: 
 )
 def test_invalid_settings_are_reported(peer: Peer, settings: Json, problem: str) -> None:
     with pytest.raises(ConfigInvalid) as caught:
-        configured(peer, **settings)
+        configuration_for(peer, **settings)
     assert caught.value.messages == (f"backends.it.redis.{problem}",)
 
 

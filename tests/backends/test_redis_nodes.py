@@ -10,7 +10,7 @@ from redis.crc import key_slot
 
 from adapter.errors import BackendError
 from autoscaler.types.observation import FailureClass
-from tests.backends.conftest import Opened, backend_of
+from tests.backends.conftest import OpenBackend, open_backend
 from tests.backends.faulty_proxy import LOOPBACK
 from tests.backends.peers.redis import Peer
 from tests.backends.redis_server import ACL_RULES, RedisServer
@@ -18,16 +18,16 @@ from tests.control_plane.cluster import free_port
 
 pytestmark = [
     pytest.mark.broker,
-    pytest.mark.usefixtures("nothing_is_left"),
-    pytest.mark.parametrize("running", [pytest.param(Peer, id="redis")], indirect=True, scope="session"),
+    pytest.mark.usefixtures("no_resource_leaks"),
+    pytest.mark.parametrize("running_peer", [pytest.param(Peer, id="redis")], indirect=True, scope="session"),
 ]
 
 
-async def values(opened: Opened, **parameters: str) -> dict[tuple[str, ...], float]:
-    return {tuple(sample.labels.values()): sample.value for sample in await opened.ask(dict(parameters))}
+async def values(opened: OpenBackend, **parameters: str) -> dict[tuple[str, ...], float]:
+    return {tuple(sample.labels.values()): sample.value for sample in await opened.fetch(dict(parameters))}
 
 
-async def eventually(opened: Opened, expected: object, **parameters: str) -> None:
+async def eventually(opened: OpenBackend, expected: object, **parameters: str) -> None:
     for _ in range(600):
         try:
             if await values(opened, **parameters) == expected:
@@ -96,12 +96,12 @@ async def test_commands_are_sent_to_the_master_after_a_failover(peer: Peer, depl
     await deployment.wait_until(lambda sentinel: sentinel.execute_command("SENTINEL", "REPLICAS", "orders"))
     unused = f"{LOOPBACK}:{free_port()}"
     where = {"addresses": [unused, *addresses(deployment.sentinel)], "sentinel": {"master": "orders"}}
-    async with backend_of(peer, **where) as opened:
+    async with open_backend(peer, **where) as opened:
         assert await values(opened, key="jobs") == {("jobs",): 2}
         await opened.backend.ping()
         await asyncio.to_thread(deployment.master.program.kill)
         with pytest.raises(BackendError) as caught:
-            await opened.ask({"key": "jobs"})
+            await opened.fetch({"key": "jobs"})
         assert caught.value.failure is FailureClass.UNREACHABLE
         await eventually(opened, {("jobs",): 2}, key="jobs")
         with deployment.replica.client() as client:
@@ -110,9 +110,9 @@ async def test_commands_are_sent_to_the_master_after_a_failover(peer: Peer, depl
 
 
 async def test_unknown_master_name_is_reported(peer: Peer, deployment: SentinelDeployment) -> None:
-    async with backend_of(peer, addresses=addresses(deployment.sentinel), sentinel={"master": "mails"}) as opened:
+    async with open_backend(peer, addresses=addresses(deployment.sentinel), sentinel={"master": "mails"}) as opened:
         with pytest.raises(BackendError) as caught:
-            await opened.ask({"key": "jobs"})
+            await opened.fetch({"key": "jobs"})
         assert caught.value.message == "the sentinels do not know the master: check sentinel.master"
 
 
@@ -122,16 +122,16 @@ async def test_sentinels_can_have_their_own_password(
     with deployment.sentinel.client() as client:
         client.execute_command("ACL", "SETUSER", "default", "resetpass", ">password-of-sentinels")
     where = {"addresses": addresses(deployment.sentinel), "sentinel": {"master": "orders"}}
-    async with backend_of(peer, **where) as opened:
+    async with open_backend(peer, **where) as opened:
         with pytest.raises(BackendError) as caught:
-            await opened.ask({"key": "jobs"})
+            await opened.fetch({"key": "jobs"})
         assert (caught.value.failure, caught.value.message) == (
             FailureClass.UNAUTHORIZED,
             "authentication required: set passwordFile",
         )
     (tmp_path / "password").write_text("password-of-sentinels")
     where["sentinel"] = {"master": "orders", "passwordFile": str(tmp_path / "password")}
-    async with backend_of(peer, **where) as opened:
+    async with open_backend(peer, **where) as opened:
         assert await values(opened, key="jobs") == {("jobs",): 0}
 
 
@@ -194,23 +194,23 @@ async def test_cluster_commands_are_sent_to_the_owner_of_the_slot(peer: Peer, cl
     owners = {cluster.add(key, number) for key, number in numbers.items()}
     assert owners == {0, 1}
     unused = f"{LOOPBACK}:{free_port()}"
-    async with backend_of(peer, addresses=[unused, *addresses(cluster.nodes[0])], cluster=True) as opened:
+    async with open_backend(peer, addresses=[unused, *addresses(cluster.nodes[0])], cluster=True) as opened:
         for key, number in numbers.items():
             assert await values(opened, key=key) == {(key,): number}
         assert await values(opened, keys="q:*") == {(key,): number for key, number in numbers.items()}
         assert await values(opened, key="missing") == {("missing",): 0}
         await opened.backend.ping()
-    async with backend_of(peer, addresses=addresses(*cluster.nodes), cluster=True, maxKeys=18) as opened:
+    async with open_backend(peer, addresses=addresses(*cluster.nodes), cluster=True, maxKeys=18) as opened:
         with pytest.raises(BackendError) as caught:
-            await opened.ask({"keys": "q:*"})
+            await opened.fetch({"keys": "q:*"})
         assert caught.value.message == "more keys match the pattern than maxKeys allows"
 
 
 async def test_cluster_node_without_cluster_setting_is_reported(peer: Peer, cluster: Cluster) -> None:
     key = next(f"q:{number}" for number in range(99) if key_slot(f"q:{number}".encode()) > 8191)
-    async with backend_of(peer, addresses=addresses(cluster.nodes[0])) as opened:
+    async with open_backend(peer, addresses=addresses(cluster.nodes[0])) as opened:
         with pytest.raises(BackendError) as caught:
-            await opened.ask({"key": key})
+            await opened.fetch({"key": key})
         assert caught.value.message == "the server is a cluster node: set cluster to true"
 
 
@@ -218,7 +218,7 @@ async def test_slot_migration_is_followed(peer: Peer, cluster: Cluster) -> None:
     key = next(f"q:{number}" for number in range(99) if key_slot(f"q:{number}".encode()) < 8192)
     slot = key_slot(key.encode())
     cluster.add(key, 3)
-    async with backend_of(peer, addresses=addresses(cluster.nodes[0]), cluster=True) as opened:
+    async with open_backend(peer, addresses=addresses(cluster.nodes[0]), cluster=True) as opened:
         assert await values(opened, key=key) == {(key,): 3}
         cluster.execute(1, "CLUSTER", "SETSLOT", slot, "IMPORTING", cluster.ids[0])
         cluster.execute(0, "CLUSTER", "SETSLOT", slot, "MIGRATING", cluster.ids[1])
@@ -235,7 +235,7 @@ async def test_slot_migration_is_followed(peer: Peer, cluster: Cluster) -> None:
 async def test_lost_node_affects_only_its_keys_and_all_patterns(peer: Peer, cluster: Cluster) -> None:
     numbers = {f"q:{number}": number for number in range(1, 20)}
     owners = {key: cluster.add(key, number) for key, number in numbers.items()}
-    async with backend_of(
+    async with open_backend(
         peer, addresses=addresses(*cluster.nodes), cluster=True, circuitBreaker={"failureThreshold": 100}
     ) as opened:
         await asyncio.to_thread(cluster.nodes[1].program.kill)
@@ -244,9 +244,9 @@ async def test_lost_node_affects_only_its_keys_and_all_patterns(peer: Peer, clus
                 assert await values(opened, key=key) == {(key,): number}
             else:
                 with pytest.raises(BackendError):
-                    await opened.ask({"key": key})
+                    await opened.fetch({"key": key})
         with pytest.raises(BackendError):  # a part of the keys would be a wrong result
-            await opened.ask({"keys": "q:*"})
+            await opened.fetch({"keys": "q:*"})
 
 
 @pytest.mark.parametrize(
@@ -258,10 +258,10 @@ async def test_lost_node_affects_only_its_keys_and_all_patterns(peer: Peer, clus
     ],
 )
 async def test_invalid_and_endless_redirects_are_rejected(peer: Peer, response: bytes, message: str) -> None:
-    peer.hop.answer(response.replace(b"%s", peer.hop.address.encode()))
-    async with backend_of(peer, cluster=True, username="", passwordFile="") as opened:
+    peer.proxy.respond(response.replace(b"%s", peer.proxy.address.encode()))
+    async with open_backend(peer, cluster=True, username="", passwordFile="") as opened:
         with pytest.raises(BackendError) as caught:
-            await opened.ask({"key": "jobs"})
+            await opened.fetch({"key": "jobs"})
         assert (caught.value.failure, caught.value.message) == (FailureClass.REFUSED, message)
 
 
@@ -269,8 +269,8 @@ async def test_invalid_and_endless_redirects_are_rejected(peer: Peer, response: 
     "response", [b"+OK\r\n", b"*1\r\n*2\r\n:0\r\n:5\r\n", b"*1\r\n*3\r\n:0\r\n:5\r\n*2\r\n$0\r\n\r\n:7\r\n"]
 )
 async def test_unexpected_reply_to_cluster_slots_is_rejected(peer: Peer, response: bytes) -> None:
-    peer.hop.answer(response)
-    async with backend_of(peer, cluster=True, username="", passwordFile="") as opened:
+    peer.proxy.respond(response)
+    async with open_backend(peer, cluster=True, username="", passwordFile="") as opened:
         with pytest.raises(BackendError) as caught:
-            await opened.ask({"keys": "*"})
+            await opened.fetch({"keys": "*"})
         assert caught.value.message == "unexpected response format"

@@ -1,4 +1,4 @@
-"""A server with numbers in JSON, in a thread of its own, that wants to see a token."""
+"""Contract peer: an HTTP server with JSON documents, in a thread, that requires a bearer token."""
 
 import json
 import threading
@@ -12,14 +12,14 @@ from tests.backends.contract import HttpPeer, Json
 
 class Peer(HttpPeer):
     kind = "http"
-    verified_against = "a server of our own on loopback"
+    verified_against = "a test server on loopback"
     unknown_failure = FailureClass.REFUSED  # HTTP 404
 
     def start(self) -> None:
         self._numbers: Mapping[str, int] = {}
-        self._good = "first-token-of-ours"
+        self._good = "first-token"
         self.token = self.folder / "token"
-        self.secrets = ("first-token-of-ours", "second-token-of-ours")
+        self.secrets = ("first-token", "second-token")
         self.renew_credentials()
         peer = self
 
@@ -27,14 +27,14 @@ class Peer(HttpPeer):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                status, body = peer.answer(self.path, self.headers.get("Authorization", ""))
+                status, body = peer.response(self.path, self.headers.get("Authorization", ""))
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Do not log."""
 
         ThreadingHTTPServer.daemon_threads = True
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -47,15 +47,15 @@ class Peer(HttpPeer):
         self._server.server_close()
         self._thread.join()
 
-    def answer(self, path: str, authorization: str) -> tuple[int, bytes]:
+    def response(self, path: str, authorization: str) -> tuple[int, bytes]:
         if authorization != f"Bearer {self._good}":
             return 401, b"no"
-        asked = urlsplit(path)
-        if asked.path == "/numbers":
+        url = urlsplit(path)
+        if url.path == "/numbers":
             listed = [{"name": name, "number": number} for name, number in self._numbers.items()]
             return 200, json.dumps({"numbers": listed}).encode()
-        if asked.path == "/number":
-            (name,) = parse_qs(asked.query)["of"]
+        if url.path == "/number":
+            (name,) = parse_qs(url.query)["of"]
             return (200, json.dumps(self._numbers[name]).encode()) if name in self._numbers else (404, b"none")
         return 200, b"{}"
 
@@ -68,7 +68,7 @@ class Peer(HttpPeer):
     def parameters_for(self, name: str) -> Json:
         return {"path": f"/number?of={name}", "format": "json"}
 
-    def labels(self, name: str) -> Mapping[str, str]:  # noqa: ARG002 - a number alone has none
+    def labels(self, name: str) -> Mapping[str, str]:  # noqa: ARG002 - a single number has no labels
         return {}
 
     def parameters_for_all(self) -> Json:
@@ -78,7 +78,7 @@ class Peer(HttpPeer):
         return {"queue": name}
 
     def parameters_without_result(self) -> Json:
-        return {"path": "/numbers", "value": "numbers[?name == 'nobody'].{labels: {queue: name}, value: number}"}
+        return {"path": "/numbers", "value": "numbers[?name == 'missing'].{labels: {queue: name}, value: number}"}
 
     @property
     def current_secret(self) -> str:

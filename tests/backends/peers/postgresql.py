@@ -1,4 +1,4 @@
-"""A real PostgreSQL with TLS, asked by a user who may read one table."""
+"""Contract peer: a real PostgreSQL server with TLS, with a user that may read one table."""
 
 from collections.abc import Mapping
 
@@ -14,13 +14,13 @@ class Peer(ContractPeer):
     kind = "postgresql"
     verified_against = "PostgreSQL 15 (Debian 12)"
     marks = (pytest.mark.broker,)
-    unknown_failure = FailureClass.BAD_QUERY  # a table that is not there
-    response_start = b"\x17\x03\x03\x40\x00"  # 16 KiB of what is encrypted
+    unknown_failure = FailureClass.BAD_QUERY  # a table that does not exist
+    response_start = b"\x17\x03\x03\x40\x00"  # header of a TLS record of 16 KiB
 
     def start(self) -> None:
         self.server = PostgreSqlServer(self.folder)
         self.server.start()
-        self.secrets = ("first-password-of-ours", "second-password-of-ours")
+        self.secrets = ("first-password", "second-password")
         self._good = self.secrets[0]
         self.password = self.folder / "password"
         self.renew_credentials()
@@ -50,7 +50,7 @@ class Peer(ContractPeer):
         }
 
     def parameters_for(self, name: str) -> Json:
-        return {"query": f"SELECT queue, depth AS value FROM depths WHERE queue = '{name}'"}  # noqa: S608 - our own
+        return {"query": f"SELECT queue, depth AS value FROM depths WHERE queue = '{name}'"}  # noqa: S608 - a constant
 
     def labels(self, name: str) -> Mapping[str, str]:
         return {"queue": name}
@@ -59,7 +59,7 @@ class Peer(ContractPeer):
         return {"query": "SELECT queue, depth AS value FROM depths"}
 
     def parameters_without_result(self) -> Json:
-        return self.parameters_for("nobody-has-heard-of-it")
+        return self.parameters_for("missing")
 
     def parameters_for_unknown(self) -> Json:
         return {"query": "SELECT count(*) FROM no_such_table"}
@@ -90,7 +90,7 @@ class Peer(ContractPeer):
     def expire_credentials(self) -> None:
         self._good = next(each for each in self.secrets if each != self._good)
         self.server.run(f"ALTER ROLE reader PASSWORD '{self._good}'")
-        self.server.drop_sessions()  # who is in may stay, so that is no more than PostgreSQL's own doing at a restart
+        self.server.drop_sessions()  # PostgreSQL does not end sessions when a password changes
 
     def renew_credentials(self) -> None:
         self.password.write_text(f"{self._good}\n")

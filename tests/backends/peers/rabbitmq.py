@@ -1,4 +1,4 @@
-"""A real RabbitMQ, asked by a user who may only look."""
+"""Contract peer: a real RabbitMQ node, with a user that has read permissions only."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ class Peer(HttpPeer):
     def start(self) -> None:
         self.server = RabbitMqServer(self.folder / "server")
         self.server.start()
-        self._passwords = ("first-password-of-ours", "second-password-of-ours")
+        self._passwords = ("first-password", "second-password")
         self.password = self.folder / "password"
-        self.secrets = (*self._passwords, *(self._sent(each) for each in self._passwords))
+        self.secrets = (*self._passwords, *(self._encoded(each) for each in self._passwords))
         self._good = self._passwords[0]
         self.server.add_user("reader", self._good, "/")
         self.renew_credentials()
@@ -45,11 +45,11 @@ class Peer(HttpPeer):
         return {"queues": ".*"}
 
     def parameters_without_result(self) -> Json:
-        return {"queues": "nobody-.*"}
+        return {"queues": "missing-.*"}
 
     @property
     def current_secret(self) -> str:
-        return f"{self._good} or {self._sent(self._good)}"
+        return f"{self._good} or {self._encoded(self._good)}"
 
     def expire_credentials(self) -> None:
         self._good = next(each for each in self._passwords if each != self._good)
@@ -62,6 +62,6 @@ class Peer(HttpPeer):
         self.password.unlink()
 
     @staticmethod
-    def _sent(password: str) -> str:
-        """Write a password as it goes over the wire."""
+    def _encoded(password: str) -> str:
+        """Return the credentials as sent in the Authorization header."""
         return b64encode(f"reader:{password}".encode()).decode()

@@ -1,4 +1,4 @@
-"""A second server of ours, in a thread of its own: the same code that answers an HPA, its rules set by the test."""
+"""Contract peer: a second Steadyscale server in a thread, with rules set by the test."""
 
 import asyncio
 import threading
@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from aiohttp import web
 
-from adapter.process import clock
 from adapter.auth.attributes import Attributes
 from adapter.auth.caller import Caller
 from adapter.backends.static import StaticBackend
@@ -15,6 +14,7 @@ from adapter.config.model import Limits
 from adapter.errors import Unauthenticated
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import MetricReader, Sources
+from adapter.process import clock
 from adapter.rules.rule import Rule, Series
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.server.accounting import RequestAccounting
@@ -30,16 +30,16 @@ class Peer(HttpPeer):
     verified_against = "a second Steadyscale"
     unknown_failure = FailureClass.UNKNOWN_METRIC
     inapplicable: ClassVar = {
-        Case.EMPTY: "our own server tells that nothing matches as an error; test_upstream has an empty list"
+        Case.EMPTY: "Steadyscale reports an empty result as an error; test_upstream tests an empty list"
     }
 
     def start(self) -> None:
         self.token = self.folder / "token"
-        self.secrets = ("first-token-of-ours", "second-token-of-ours")
+        self.secrets = ("first-token", "second-token")
         self._good = self.secrets[0]
         self.renew_credentials()
         self._loop = asyncio.new_event_loop()
-        self._book, self._told, started = RuleRegistry(), asyncio.Event(), threading.Event()
+        self._registry, self._stopped, started = RuleRegistry(), asyncio.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, args=(started,), name="peer upstream")
         self._thread.start()
         assert started.wait(20)
@@ -51,7 +51,7 @@ class Peer(HttpPeer):
 
     async def _serve(self, started: threading.Event) -> None:
         sources = Sources(Fetcher({"static": StaticBackend(clock)}, clock))
-        reader = MetricReader(self._book, sources, clock)
+        reader = MetricReader(self._registry, sources, clock)
         server = Server(
             metrics=ExternalMetrics(reader, clock),
             authenticator=self,
@@ -62,29 +62,29 @@ class Peer(HttpPeer):
         async with server.serving("127.0.0.1", 0, None) as port:
             self.proxy.upstream = ("127.0.0.1", port)
             started.set()
-            await self._told.wait()
+            await self._stopped.wait()
         await sources.aclose()
 
     async def authenticate(self, request: web.BaseRequest) -> Caller:
         if request.headers.get("Authorization") != f"Bearer {self._good}":
-            raise Unauthenticated("not the token of this test")
+            raise Unauthenticated("wrong token")
         return Caller("steadyscale", groups=())
 
     async def authorize(self, caller: Caller, attributes: Attributes) -> None:
-        """Let whoever is known do anything."""
+        """Allow everything."""
 
     def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._told.set)
+        self._loop.call_soon_threadsafe(self._stopped.set)
         self._thread.join(20)
 
     def set_values(self, numbers: Mapping[str, int]) -> None:
-        alone = [Rule(name, (Series(number, {"queue": name}),)) for name, number in numbers.items()]
-        together = Rule("all", tuple(Series(number, {"queue": name}) for name, number in numbers.items()))
-        done: Any = asyncio.run_coroutine_threadsafe(self._use([*alone, together]), self._loop)
+        single = [Rule(name, (Series(number, {"queue": name}),)) for name, number in numbers.items()]
+        combined = Rule("all", tuple(Series(number, {"queue": name}) for name, number in numbers.items()))
+        done: Any = asyncio.run_coroutine_threadsafe(self._use([*single, combined]), self._loop)
         done.result(20)
 
     async def _use(self, rules: list[Rule]) -> None:
-        self._book.set_file_rules(rules)
+        self._registry.set_file_rules(rules)
 
     def settings(self) -> Json:
         return {"url": self.proxy.url, "bearerTokenFile": str(self.token)}
