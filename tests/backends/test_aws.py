@@ -359,7 +359,7 @@ async def test_certificate_of_an_unknown_ca_is_rejected_unless_the_ca_bundle_con
             )
         monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "ca.crt"))
         async with open_backend(peer, endpointUrl=url) as opened:
-            assert [sample.value for sample in await opened.fetch({**QUEUE, "reads": ["visible"]})] == [7]
+            assert [sample.value for sample in await opened.fetch({**QUEUE, "measure": ["visible"]})] == [7]
 
 
 @pytest.mark.usefixtures("key")

@@ -54,6 +54,5 @@ async def test_slow_query_fails_alone_after_two_intervals_and_returns_to_the_bat
             answered.append(sum(found[name] == OTHERS[name] for name in OTHERS))
         assert answered == [0, 0, 7, 7, 7]
         peer.recover()
-        async with asyncio.timeout(20):  # the backoff is a second
-            while await results(opened, peer) != NUMBERS:
-                await asyncio.sleep(0.1)
+        recovered = [await results(opened, peer) == NUMBERS for _ in range(10)]  # the backoff is a second
+        assert any(recovered)
