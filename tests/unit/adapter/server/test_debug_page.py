@@ -67,7 +67,7 @@ async def test_autoscaler_is_explained_step_by_step(session: ClientSession):
     async with session.get("/debug/autoscalers/shop/orders") as response:
         view = await response.json()
 
-    assert view["explanation"]["limitingFactor"] == "stabilization window"
+    assert view["limitingFactor"] == "stabilization window"
     assert view["explanation"]["mayChangeAt"] == "2026-03-01T12:45:45.000Z"
     assert view["explanation"]["steps"][view["decisiveStep"]]["step"] == "Stabilization"
     assert (view["minReplicas"], view["maxReplicas"], view["replicas"]) == (2, 24, 4)
