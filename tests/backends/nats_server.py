@@ -36,8 +36,8 @@ class NatsServer:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.port = folder, free_port()
         self.write(users, more)
-        found = SERVER if SERVER.exists() else Path(shutil.which("nats-server") or "")
-        self.program = Program((found, "-c", folder / "nats.conf"), folder / "server.log", self._is_ready)
+        executable = SERVER if SERVER.exists() else Path(shutil.which("nats-server") or "")
+        self.program = Program((executable, "-c", folder / "nats.conf"), folder / "server.log", self._is_ready)
 
     def write(self, users: str, more: str = "") -> None:
         admin = f"{{ user: {ADMIN[0]}, password: {ADMIN[1]} }}"
@@ -108,7 +108,7 @@ class Admin:
     def set_values(self, numbers: Mapping[str, int]) -> None:
         """Create these streams with these numbers of messages, and delete all others."""
 
-        async def hold() -> None:
+        async def create() -> None:
             for stream in await self.js.streams_info():
                 await self.js.delete_stream(str(stream.config.name))
             for name, number in numbers.items():
@@ -116,4 +116,4 @@ class Admin:
                 for _ in range(number):
                     await self.js.publish(f"in.{name}", b"work")
 
-        self.do(hold())
+        self.do(create())

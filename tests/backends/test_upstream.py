@@ -80,8 +80,8 @@ async def test_metric_without_rule_is_read_from_the_delegate_with_its_selector(f
 
 
 async def test_rule_takes_precedence_over_the_delegate(first):
-    ours = {"name": "my-metric", "static": [{"value": 9}]}
-    async with second(document(first, ours)) as (_, session):
+    rule = {"name": "my-metric", "static": [{"value": 9}]}
+    async with second(document(first, rule)) as (_, session):
         code, body = await get(session, f"{ROOT}/my-metric")
         assert (code, [item["value"] for item in body["items"]]) == (200, ["9"])
 

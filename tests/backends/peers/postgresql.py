@@ -64,7 +64,7 @@ class Peer(ContractPeer):
     def parameters_for_unknown(self) -> Json:
         return {"query": "SELECT count(*) FROM no_such_table"}
 
-    # ---- trouble of its own
+    # ---- failures
 
     def throttle(self) -> None:
         self.server.run("ALTER ROLE reader CONNECTION LIMIT 0")
