@@ -23,7 +23,7 @@ _REPLICAS: Final = struct.Struct("<ii")
 _METRIC: Final = struct.Struct("<fffB")
 
 
-class MetricState(IntEnum):
+class MetricPointState(IntEnum):
     """The state of a metric at a point."""
 
     OK = 0
@@ -54,7 +54,7 @@ class Timeline:
             self._points.clear()
         point = _TIME.pack(decision.at.timestamp())
         point += _REPLICAS.pack(decision.status.current_replicas, decision.replicas)
-        not_read = _METRIC.pack(math.nan, math.nan, math.nan, MetricState.NOT_READ)
+        not_read = _METRIC.pack(math.nan, math.nan, math.nan, MetricPointState.NOT_READ)
         point += b"".join(map(_pack_metric, steps)) if steps else not_read * len(names)
         self._append(point)
         while len(self._points) > max(max_bytes, 2 * self._point_size):
@@ -82,7 +82,7 @@ class Timeline:
                     "value": [_rounded(metrics[index][0]) for *_, metrics in points],
                     "target": [_rounded(metrics[index][1]) for *_, metrics in points],
                     "proposal": [_rounded(metrics[index][2]) for *_, metrics in points],
-                    "state": [MetricState(metrics[index][3]).name.lower() for *_, metrics in points],
+                    "state": [MetricPointState(metrics[index][3]).name.lower() for *_, metrics in points],
                 }
                 for index, name in enumerate(self.metrics)
             ],
@@ -104,13 +104,13 @@ def _point_size(metrics: int) -> int:
 def _pack_metric(step: MetricStep) -> bytes:
     match step:
         case MetricProposalStep(calculation=calculation) if calculation.utilization is not None:
-            return _METRIC.pack(calculation.utilization, calculation.target, step.replicas, MetricState.OK)
+            return _METRIC.pack(calculation.utilization, calculation.target, step.replicas, MetricPointState.OK)
         case MetricProposalStep(calculation=calculation):
-            return _METRIC.pack(calculation.usage / 1000, calculation.target / 1000, step.replicas, MetricState.OK)
+            return _METRIC.pack(calculation.usage / 1000, calculation.target / 1000, step.replicas, MetricPointState.OK)
         case MetricFallbackStep():
-            return _METRIC.pack(math.nan, math.nan, step.replicas, MetricState.FALLBACK)
+            return _METRIC.pack(math.nan, math.nan, step.replicas, MetricPointState.FALLBACK)
         case MetricUnavailableStep():
-            return _METRIC.pack(math.nan, math.nan, math.nan, MetricState.FAILED)
+            return _METRIC.pack(math.nan, math.nan, math.nan, MetricPointState.FAILED)
 
 
 def _rounded(value: float) -> float | None:

@@ -21,13 +21,13 @@ from adapter.fakecluster.api_errors import ApiError
 from adapter.fakecluster.fault_injection import FaultInjection
 from adapter.fakecluster.kinds import Json, Kinds
 from adapter.fakecluster.metrics_apis import Metrics
-from adapter.fakecluster.reads import ObjectReader
+from adapter.fakecluster.object_reader import ObjectReader
+from adapter.fakecluster.object_writer import ObjectWriter
 from adapter.fakecluster.resource_path import ResourcePath, parse_path
 from adapter.fakecluster.reviews import Reviews
 from adapter.fakecluster.server import ApiServer, ReceivedRequest
 from adapter.fakecluster.storage import Storage
 from adapter.fakecluster.workload_controller import WorkloadController
-from adapter.fakecluster.writes import ObjectWriter
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import Connection
 

@@ -11,12 +11,12 @@ from adapter.fakecluster.discovery import discover
 from adapter.fakecluster.fault_injection import FaultInjection
 from adapter.fakecluster.kinds import Json, Kinds
 from adapter.fakecluster.metrics_apis import Metrics
-from adapter.fakecluster.reads import ObjectReader
+from adapter.fakecluster.object_reader import ObjectReader
+from adapter.fakecluster.object_writer import ObjectWriter
 from adapter.fakecluster.resource_path import ResourcePath, parse_path
 from adapter.fakecluster.reviews import Reviews
 from adapter.fakecluster.storage import Storage
 from adapter.fakecluster.watch import watch
-from adapter.fakecluster.writes import ObjectWriter
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _MERGE_PATCH: Final = "application/merge-patch+json"

@@ -7,7 +7,7 @@ from typing import Final
 
 from adapter.fakecluster import api_errors
 from adapter.fakecluster.kinds import Json, Kind
-from adapter.fakecluster.reads import Selection, as_version
+from adapter.fakecluster.object_reader import Selection, as_version
 from adapter.fakecluster.resource_path import ResourcePath
 from adapter.fakecluster.storage import Storage, Subscription, Write
 

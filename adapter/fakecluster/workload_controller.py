@@ -10,10 +10,10 @@ from itertools import count
 from typing import Final
 
 from adapter.fakecluster.kinds import Json, Kind, Kinds
+from adapter.fakecluster.object_writer import ObjectWriter
 from adapter.fakecluster.resource_path import ResourcePath
 from adapter.fakecluster.scale import get_field, set_field
 from adapter.fakecluster.storage import Storage, Write
-from adapter.fakecluster.writes import ObjectWriter
 from autoscaler.values.timestamps import format_rfc3339
 
 PODS: Final = Kind("", "v1", "pods", "Pod", has_status=True)
