@@ -2,40 +2,28 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from functools import partial
 
-from autoscaler.conformance.inputs import EPOCH, Json
-from autoscaler.conformance.result import Case, Difference, Document, compare
+from autoscaler.conformance.inputs import EPOCH, Comparison, Json
 from autoscaler.controller.queue import WorkQueue
 
 
-def sections(document: Document) -> tuple[str, ...]:
-    """Return the section of a file of queue traces, or nothing for other files."""
-    traces = document.get("traces")
-    return ("traces",) if isinstance(traces, list) and all("actions" in trace for trace in traces) else ()
-
-
-def cases(document: Document) -> Iterator[Case]:
-    """Yield every trace."""
-    for trace in document["traces"]:
-        yield Case(trace["id"], partial(_differences, trace, document.get("resyncPhaseMillis", 0)))
-
-
-def _differences(trace: Json, resync_phase: int) -> Iterator[Difference]:
-    reconciles = sorted(VirtualController(trace, resync_phase).reconciles())
-    yield from compare("reconciles", trace["reconciles"], [{"atMillis": at, "hpa": key} for at, key in reconciles])
+def run(trace: Json, document: Json) -> Comparison:
+    """Run a trace, and return its reconciles."""
+    reconciles = sorted(VirtualController(trace, document.get("resyncPhaseMillis", 0)).reconciles())
+    return {"reconciles": trace["reconciles"]}, {"reconciles": [{"atMillis": at, "hpa": key} for at, key in reconciles]}
 
 
 class VirtualController:
     """Simulate workers with a fixed reconcile duration, changes of autoscalers by users, and a periodic resync."""
 
     def __init__(self, trace: Json, resync_phase: int) -> None:
-        self._actions = sorted(trace["actions"], key=lambda action: action["atMillis"])
+        self._actions = [(_time(action["atMillis"]), action["do"], action["hpa"]) for action in trace["actions"]]
+        self._actions.sort(key=lambda action: action[0])
         self._until = _time(trace["untilMillis"])
         self._period = timedelta(seconds=trace["syncPeriod"])
         self._reconcile_duration = timedelta(milliseconds=trace["reconcileMillis"])
         self._reconciles_on_spec_change: bool = trace["HPAGeneration"]
-        self._idle: int = trace["workers"]
+        self._workers: int = trace["workers"]
         self._next_resync = _time(resync_phase)
         self._busy: list[tuple[datetime, str]] = []
         self._existing: set[str] = set()
@@ -43,7 +31,7 @@ class VirtualController:
 
     def reconciles(self) -> Iterator[tuple[int, str]]:
         """Run the trace, and yield time and key of each reconcile of an existing autoscaler."""
-        now = _time(0)
+        now = EPOCH
         while now <= self._until:
             self._end_reconciles(now)
             self._act(now)
@@ -53,17 +41,16 @@ class VirtualController:
 
     def _next_moment(self, now: datetime) -> datetime:
         moments = [self._until + timedelta(milliseconds=1), self._next_resync]
-        moments += [_time(action["atMillis"]) for action in self._actions[:1]]
+        moments += [time for time, _, _ in self._actions[:1]]
         moments += [end for end, _ in self._busy]
         due = self._queue.next_due()
-        if due is not None and self._idle:
+        if due is not None and len(self._busy) < self._workers:
             moments.append(due)
         return min(moment for moment in moments if moment > now)
 
     def _act(self, now: datetime) -> None:
-        while self._actions and _time(self._actions[0]["atMillis"]) <= now:
-            action = self._actions.pop(0)
-            key, verb = action["hpa"], action["do"]
+        while self._actions and self._actions[0][0] <= now:
+            _, verb, key = self._actions.pop(0)
             if verb == "delete":
                 self._existing.discard(key)
             elif verb == "create" or (verb == "spec" and self._reconciles_on_spec_change):
@@ -80,20 +67,17 @@ class VirtualController:
             self._next_resync += self._period
 
     def _start_reconciles(self, now: datetime) -> Iterator[tuple[int, str]]:
-        while self._idle and (key := self._queue.take(now)) is not None:
+        while len(self._busy) < self._workers and (key := self._queue.take(now)) is not None:
             if key not in self._existing:
                 self._queue.done(key)
                 continue
             yield round((now - EPOCH) / timedelta(milliseconds=1)), key
             self._busy.append((now + self._reconcile_duration, key))
-            self._idle -= 1
-            if not self._reconcile_duration:
-                self._end_reconciles(now)
+            self._end_reconciles(now)
 
     def _end_reconciles(self, now: datetime) -> None:
         for end, key in [entry for entry in self._busy if entry[0] <= now]:
             self._busy.remove((end, key))
-            self._idle += 1
             self._queue.add_at(key, now + self._period)
             self._queue.done(key)
 

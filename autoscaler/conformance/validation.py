@@ -1,12 +1,10 @@
 """Run the validation vectors: defaults of specs, and validation errors of objects."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Iterable
 
-import msgspec
+from msgspec.structs import replace
 
-from autoscaler.conformance.result import Case, Difference, Document, compare
+from autoscaler.conformance.inputs import Comparison, Json
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
@@ -14,60 +12,43 @@ from autoscaler.validation import Problem, api_server_problems, prepare, problem
 from autoscaler.wire import DecodeError, decode_autoscaler, decode_spec, encode_spec
 
 
-def sections(document: Document) -> tuple[str, ...]:
-    """Return the sections of a validation file, or nothing for other files."""
-    return tuple(name for name in ("validation", "defaulting") if name in document)
+def apply_defaults(case: Json, _document: Json) -> Comparison:
+    """Apply the defaults to a spec."""
+    return {"output": case["output"]}, {"output": encode_spec(with_defaults(decode_spec(case["input"])))}
 
 
-def cases(document: Document) -> Iterator[Case]:
-    """Yield every case."""
-    for case in document.get("validation", ()):
-        yield Case(case["id"], partial(_validation_differences, case))
-    for index, case in enumerate(document.get("defaulting", ())):
-        yield Case(f"defaulting/{index:03}", partial(_defaulting_differences, case))
-
-
-def _defaulting_differences(case: Mapping[str, Any]) -> Iterator[Difference]:
-    got = encode_spec(with_defaults(decode_spec(case["input"])))
-    yield from compare("output", case["output"], got)
-
-
-def _validation_differences(case: Mapping[str, Any]) -> Iterator[Difference]:
+def validate(case: Json, _document: Json) -> Comparison:
+    """Decode and validate an object. Of a decode error only its presence is compared."""
     try:
         old = _defaulted(case["old"]) if "old" in case else None
         received = _defaulted(case["object"])
     except DecodeError as error:
-        if "decodeError" not in case:
-            yield Difference("decodeError", None, str(error))
-        return
+        return {"decodeError": case.get("decodeError")}, {"decodeError": case.get("decodeError", str(error))}
     if "decodeError" in case:
-        yield Difference("decodeError", case["decodeError"], None)
-        return
-    yield from _list_differences(case, received, old)
-
-
-def _list_differences(case: Mapping[str, Any], received: Autoscaler, old: Autoscaler | None) -> Iterator[Difference]:
+        return {"decodeError": case["decodeError"]}, {}
     gates = FeatureGates(**case["featureGates"])
     new = prepare(received, gates=gates, old=old)
-    problem_list = problems(new, gates=gates, settings=Settings(), old=old)
-    listed_by_api_server = api_server_problems(problem_list, new, gates=gates, old=old)
-    yield from compare("errors", case["errors"], _error_list(problem_list))
+    found = problems(new, gates=gates, settings=Settings(), old=old)
+    by_api_server = api_server_problems(found, new, gates=gates, old=old)
     expected = case["errors"] if case["apiServerErrorsSame"] else case["apiServerErrors"]
     # The API server does not guarantee the order of declarative and hand-written validation errors.
-    yield from compare("apiServerErrors", _sorted(expected), _sorted(_error_list(listed_by_api_server)))
-
-
-def _sorted(listed: list[dict[str, str]]) -> list[dict[str, str]]:
-    return sorted(listed, key=lambda entry: entry["error"])
+    return (
+        {"errors": case["errors"], "apiServerErrors": _sorted(expected)},
+        {"errors": _error_list(found), "apiServerErrors": _sorted(_error_list(by_api_server))},
+    )
 
 
 def _defaulted(document: object) -> Autoscaler:
     autoscaler = decode_autoscaler(document)
-    return msgspec.structs.replace(autoscaler, spec=with_defaults(autoscaler.spec))
+    return replace(autoscaler, spec=with_defaults(autoscaler.spec))
 
 
-def _error_list(problem_list: Iterable[Problem]) -> list[dict[str, str]]:
+def _sorted(errors: Iterable[Json]) -> list[Json]:
+    return sorted(errors, key=lambda entry: entry["error"])
+
+
+def _error_list(found: Iterable[Problem]) -> list[Json]:
     return [
         {"type": problem.kind.code, "field": problem.path, "detail": problem.detail, "error": str(problem)}
-        for problem in problem_list
+        for problem in found
     ]

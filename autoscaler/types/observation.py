@@ -13,7 +13,7 @@ class Container(Record):
     """A container's resource requests. ``restart_policy: Always`` on an init container makes it a sidecar."""
 
     name: str
-    requests: Mapping[str, Quantity]
+    requests: Mapping[str, Quantity] = {}
     restart_policy: str | None = None
 
 

@@ -4,17 +4,17 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import timedelta
 from itertools import pairwise
 from typing import Any, Self
 
+from msgspec import convert, to_builtins
 from prometheus_client import CollectorRegistry
 
 from adapter.fakecluster.api_errors import ApiError
 from adapter.fakecluster.cluster import Cluster
 from adapter.fakecluster.kinds import Kind
 from autoscaler.conformance import inputs
-from autoscaler.conformance.reconcile import _CONFLICT, _PLURALS, _event_output, _status_output
+from autoscaler.conformance.reconcile import _PLURALS, error_text, status_output
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.observe import Observer
 from autoscaler.controller.reconcile import Reconciler
@@ -30,7 +30,7 @@ from autoscaler.kube.targets import TargetInformers
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.telemetry import ControllerTelemetry
 from autoscaler.types.decision import Event
-from autoscaler.types.spec import Metric
+from autoscaler.types.spec import EXTERNAL, Metric
 from autoscaler.values.timestamps import format_rfc3339
 from autoscaler.wire import decode_autoscaler, decode_status
 from tests.control_plane.cluster import ControlPlane
@@ -55,15 +55,7 @@ _CONTROLLER = Kind("", "v1", "replicationcontrollers", "ReplicationController", 
 
 
 def settings_of(trace: Json) -> tuple[Settings, FeatureGates]:
-    flags = trace["flags"]
-    made = Settings(
-        tolerance=flags["tolerance"],
-        downscale_stabilization=timedelta(seconds=flags["downscaleStabilization"]),
-        cpu_initialization_period=timedelta(seconds=flags["cpuInitializationPeriod"]),
-        initial_readiness_delay=timedelta(seconds=flags["initialReadinessDelay"]),
-        sync_period=timedelta(seconds=flags["syncPeriod"]),
-    )
-    return made, FeatureGates(**trace["featureGates"])
+    return convert(trace["flags"], Settings, strict=False), FeatureGates(**trace["featureGates"])
 
 
 def can_be_replayed(trace: Json) -> bool:
@@ -101,7 +93,7 @@ class TraceMetrics:
         return inputs.reading_of(metric, self.now)
 
     async def external(self, _namespace: str, metric: Any) -> Any:
-        return inputs.external_reading(self.now, metric.name)
+        return inputs.named_reading(EXTERNAL, metric, self.now)
 
 
 class TraceEvents:
@@ -235,12 +227,12 @@ class TraceReplay:
             "scaledTo": decision.scale_to,
             "scaleUpdateAttempts": [decision.replicas] * attempts,
             "status": None if after == before else after,
-            "events": [_event_output(event) for event in self.events.recorded],
+            "events": [to_builtins(event) for event in self.events.recorded],
         }
 
     def _status(self) -> Json | None:
         found = self.cluster.get(f"{AUTOSCALERS}/{self.name}")
-        return None if found is None else dict(_status_output(decode_status(found.get("status") or {})))
+        return None if found is None else dict(status_output(decode_status(found.get("status") or {})))
 
     def _apply_changes(self, step: Json) -> None:
         path = f"{AUTOSCALERS}/{self.name}"
@@ -297,7 +289,7 @@ class TraceReplay:
     def _error(self, text: str, plural: str) -> ApiError:
         if text == "conflict":
             name = self.trace["hpa"]["spec"]["scaleTargetRef"]["name"] if "autoscaling" not in plural else self.name
-            return ApiError(409, "Conflict", _CONFLICT.format(plural, name))
+            return ApiError(409, "Conflict", error_text(text, plural, name))
         return ApiError(500, "InternalError", text)
 
     async def _wait_for_informers(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from adapter.fakecluster.api_errors import ApiError
-from autoscaler.conformance.result import compare
+from autoscaler.conformance.report import compare
 from tests.controller.real_cluster import RealCluster
 from tests.controller.replay import AUTOSCALERS, TraceReplay, can_be_replayed
 

@@ -79,6 +79,12 @@ def test_skipped_or_failed_cases_fail_the_run(conform, content, line):
     assert line in lines
 
 
+def test_totals_of_all_files_are_printed_and_one_failure_fails_the_run(conform):
+    code, lines = conform(one={"format": [ONE, ONE]}, two={"format": [ONE, ONE | {"binarySI": "2"}]})
+
+    assert (code, lines[-1]) == (1, "3 passed, 1 failed")
+
+
 def test_empty_directory_fails_the_run(conform, tmp_path):
     assert conform() == (1, [f"no cases found in {tmp_path}", "0 passed, 0 failed"])
 
