@@ -111,7 +111,7 @@ def test_links_resolve(page: Path) -> None:
 
 def slug(heading: str) -> str:
     """Return the anchor of a heading."""
-    return re.sub(r"[^\w -]", "", heading.lstrip("# ").lower()).retarget_path(" ", "-")
+    return re.sub(r"[^\w -]", "", heading.lstrip("# ").lower()).replace(" ", "-")
 
 
 @pytest.mark.parametrize("folder", ["docs", "docs/backends"])

@@ -160,7 +160,7 @@ def test_steps_install_a_command_that_starts(tmp_path: Path) -> None:
     assert "external.metrics.k8s.io" in _run_command(prefix, tmp_path, "--help")
     config = tmp_path / "config.yaml"
     config.write_text("rules: [{name: queue-depth, static: [{value: 1}]}]")
-    assert "1 checked, 0 problems" in _run_command(prefix, tmp_path, "check", str(config))
+    assert "1 document checked, 0 problems" in _run_command(prefix, tmp_path, "check", str(config))
     assert not (tmp_path / "home").exists()
 
 
