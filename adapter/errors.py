@@ -5,15 +5,15 @@
     AdapterError
     ├── ConfigInvalid                         a configuration file or object is invalid (``adapter.decoding.problem``)
     ├── RequestRejected
-    │   ├── BadRequest                   400  a selector, limit or timeout cannot be parsed
+    │   ├── InvalidRequest               400  a selector, limit or timeout cannot be parsed
     │   ├── Unauthenticated              401  the credentials are invalid
-    │   ├── Forbidden                    403  the caller is not authorized
+    │   ├── AccessDenied                 403  the caller is not authorized
     │   ├── PathNotFound                 404  unknown URL
     │   ├── MetricNotFound               404  no rule defines the metric in this namespace
     │   ├── AutoscalerNotFound           404  the process has no decision for the autoscaler
     │   ├── MethodNotAllowed             405  the API is read-only
     │   ├── NotAcceptable                406  no common media type
-    │   └── TooManyRequests              429  the limit of concurrent requests is reached
+    │   └── TooManyConcurrentRequests    429  the limit of concurrent requests is reached
     ├── ReviewUnavailable                500  a review by the API server failed
     ├── DeadlineExceeded                 504  the response was not ready in time
     └── MetricUnavailable                     the metric exists and has no value now; ``failure`` is the reason
@@ -60,7 +60,7 @@ class RequestRejected(AdapterError):
     """The request itself is the reason."""
 
 
-class BadRequest(RequestRejected):
+class InvalidRequest(RequestRejected):
     """A parameter cannot be parsed."""
 
     code = 400
@@ -78,7 +78,7 @@ class Unauthenticated(RequestRejected):
         self.cause = cause
 
 
-class Forbidden(RequestRejected):
+class AccessDenied(RequestRejected):
     """The caller is not authorized."""
 
     code = 403
@@ -124,7 +124,7 @@ class NotAcceptable(RequestRejected):
     reason = "NotAcceptable"
 
 
-class TooManyRequests(RequestRejected):
+class TooManyConcurrentRequests(RequestRejected):
     """The limit of concurrent requests is reached."""
 
     code = 429

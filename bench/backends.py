@@ -102,7 +102,7 @@ class Benchmark:
         cost = await self._measure(wait, intervals, lambda: wait(1))
         for number, query in enumerate(queries):
             snapshot = snapshots.peek(query)
-            _check([row.value for row in snapshot.rows] if isinstance(snapshot, Snapshot) else snapshot, [number])
+            _check([series.value for series in snapshot.series] if isinstance(snapshot, Snapshot) else snapshot, [number])
         await snapshots.aclose()
         await backend.aclose()
         return cost

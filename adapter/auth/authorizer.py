@@ -13,7 +13,7 @@ import msgspec
 
 from adapter.auth.attributes import Attributes, NonResourceAttributes, ResourceAttributes
 from adapter.auth.caller import Caller
-from adapter.errors import Forbidden, ReviewUnavailable
+from adapter.errors import AccessDenied, ReviewUnavailable
 from adapter.ttl_cache import TTLCache
 from autoscaler.kube.errors import KubeError
 from autoscaler.kube.reviews import AccessDecision, Subject
@@ -50,7 +50,7 @@ class SubjectAccessAuthorizer:
         self._cache: TTLCache[_Key, AccessDecision] = TTLCache(_MAX_ENTRIES)
 
     async def authorize(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller is authorized; raise ``Forbidden`` if not, ``ReviewUnavailable`` if reviews fail."""
+        """Return if the caller is authorized; raise ``AccessDenied`` if not, ``ReviewUnavailable`` if reviews fail."""
         if MASTERS in caller.groups:
             return
         review = self._cache.get((caller, attributes))
@@ -76,24 +76,24 @@ def _key(caller: Caller, attributes: Attributes) -> _Key:
     try:
         text = msgspec.json.encode((caller, attributes))
     except UnicodeEncodeError:
-        raise Forbidden(
+        raise AccessDenied(
             "forbidden: the caller's name, groups or extra fields are not UTF-8 and cannot be sent in a review"
         ) from None
     return hashlib.sha256(text).digest() if len(text) > _MAX_KEY_BYTES else (caller, attributes)
 
 
-def forbidden(caller: Caller, attributes: Attributes) -> Forbidden:
+def forbidden(caller: Caller, attributes: Attributes) -> AccessDenied:
     """Return the error with exactly the message of Kubernetes' own servers."""
     subject = f'User "{caller.name}" cannot {attributes.verb}'
     match attributes:
         case NonResourceAttributes(path=path):
-            return Forbidden(_escape_html(f'forbidden: {subject} path "{path}"'))
+            return AccessDenied(_escape_html(f'forbidden: {subject} path "{path}"'))
         case ResourceAttributes(group=group, resource=resource, subresource=subresource, namespace=namespace):
             full = f"{resource}/{subresource}" if subresource else resource
             name = f' "{attributes.name}"' if attributes.name else ""
             scope = f' in the namespace "{namespace}"' if namespace else " at the cluster scope"
             message = f'{full}.{group}{name} is forbidden: {subject} resource "{full}" in API group "{group}"{scope}'
-            return Forbidden(_escape_html(message), group=group, resource=resource)
+            return AccessDenied(_escape_html(message), group=group, resource=resource)
 
 
 def _spec(attributes: Attributes) -> dict[str, Any]:

@@ -23,4 +23,4 @@ class Authorizer(Protocol):
     """Decides whether a caller may make a request."""
 
     async def authorize(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller is authorized; raise ``Forbidden`` if not, ``ReviewUnavailable`` if reviews fail."""
+        """Return if the caller is authorized; raise ``AccessDenied`` if not, ``ReviewUnavailable`` if reviews fail."""

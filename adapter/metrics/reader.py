@@ -226,7 +226,7 @@ def _error_of(error: errors.AdapterError, rule: Rule) -> errors.AdapterError:
 def _check_labels(rule: Rule, selector: Selector) -> None:
     for requirement in selector.requirements if rule.labels else ():
         if requirement.key not in rule.labels:
-            raise errors.BadRequest(
+            raise errors.InvalidRequest(
                 f"metric {rule.name!r}: label {requirement.key!r} is not allowed in selectors;"
                 f" allowed labels: {', '.join(rule.labels)}"
             )

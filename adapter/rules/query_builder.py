@@ -43,12 +43,12 @@ def snapshot_query(rule: Rule) -> Query:
 def template_query(rule: Rule, namespace: str, selector: Selector) -> Query:
     """Render the template of a rule for one namespace and selector.
 
-    Raise ``BadRequest`` if PromQL cannot express the selector, and ``BadQuery`` if the template cannot be rendered.
+    Raise ``InvalidRequest`` if PromQL cannot express the selector, and ``BadQuery`` if the template cannot be rendered.
     """
     try:
         return Query(rule.backend, render_query(rule, namespace, selector))
     except NotExpressible as error:
-        raise errors.BadRequest(
+        raise errors.InvalidRequest(
             f"metric {rule.name!r}: the selector cannot be expressed in its query: {error}"
         ) from error
     except TemplateError as error:

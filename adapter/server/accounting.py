@@ -14,7 +14,7 @@ from adapter.telemetry import Telemetry
 
 _MAX_FIELD_LENGTH: Final = 256
 _AUTHORIZATION_RESULTS: Final[dict[type[object], str]] = {
-    errors.Forbidden: "denied",
+    errors.AccessDenied: "denied",
     errors.ReviewUnavailable: "error",
 }
 

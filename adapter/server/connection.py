@@ -14,7 +14,7 @@ from aiohttp.streams import StreamReader
 from aiohttp.typedefs import Handler
 
 from adapter.config.model import Limits
-from adapter.errors import BadRequest
+from adapter.errors import InvalidRequest
 from adapter.server import status
 from adapter.server.accounting import RequestAccounting
 
@@ -83,7 +83,7 @@ class Listener(web.Server):
         """Return the Status for a request that could not be parsed (4xx), or for an unhandled error."""
         if code < 500:
             reason = (message or "").partition("\n")[0].rstrip(": ")
-            response = status.response(BadRequest(f"malformed HTTP request: {reason or 'it cannot be parsed'}"))
+            response = status.response(InvalidRequest(f"malformed HTTP request: {reason or 'it cannot be parsed'}"))
             self._accounting.record_unparsed("unparsed", response.status)
         else:
             response = status.response(error if isinstance(error, Exception) else RuntimeError("request cancelled"))

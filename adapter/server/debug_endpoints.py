@@ -56,6 +56,6 @@ class DebugEndpoints:
         try:
             label_selector = selector.parse(context.query.get("labelSelector", ""))
         except SelectorError as error:
-            raise errors.BadRequest(f"unable to parse the label selector: {error}") from error
+            raise errors.InvalidRequest(f"unable to parse the label selector: {error}") from error
         trace = await self.reader.read(namespace, metric, label_selector)
         return context.respond(trace_view(trace, self.reader))

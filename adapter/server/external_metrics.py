@@ -123,7 +123,7 @@ class ExternalMetrics:
         if offer.kind:
             include = context.query.get("includeObject") or "Metadata"
             if include not in _INCLUDE_OBJECT:
-                raise errors.BadRequest(f"includeObject must be None, Metadata or Object, is {include!r}")
+                raise errors.InvalidRequest(f"includeObject must be None, Metadata or Object, is {include!r}")
             now = self._clock()
             content: object = table(values, namespace=namespace, version=offer.version, include=include, now=now)
         else:
@@ -142,11 +142,11 @@ def _selector(context: RequestContext, attributes: ResourceAttributes) -> Select
         )
     limit = query.get("limit", "")
     if limit and not limit.removeprefix("-").isdecimal():
-        raise errors.BadRequest(f"limit must be a whole number, is {limit!r}")
+        raise errors.InvalidRequest(f"limit must be a whole number, is {limit!r}")
     for part in filter(None, query.get("fieldSelector", "").split(",")):
         field = part.partition("=")[0].removesuffix("!")
         if field not in _FIELD_SELECTORS:
-            raise errors.BadRequest(
+            raise errors.InvalidRequest(
                 f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
             )
     text = query.get("labelSelector", "")
@@ -154,7 +154,7 @@ def _selector(context: RequestContext, attributes: ResourceAttributes) -> Select
     try:
         return parse(text)
     except SelectorError as error:
-        raise errors.BadRequest(f"unable to parse the label selector: {error}") from error
+        raise errors.InvalidRequest(f"unable to parse the label selector: {error}") from error
 
 
 _parse_selector_cached = lru_cache(maxsize=4096)(selector.parse)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from prometheus_client import Gauge
 
 from adapter.decoding.duration import parse_duration
-from adapter.errors import BadRequest, TooManyRequests
+from adapter.errors import InvalidRequest, TooManyConcurrentRequests
 from adapter.server.request_context import RequestContext
 
 
@@ -19,7 +19,7 @@ class ConcurrencyLimit:
 
     def __enter__(self) -> None:
         if self._in_flight >= self._max_in_flight:
-            raise TooManyRequests
+            raise TooManyConcurrentRequests
         self._in_flight += 1
 
     def __exit__(self, *_: object) -> None:
@@ -34,5 +34,5 @@ def request_timeout(context: RequestContext, max_timeout: timedelta) -> float:
     try:
         timeout = parse_duration(text)
     except ValueError as error:
-        raise BadRequest(f"timeout: {error}") from None
+        raise InvalidRequest(f"timeout: {error}") from None
     return min(timeout or max_timeout, max_timeout).total_seconds()

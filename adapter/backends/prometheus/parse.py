@@ -16,7 +16,7 @@ Labels: TypeAlias = frozenset[tuple[str, str]]
 _NAME: Final = "__name__"
 
 
-class Series(msgspec.Struct, gc=False):
+class VectorSeries(msgspec.Struct, gc=False):
     """One series of an instant vector."""
 
     metric: dict[str, str]
@@ -53,7 +53,7 @@ class ApiResponse(msgspec.Struct):
 
 _decode_response = msgspec.json.Decoder(ApiResponse).decode
 _decode_data = msgspec.json.Decoder(Data).decode
-_decode_vector = msgspec.json.Decoder(list[Series]).decode
+_decode_vector = msgspec.json.Decoder(list[VectorSeries]).decode
 _decode_point = msgspec.json.Decoder(Point).decode
 _decode_label_sets = msgspec.json.Decoder(list[dict[str, str]]).decode
 
@@ -92,9 +92,9 @@ def names(response: ApiResponse) -> frozenset[str]:
         raise _invalid(str(error)) from None
 
 
-def _samples(vector: list[Series], now: datetime) -> Iterator[RawSample]:
+def _samples(vector: list[VectorSeries], now: datetime) -> Iterator[RawSample]:
     timestamps: dict[Labels, float] = {}
-    values: list[Series] = []
+    values: list[VectorSeries] = []
     for series in vector:
         if series.metric.pop(KIND_LABEL, None) == TIMESTAMP_KIND:
             timestamps[frozenset(series.metric.items())] = _number(series)
@@ -117,7 +117,7 @@ def _labels_without_name(labels: dict[str, str]) -> Labels:
     return key
 
 
-def _number(series: Series) -> float:
+def _number(series: VectorSeries) -> float:
     if series.value is None:
         raise BadQuery("the result is a native histogram, not a number for each series")
     return float(series.value[1])

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 
-class State(StrEnum):
+class CircuitState(StrEnum):
     """Which requests the circuit breaker allows."""
 
     CLOSED = "closed"
@@ -40,17 +40,17 @@ class CircuitBreaker:
     _open_until: datetime | None = None
     _probe_started: datetime | None = None
 
-    def state(self, now: datetime) -> State:
+    def state(self, now: datetime) -> CircuitState:
         """Return the state at this time."""
         if self._open_until is None:
-            return State.CLOSED
-        return State.OPEN if now < self._open_until else State.HALF_OPEN
+            return CircuitState.CLOSED
+        return CircuitState.OPEN if now < self._open_until else CircuitState.HALF_OPEN
 
     def allows(self, now: datetime) -> bool:
         """Return whether a request may be sent now. In the half-open state the first caller becomes the probe."""
         state = self.state(now)
-        if state is not State.HALF_OPEN:
-            return state is State.CLOSED
+        if state is not CircuitState.HALF_OPEN:
+            return state is CircuitState.CLOSED
         # A probe whose result is never reported must not block the circuit for ever.
         if self._probe_started is not None and now < self._probe_started + self.max_open_duration:
             return False

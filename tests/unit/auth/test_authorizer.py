@@ -5,7 +5,7 @@ import pytest
 from adapter.auth.attributes import NonResourceAttributes
 from adapter.auth.authorizer import SubjectAccessAuthorizer
 from adapter.auth.caller import Caller
-from adapter.errors import Forbidden
+from adapter.errors import AccessDenied
 from autoscaler.kube.reviews import AccessDecision, Subject
 
 PATH = NonResourceAttributes("get", "/apis")
@@ -30,7 +30,7 @@ async def test_result_is_cached_for_equal_caller_and_attributes_only(groups: int
     for _ in range(2):
         await authorizer.authorize(alice, PATH)
         await authorizer.authorize(alice, NonResourceAttributes("get", "/version"))
-        with pytest.raises(Forbidden):
+        with pytest.raises(AccessDenied):
             await authorizer.authorize(Caller("mallory", groups=alice.groups), PATH)
 
     assert reviewer.reviews == ["alice/apis", "alice/version", "mallory/apis"]

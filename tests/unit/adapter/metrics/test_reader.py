@@ -176,7 +176,7 @@ async def test_label_that_the_rule_does_not_allow_is_a_bad_request():
     rule = Rule("queue", backend="b", query="q", labels=("queue", "vhost"))
     async with reading(ScriptedBackend(), rule) as it:
         with pytest.raises(
-            errors.BadRequest, match="label 'pod' is not allowed in selectors; allowed labels: queue, vhost"
+            errors.InvalidRequest, match="label 'pod' is not allowed in selectors; allowed labels: queue, vhost"
         ):
             await it.read_samples("shop", "queue", parse("queue=a,pod=b"))
 
@@ -189,7 +189,7 @@ async def test_template_query_contains_the_selector_and_is_cached():
     async with reading(backend, rule) as it:
         for _ in range(5):
             assert [s.milli for s in await it.read_samples("shop", "queue", parse("queue=a"))] == [3000]
-        with pytest.raises(errors.BadRequest, match="compares numbers"):
+        with pytest.raises(errors.InvalidRequest, match="compares numbers"):
             await it.read_samples("shop", "queue", parse("queue>5"))
 
     assert backend.fetches == {query: 1}

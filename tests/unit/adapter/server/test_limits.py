@@ -5,7 +5,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 from prometheus_client import CollectorRegistry, Gauge
 
-from adapter.errors import BadRequest, TooManyRequests
+from adapter.errors import InvalidRequest, TooManyConcurrentRequests
 from adapter.server.limits import ConcurrencyLimit, request_timeout
 from adapter.server.request_context import RequestContext
 
@@ -32,7 +32,7 @@ def test_timeout_parameter_can_only_shorten_the_timeout(query: str, seconds: int
 
 
 def test_invalid_timeout_parameter_is_a_bad_request():
-    with pytest.raises(BadRequest, match="timeout: 'abc' is not a duration"):
+    with pytest.raises(InvalidRequest, match="timeout: 'abc' is not a duration"):
         request_timeout(context("/apis?timeout=abc"), TEN)
 
 
@@ -41,7 +41,7 @@ def test_concurrency_limit_rejects_and_counts_requests_in_flight():
     limit = ConcurrencyLimit(1, Gauge("in_flight", "Number of requests in flight.", registry=registry))
     with suppress(ZeroDivisionError), limit:
         assert registry.get_sample_value("in_flight") == 1
-        with pytest.raises(TooManyRequests), limit:
+        with pytest.raises(TooManyConcurrentRequests), limit:
             pass
         _ = 1 // 0
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.backends.resilience.circuit_breaker import CircuitBreaker, State
+from adapter.backends.resilience.circuit_breaker import CircuitBreaker, CircuitState
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -28,12 +28,12 @@ def open_breaker() -> CircuitBreaker:
 
 
 def test_circuit_is_closed_at_first() -> None:
-    assert closed_breaker().state(at(0)) is State.CLOSED
+    assert closed_breaker().state(at(0)) is CircuitState.CLOSED
     assert closed_breaker().allows(at(0))
 
 
 def test_failures_of_different_queries_in_a_row_open_the_circuit() -> None:
-    assert open_breaker().state(at(0)) is State.OPEN
+    assert open_breaker().state(at(0)) is CircuitState.OPEN
     assert not open_breaker().allows(at(1.9))
 
 
@@ -55,7 +55,7 @@ def test_success_resets_the_count_of_failures() -> None:
 
 def test_half_open_circuit_allows_one_probe() -> None:
     breaker = open_breaker()
-    assert breaker.state(at(2)) is State.HALF_OPEN
+    assert breaker.state(at(2)) is CircuitState.HALF_OPEN
     assert [breaker.allows(at(2)) for _ in range(3)] == [True, False, False]
 
 
@@ -72,7 +72,9 @@ def test_failed_probe_doubles_the_open_duration_up_to_the_maximum() -> None:
     for _ in range(4):
         assert breaker.allows(at(now))
         breaker.failed(at(now), "a")
-        duration = next(seconds for seconds in range(1, 20) if breaker.state(at(now + seconds)) is State.HALF_OPEN)
+        duration = next(
+            seconds for seconds in range(1, 20) if breaker.state(at(now + seconds)) is CircuitState.HALF_OPEN
+        )
         durations.append(duration)
         now += duration
     assert durations == [4, 5, 5, 5]
