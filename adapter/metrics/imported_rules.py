@@ -14,7 +14,7 @@ from typing import Final
 from adapter.decoding.problem import ConfigInvalid
 from adapter.errors import BackendError, BackendUnreachable
 from adapter.metrics.fetcher import Fetcher
-from adapter.rules.prometheus_adapter.conversion import ImportedFile, RuleDefaults, convert_rules, parse_file
+from adapter.rules.prometheus_adapter.conversion import ImportedFile, convert_rules, parse_file
 from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
 from adapter.rules.rule_registry import RuleRegistry
 
@@ -127,8 +127,7 @@ class ImportedRules:
 
     def _publish(self, file: WatchedFile) -> None:
         settings = file.settings
-        defaults = RuleDefaults(settings.backend, settings.interval, settings.deadline, settings.max_sample_age)
-        self._registry.set_imported_rules(settings.file, convert_rules(file.imported, file.series_names, defaults))
+        self._registry.set_imported_rules(settings.file, convert_rules(file.imported, file.series_names, settings))
 
     def _set_error(self, file: WatchedFile, series_query: str, error: str) -> None:
         """Store the error of a series query, and log it once; an empty text clears it."""

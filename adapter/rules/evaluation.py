@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from operator import attrgetter
 from typing import Final
 
 from adapter import errors
@@ -12,6 +13,7 @@ from adapter.sample import NotFiniteError, RangeError, RawSample, Sample, milli_
 _MAX_MILLI: Final = 2**63 - 1
 """An HPA adds milli-units as int64; an overflow would look like a reason to scale."""
 
+_MILLI: Final = attrgetter("milli")
 _milli = lru_cache(maxsize=65536)(milli_of)  # most values are unchanged between two snapshots
 
 
@@ -66,7 +68,7 @@ def _usable_milli(rule: Rule, raw: RawSample) -> int | None:
 
 def _sum(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
     """Serve every series: an HPA adds them, and kubectl shows them."""
-    if sum(sample.milli for sample in usable) > _MAX_MILLI:
+    if sum(map(_MILLI, usable)) > _MAX_MILLI:
         raise errors.OutOfRange("the sum is greater than an HPA can represent")
     return usable
 
@@ -77,16 +79,8 @@ def _one(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
     )
 
 
-def _max(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
-    return (max(usable, key=lambda sample: sample.milli),)
-
-
-def _min(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
-    return (min(usable, key=lambda sample: sample.milli),)
-
-
 def _avg(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
-    total = sum(sample.milli for sample in usable)
+    total = sum(map(_MILLI, usable))
     mean = -(-total // len(usable))  # rounded up, like every conversion to milli-units
     oldest = min(usable, key=lambda sample: sample.at)
     return (Sample(mean, oldest.at, _common_labels(usable), oldest.window),)
@@ -100,8 +94,8 @@ def _common_labels(usable: tuple[Sample, ...]) -> Mapping[str, str]:
 
 _AGGREGATIONS: Final[Mapping[Aggregation, Callable[[tuple[Sample, ...]], tuple[Sample, ...]]]] = {
     Aggregation.SUM: _sum,
-    Aggregation.MAX: _max,
-    Aggregation.MIN: _min,
+    Aggregation.MAX: lambda usable: (max(usable, key=_MILLI),),
+    Aggregation.MIN: lambda usable: (min(usable, key=_MILLI),),
     Aggregation.AVG: _avg,
     Aggregation.ONE: _one,
 }

@@ -45,7 +45,7 @@ def rule_problems(rule: Rule, path: str, backends: Collection[str] | None = None
     yield from _source_problems(rule, path, backends)
     yield from _time_problems(rule, path)
     if rule.namespacing.fixed and not rule.namespacing.label:
-        yield Problem(f"{path}.namespace.label", "is required with fixed: it names the label that holds the namespace")
+        yield Problem(f"{path}.namespace.label", "required with fixed: it names the label that holds the namespace")
 
 
 def _source_problems(rule: Rule, path: str, backends: Collection[str] | None) -> Iterator[Problem]:
@@ -53,7 +53,7 @@ def _source_problems(rule: Rule, path: str, backends: Collection[str] | None) ->
     if rule.static and (rule.backend or has_query):
         yield Problem(f"{path}.static", "cannot be combined with backend, query or parameters")
     elif has_query and not rule.backend:
-        yield Problem(f"{path}.backend", f"is required with query or parameters{_configured(backends)}")
+        yield Problem(f"{path}.backend", f"required with query or parameters{_configured(backends)}")
     elif rule.backend and not has_query:
         yield Problem(f"{path}.query", "query or parameters is required with a backend")
     elif not rule.static and not rule.backend:

@@ -73,8 +73,8 @@ def samples(wanted: KafkaParameters, lags: Mapping[Partition, float], now: datet
     for partition, partition_lag in lags.items():
         labels = (("group", wanted.group), ("topic", partition.topic), ("partition", str(partition.number)))
         by_labels.setdefault(labels[: _LABELS[wanted.series]], []).append(partition_lag)
-    for labels, partition_lags in by_labels.items():
-        yield RawSample(_total(wanted, partition_lags), now, dict(labels))
+    for series_labels, partition_lags in by_labels.items():
+        yield RawSample(_total(wanted, partition_lags), now, dict(series_labels))
 
 
 def _total(wanted: KafkaParameters, partition_lags: list[float]) -> float:

@@ -1,7 +1,7 @@
 """Subjects and responses of the JetStream API, and conversion of the responses to samples. Pure code."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, TypeAlias, TypeVar
 
@@ -18,7 +18,7 @@ _NOT_FOUND: Final = frozenset({10014, 10059})
 _NOT_ENABLED: Final = frozenset({10035, 10039, 10076})
 
 
-class ApiError(msgspec.Struct, frozen=True):
+class JetStreamError(msgspec.Struct, frozen=True):
     """The error of a failed API request."""
 
     code: int = 0
@@ -69,7 +69,7 @@ class ListPage(msgspec.Struct, frozen=True):
 
 
 class _ErrorResponse(msgspec.Struct, frozen=True):
-    error: ApiError | None = None
+    error: JetStreamError | None = None
 
 
 ApiResponse: TypeAlias = Stream | Consumer | ListPage
@@ -117,7 +117,7 @@ def _values(wanted: NatsParameters, response: ApiResponse) -> Iterator[tuple[dic
         case Stream():
             yield {"stream": response.config.name}, response.state.messages
         case Consumer():
-            yield {"stream": response.stream_name, "consumer": response.name}, _backlog(wanted.measure, response)
+            yield {"stream": response.stream_name, "consumer": response.name}, _BACKLOG[wanted.measure](response)
         case ListPage():
             for entry in (*(response.streams or ()), *(response.consumers or ())):
                 yield from _values(wanted, entry)
@@ -126,17 +126,14 @@ def _values(wanted: NatsParameters, response: ApiResponse) -> Iterator[tuple[dic
                 yield labels, math.nan
 
 
-def _backlog(measure: str, consumer: Consumer) -> float:
-    match measure:
-        case "pending":
-            return consumer.num_pending
-        case "ackPending":
-            return consumer.num_ack_pending
-        case _:
-            return consumer.num_pending + consumer.num_ack_pending
+_BACKLOG: Final[Mapping[str, Callable[[Consumer], float]]] = {
+    "pending": lambda consumer: consumer.num_pending,
+    "ackPending": lambda consumer: consumer.num_ack_pending,
+    "lag": lambda consumer: consumer.num_pending + consumer.num_ack_pending,
+}
 
 
-def _from_api_error(error: ApiError) -> BackendError:
+def _from_api_error(error: JetStreamError) -> BackendError:
     detail = f"{error.code} {error.description} ({error.err_code})"[:300]
     if error.err_code in _NOT_ENABLED:
         return BackendRejected("JetStream is not enabled for this account", detail=detail)

@@ -1,7 +1,7 @@
 """Responses of the RabbitMQ management API, and their conversion to samples. Pure code."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -80,19 +80,13 @@ def samples(queues: Iterable[Queue], measure: str, now: datetime) -> Iterator[Ra
     for queue in queues:
         if (queue.vhost, queue.name) not in seen:  # a queue can move to the next page between two requests
             seen.add((queue.vhost, queue.name))
-            yield RawSample(_value(queue, measure), now, {"vhost": queue.vhost, "queue": queue.name})
+            yield RawSample(_MEASURES[measure](queue), now, {"vhost": queue.vhost, "queue": queue.name})
 
 
-def _value(queue: Queue, measure: str) -> float:
-    stats = queue.message_stats or MessageStats()
-    match measure:
-        case "messages":
-            return queue.messages
-        case "ready":
-            return queue.messages_ready
-        case "unacknowledged":
-            return queue.messages_unacknowledged
-        case "publishRate":
-            return stats.publish_details.rate
-        case _:
-            return stats.deliver_get_details.rate
+_MEASURES: Final[Mapping[str, Callable[[Queue], float]]] = {
+    "messages": lambda queue: queue.messages,
+    "ready": lambda queue: queue.messages_ready,
+    "unacknowledged": lambda queue: queue.messages_unacknowledged,
+    "publishRate": lambda queue: (queue.message_stats or MessageStats()).publish_details.rate,
+    "deliverRate": lambda queue: (queue.message_stats or MessageStats()).deliver_get_details.rate,
+}

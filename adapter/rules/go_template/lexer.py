@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from adapter.rules.go_template.nodes import TemplateError
 
@@ -21,8 +20,7 @@ _OPEN, _CLOSE = "<<", ">>"
 _COMMENT: Final = re.compile(r"(?:-\s)?\s*/\*.*?\*/\s*(?:\s-)?>>", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class TemplateToken(NamedTuple):
     """A token of an action. ``adjacent``: no space separates it from the previous token."""
 
     kind: str
@@ -30,7 +28,7 @@ class Token:
     adjacent: bool = False
 
 
-def split(template: str) -> Iterator[str | list[Token]]:
+def split(template: str) -> Iterator[str | list[TemplateToken]]:
     """Yield literal text and the tokens of each action, in order."""
     position, trim = 0, False
     while True:
@@ -51,9 +49,9 @@ def split(template: str) -> Iterator[str | list[Token]]:
         yield tokens
 
 
-def _action(template: str, position: int) -> tuple[list[Token], int, bool]:
+def _action(template: str, position: int) -> tuple[list[TemplateToken], int, bool]:
     """Return the tokens of an action, the position after it, and whether to trim whitespace there."""
-    tokens: list[Token] = []
+    tokens: list[TemplateToken] = []
     spaced = True
     while position < len(template):
         if template.startswith(_CLOSE, position):
@@ -66,6 +64,6 @@ def _action(template: str, position: int) -> tuple[list[Token], int, bool]:
         spaced = match.lastgroup == "space"
         if not spaced:
             follows = match.start() and not template[match.start() - 1].isspace() and bool(tokens)
-            tokens.append(Token(match.lastgroup, match.group(), adjacent=bool(follows)))
+            tokens.append(TemplateToken(match.lastgroup, match.group(), adjacent=bool(follows)))
         position = match.end()
     raise TemplateError(f"unclosed action: {_CLOSE} is missing")

@@ -1,7 +1,6 @@
 """Syntax tree of a parsed template."""
 
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 Value: TypeAlias = Any
 """Values are typed dynamically, as in Go templates."""
@@ -24,15 +23,13 @@ class _NoValue:
 NO_VALUE: Final = _NoValue()
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """A string, a number, true, false or nil."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(NamedTuple):
     """A field path: ``.A.B``, ``$x.A``, ``(pipeline).A`` or the dot itself."""
 
     root: "str | Pipeline"
@@ -41,8 +38,7 @@ class Path:
     fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A function name in the position of an operand."""
 
     name: str
@@ -51,8 +47,7 @@ class Call:
 Operand: TypeAlias = Literal | Path | Call
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(NamedTuple):
     """Commands; each gets the result of the previous command as its last argument."""
 
     commands: tuple[tuple[Operand, ...], ...]
@@ -61,22 +56,19 @@ class Pipeline:
     """True: the variables are declared (``:=``); False: assigned (``=``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """Literal text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """An action that prints the value of a pipeline."""
 
     pipeline: Pipeline
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """An ``if``, ``range`` or ``with`` action with its body."""
 
     keyword: str

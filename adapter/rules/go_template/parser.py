@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from adapter.rules.go_template.functions import FUNCTIONS
-from adapter.rules.go_template.lexer import Token, split
+from adapter.rules.go_template.lexer import TemplateToken, split
 from adapter.rules.go_template.nodes import (
     Block,
     Call,
@@ -22,7 +22,7 @@ from adapter.rules.go_template.nodes import (
 _BLOCKS: Final = frozenset({"if", "range", "with"})
 _UNSUPPORTED: Final = frozenset({"define", "template", "block", "break", "continue"})
 _CONSTANTS: Final = {"true": True, "false": False, "nil": None}
-_END = Token("end", "")
+_END = TemplateToken("end", "")
 
 
 def parse(template: str) -> tuple[Node, ...]:
@@ -34,7 +34,7 @@ def parse(template: str) -> tuple[Node, ...]:
     return nodes
 
 
-def _nodes(stream: Iterator[str | list[Token]]) -> tuple[tuple[Node, ...], list[Token]]:
+def _nodes(stream: Iterator[str | list[TemplateToken]]) -> tuple[tuple[Node, ...], list[TemplateToken]]:
     """Parse nodes up to ``end`` or ``else``; return them and the tokens of that action, if any."""
     nodes: list[Node] = []
     for piece in stream:
@@ -53,7 +53,7 @@ def _nodes(stream: Iterator[str | list[Token]]) -> tuple[tuple[Node, ...], list[
     return tuple(nodes), []
 
 
-def _block(keyword: str, head: list[Token], stream: Iterator[str | list[Token]]) -> Block:
+def _block(keyword: str, head: list[TemplateToken], stream: Iterator[str | list[TemplateToken]]) -> Block:
     pipeline = _pipeline(head)
     body, terminator = _nodes(stream)
     otherwise: tuple[Node, ...] = ()
@@ -69,7 +69,7 @@ def _block(keyword: str, head: list[Token], stream: Iterator[str | list[Token]])
     return Block(keyword, pipeline, body, otherwise)
 
 
-def _pipeline(tokens: list[Token]) -> Pipeline:
+def _pipeline(tokens: list[TemplateToken]) -> Pipeline:
     action = _ActionParser(tokens)
     result = action.pipeline()
     if action.peek() is not _END:
@@ -80,16 +80,16 @@ def _pipeline(tokens: list[Token]) -> Pipeline:
 class _ActionParser:
     """A recursive descent parser for the tokens of one action."""
 
-    def __init__(self, tokens: list[Token]) -> None:
+    def __init__(self, tokens: list[TemplateToken]) -> None:
         self._tokens = tokens
         self._position = 0
 
-    def peek(self, ahead: int = 0) -> Token:
+    def peek(self, ahead: int = 0) -> TemplateToken:
         """Return a token without consuming it."""
         position = self._position + ahead
         return self._tokens[position] if position < len(self._tokens) else _END
 
-    def take(self) -> Token:
+    def take(self) -> TemplateToken:
         """Consume and return the next token."""
         token = self.peek()
         self._position += 1
@@ -141,7 +141,7 @@ class _ActionParser:
             case _:
                 return self._sign(token)
 
-    def _sign(self, token: Token) -> Operand:
+    def _sign(self, token: TemplateToken) -> Operand:
         if token.text == ".":
             return Path(".")
         if token.text != "(":

@@ -5,7 +5,6 @@ An invalid rule is left out and reported; it does not affect the other rules of 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from adapter.decoding import documents
@@ -15,6 +14,7 @@ from adapter.rules.prometheus_adapter.discovery_rule import DiscoveryRule
 from adapter.rules.prometheus_adapter.document import find_rules, parse_yaml
 from adapter.rules.prometheus_adapter.migration_notes import MigrationNote, migration_notes
 from adapter.rules.prometheus_adapter.naming import MetricNaming, single_series_name
+from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
 from adapter.rules.rule import Namespacing, Rule
 from autoscaler.types.record import Record
 
@@ -44,15 +44,6 @@ class ImportedFile(Record, frozen=True):
         return frozenset(each.rule.series_query for each in self.rules if not each.series)
 
 
-class RuleDefaults(Record, frozen=True):
-    """Settings of a rule that a prometheus-adapter file does not contain."""
-
-    backend: str
-    interval: timedelta = Rule("").interval
-    deadline: timedelta = Rule("").deadline
-    max_sample_age: timedelta = Rule("").max_sample_age
-
-
 def parse_file(text: str, *, strict_discovery: bool = False) -> ImportedFile:
     """Parse a file and leave out invalid rules; raise ``ConfigInvalid`` if it is not a prometheus-adapter file."""
     document = find_rules(parse_yaml(text))
@@ -73,7 +64,7 @@ def parse_file(text: str, *, strict_discovery: bool = False) -> ImportedFile:
 
 
 def convert_rules(
-    imported: ImportedFile, discovered: Mapping[str, Iterable[str]], defaults: RuleDefaults
+    imported: ImportedFile, discovered: Mapping[str, Iterable[str]], settings: PrometheusAdapterFile
 ) -> tuple[Rule, ...]:
     """Return the rules of a file; of two metrics with the same name, the last one wins, as in prometheus-adapter.
 
@@ -84,20 +75,20 @@ def convert_rules(
         series = (entry.series,) if entry.series else sorted(discovered.get(entry.rule.series_query, ()))
         for name, series_name in MetricNaming(entry.rule).names(series).items():
             if not name_problems(name):
-                converted[name.lower()] = _convert(entry.rule, name, series_name, defaults)
+                converted[name.lower()] = _convert(entry.rule, name, series_name, settings)
     return tuple(converted.values())
 
 
-def _convert(rule: DiscoveryRule, name: str, series: str, defaults: RuleDefaults) -> Rule:
+def _convert(rule: DiscoveryRule, name: str, series: str, settings: PrometheusAdapterFile) -> Rule:
     return Rule(
         name=name,
-        backend=defaults.backend,
+        backend=settings.backend,
         query=rule.metrics_query,
         series=series,
         namespace=Namespacing(label=rule.resources.namespace_label() if rule.resources.namespaced else ""),
-        interval=defaults.interval,
-        deadline=defaults.deadline,
-        max_sample_age=defaults.max_sample_age,
+        interval=settings.interval,
+        deadline=settings.deadline,
+        max_sample_age=settings.max_sample_age,
     )
 
 

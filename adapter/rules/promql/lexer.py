@@ -7,8 +7,7 @@ comment that contains a carriage return is ambiguous: for Prometheus it ends the
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+)
@@ -35,8 +34,7 @@ class PromqlError(ValueError):
     """The expression is invalid or ambiguous."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class PromqlToken(NamedTuple):
     """A token and its position in the expression."""
 
     kind: str
@@ -49,8 +47,7 @@ class Token:
         return self.start + len(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class VectorSelector:
+class VectorSelector(NamedTuple):
     """A vector selector: a metric name, matchers in braces, or both."""
 
     start: int
@@ -58,20 +55,17 @@ class VectorSelector:
     opening: int | None
     """Position of the opening brace; None: the selector has no braces."""
 
-    is_range: bool = False
-    """Whether a range follows, as in ``x[5m]``."""
 
-
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str) -> list[PromqlToken]:
     """Return the tokens of an expression without whitespace and comments; raise ``PromqlError`` at invalid text."""
-    tokens: list[Token] = []
+    tokens: list[PromqlToken] = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None or match.lastgroup is None:
             raise PromqlError(f"unexpected text: {text[position : position + _MAX_EXCERPT]!r}")
         if match.lastgroup not in {"space", "comment"}:
-            tokens.append(Token(match.lastgroup, match.group(), position))
+            tokens.append(PromqlToken(match.lastgroup, match.group(), position))
         position = match.end()
     _check_brackets(tokens)
     return tokens
@@ -97,7 +91,7 @@ def add_matchers(text: str, matchers: Sequence[str]) -> str:
     return "".join(parts) + text[done:]
 
 
-def _selectors(tokens: list[Token]) -> Iterator[VectorSelector]:
+def _selectors(tokens: list[PromqlToken]) -> Iterator[VectorSelector]:
     position = 0
     while position < len(tokens):
         token, following = tokens[position], _text(tokens, position + 1)
@@ -117,14 +111,14 @@ def _selectors(tokens: list[Token]) -> Iterator[VectorSelector]:
         position += 1
 
 
-def _end_of_label_clause(tokens: list[Token], position: int) -> int:
+def _end_of_label_clause(tokens: list[PromqlToken], position: int) -> int:
     """Return the end of a clause such as ``by (a, b)``, whose names are labels and not metrics."""
     if tokens[position].text.lower() in _LABEL_CLAUSES and _text(tokens, position + 1) == "(":
         return _closing(tokens, position + 1)
     return position
 
 
-def _is_selector(before: Token | None, token: Token, following: str) -> bool:
+def _is_selector(before: PromqlToken | None, token: PromqlToken, following: str) -> bool:
     name = token.text.lower()
     if name in _KEYWORDS_AFTER_OPERAND or name == "bool":
         _check_keyword_position(before, token)
@@ -136,7 +130,7 @@ def _is_selector(before: Token | None, token: Token, following: str) -> bool:
     return not (is_called or is_aggregation or name in _CONSTANTS)
 
 
-def _check_keyword_position(before: Token | None, token: Token) -> None:
+def _check_keyword_position(before: PromqlToken | None, token: PromqlToken) -> None:
     """Reject a keyword in a position where Prometheus parses it as a metric name."""
     if token.text.lower() == "bool":
         is_valid = before is not None and before.text in _COMPARISONS
@@ -148,23 +142,17 @@ def _check_keyword_position(before: Token | None, token: Token) -> None:
         )
 
 
-def _ends_an_operand(token: Token) -> bool:
+def _ends_an_operand(token: PromqlToken) -> bool:
     if token.kind == "name":
         return token.text.lower() not in _KEYWORDS_AFTER_OPERAND
     return token.kind != "sign" or token.text in _CLOSING_BRACKETS
 
 
-def _selector(tokens: list[Token], first: int, brace: int | None, last: int) -> VectorSelector:
-    is_range = _text(tokens, last + 1) == "["
-    return VectorSelector(
-        start=tokens[first].start,
-        end=tokens[last].end,
-        opening=None if brace is None else tokens[brace].start,
-        is_range=is_range,
-    )
+def _selector(tokens: list[PromqlToken], first: int, brace: int | None, last: int) -> VectorSelector:
+    return VectorSelector(tokens[first].start, tokens[last].end, None if brace is None else tokens[brace].start)
 
 
-def _closing(tokens: list[Token], position: int) -> int:
+def _closing(tokens: list[PromqlToken], position: int) -> int:
     depth, opening = 0, tokens[position].text
     for index in range(position, len(tokens)):
         depth += (tokens[index].text == opening) - (tokens[index].text == _BRACKETS[opening])
@@ -173,7 +161,7 @@ def _closing(tokens: list[Token], position: int) -> int:
     raise PromqlError(f"{opening!r} is not closed")  # pragma: no cover - tokenize() checks brackets
 
 
-def _check_brackets(tokens: list[Token]) -> None:
+def _check_brackets(tokens: list[PromqlToken]) -> None:
     expected: list[str] = []
     for token in tokens:
         if token.kind != "sign":
@@ -186,5 +174,5 @@ def _check_brackets(tokens: list[Token]) -> None:
         raise PromqlError(f"{expected[-1]!r} is missing")
 
 
-def _text(tokens: list[Token], position: int) -> str:
+def _text(tokens: list[PromqlToken], position: int) -> str:
     return tokens[position].text if position < len(tokens) and tokens[position].kind != "string" else ""

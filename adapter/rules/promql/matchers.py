@@ -33,11 +33,6 @@ def escape_regex(value: str) -> str:
     return _META.sub(r"\\\g<0>", value)
 
 
-def is_label_name(name: str) -> bool:
-    """Return whether PromQL can use this label name without quotes."""
-    return _LABEL.fullmatch(name) is not None
-
-
 def equality_matcher(label: str, value: str) -> str:
     """Return the matcher for one value of a label."""
     return f"{label}={quote(value)}"
@@ -54,7 +49,7 @@ def _matchers(requirement: Requirement) -> Iterator[str]:
     key, operator = requirement.key, requirement.operator
     if operator not in _SUPPORTED_OPERATORS:
         raise NotExpressible(f"{str(requirement)!r} compares numbers, and PromQL only compares labels as text")
-    if not is_label_name(key):
+    if not _LABEL.fullmatch(key):
         raise NotExpressible(f"{key!r} is not a valid PromQL label name")
     values = sorted(set(requirement.values) - {""})
     match operator:

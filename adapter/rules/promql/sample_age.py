@@ -7,7 +7,7 @@ For any other expression, the newest timestamp of each input is queried, and the
 
 from typing import Final
 
-from adapter.rules.promql.lexer import PromqlError, Token, VectorSelector, tokenize, vector_selectors
+from adapter.rules.promql.lexer import PromqlError, PromqlToken, VectorSelector, tokenize, vector_selectors
 
 KIND_LABEL: Final = "__steadyscale__"
 """The label that distinguishes values from timestamps in a response."""
@@ -34,7 +34,7 @@ def with_timestamps(text: str) -> str | None:
     return f'{values} or label_replace({timestamps},"{KIND_LABEL}","{TIMESTAMP_KIND}","","")'
 
 
-def _timestamps_by_series(text: str, tokens: list[Token], selectors: list[VectorSelector]) -> str | None:
+def _timestamps_by_series(text: str, tokens: list[PromqlToken], selectors: list[VectorSelector]) -> str | None:
     """Return the timestamps per series if the expression is one selector, its rate, or an aggregation of these."""
     if len(selectors) != 1 or text[selectors[0].start] == "{":
         return None  # without a metric name, two series could differ in the name only, which timestamp() drops

@@ -5,7 +5,10 @@ import textwrap
 import pytest
 
 from adapter.decoding.problem import ConfigInvalid
-from adapter.rules.prometheus_adapter.conversion import ImportedFile, RuleDefaults, convert_rules, parse_file
+from adapter.rules.prometheus_adapter.conversion import ImportedFile, convert_rules, parse_file
+from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
+
+SETTINGS = PrometheusAdapterFile("prometheus-adapter.yaml", "prometheus")
 
 BARE = """
 rules:
@@ -40,7 +43,7 @@ SEVERAL = f"kind: Service\n---\n{IN_A_CONFIGMAP}"
 
 
 def names(imported: ImportedFile) -> dict[str, str]:
-    return {rule.name: rule.series for rule in convert_rules(imported, {}, RuleDefaults("prometheus"))}
+    return {rule.name: rule.series for rule in convert_rules(imported, {}, SETTINGS)}
 
 
 def rule_notes(text: str) -> list[str]:
@@ -140,7 +143,7 @@ def test_discovered_series_are_filtered_and_the_last_of_equal_names_wins() -> No
     imported = parse_file(text)
     (query,) = imported.discovery_queries
     discovered = {query: ["ab_total", "ac_total", "b_total", "go_total", "b"]}
-    converted = convert_rules(imported, discovered, RuleDefaults("p"))
+    converted = convert_rules(imported, discovered, SETTINGS)
     assert {each.name: each.series for each in converted} == {"a": "ac_total", "b": "b_total"}
 
 
@@ -276,7 +279,7 @@ def test_invalid_rule_does_not_affect_other_rules() -> None:
 
 def test_last_of_two_rules_with_the_same_name_wins_with_a_warning() -> None:
     other = rule(metricsQuery="max(lag{<<.LabelMatchers>>})").removeprefix("externalRules:\n")
-    (converted,) = convert_rules(parse_file(rule() + other), {}, RuleDefaults("prometheus"))
+    (converted,) = convert_rules(parse_file(rule() + other), {}, SETTINGS)
     assert converted.query == "max(lag{<<.LabelMatchers>>})"
     assert rule_notes(rule() + other) == [
         "warning: externalRules[1].name: 'lag' is also defined by externalRules[0], which is overridden by this rule"

@@ -2,11 +2,14 @@
 
 import pytest
 
-from adapter.rules.prometheus_adapter.conversion import RuleDefaults, convert_rules, parse_file
+from adapter.rules.prometheus_adapter.conversion import convert_rules, parse_file
+from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
 from adapter.rules.promql.matchers import NotExpressible
 from adapter.rules.query_template import render_query
 from adapter.rules.rule import Rule
 from autoscaler.values.selector import parse
+
+SETTINGS = PrometheusAdapterFile("prometheus-adapter.yaml", "prometheus")
 
 SUM = "sum(<<.Series>>{<<.LabelMatchers>>})"
 BY_NAMESPACE = "resources: {overrides: {namespace: {resource: namespace}}}"
@@ -15,7 +18,7 @@ NOT_NAMESPACED = "resources: {namespaced: false}"
 
 def imported(template: str, resources: str) -> Rule:
     text = f"externalRules:\n- seriesQuery: lag\n  {resources}\n  metricsQuery: '{template}'\n"
-    (rule,) = convert_rules(parse_file(text), {}, RuleDefaults("prometheus"))
+    (rule,) = convert_rules(parse_file(text), {}, SETTINGS)
     return rule
 
 
