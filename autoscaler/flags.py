@@ -106,84 +106,54 @@ def _source(text: str) -> str:
 _HPA: Final = "horizontal-pod-autoscaler"
 
 FLAGS: Final = (
-    Flag(
-        f"{_HPA}-sync-period",
-        "settings.sync_period",
-        _duration,
-        "The period for syncing the number of pods in autoscalers. (default 15s)",
-    ),
+    Flag(f"{_HPA}-sync-period", "settings.sync_period", _duration, "Interval between reconciles. (default 15s)"),
     Flag(
         f"{_HPA}-tolerance",
         "settings.tolerance",
         _tolerance,
-        "The minimum change (from 1.0) in the desired-to-actual metrics ratio to consider scaling. (default 0.1)",
+        "Minimum change (from 1.0) in the desired-to-actual metrics ratio to consider scaling. (default 0.1)",
     ),
     Flag(
         f"{_HPA}-downscale-stabilization",
         "settings.downscale_stabilization",
         _window,
-        "The period for which the autoscaler looks backwards and does not scale down below any recommendation it made"
-        " during that period. (default 5m0s)",
+        "Period in which the autoscaler does not scale down below any recommendation it made. (default 5m0s)",
     ),
     Flag(
         f"{_HPA}-cpu-initialization-period",
         "settings.cpu_initialization_period",
         _window,
-        "The period after pod start when CPU samples might be skipped. (default 5m0s)",
+        "Period after pod start when CPU samples might be skipped. (default 5m0s)",
     ),
     Flag(
         f"{_HPA}-initial-readiness-delay",
         "settings.initial_readiness_delay",
         _window,
-        "The period after pod start during which readiness changes are treated as initial readiness. (default 30s)",
+        "Period after pod start during which readiness changes are treated as initial readiness. (default 30s)",
     ),
-    Flag(
-        f"concurrent-{_HPA}-syncs",
-        "concurrent_syncs",
-        _count,
-        "The number of autoscalers that are allowed to sync concurrently. (default 5)",
-    ),
-    Flag(
-        "fallback-floor",
-        "settings.fallback_floor",
-        _window,
-        "The minimum of failureDurationSeconds in a fallback; lower it only in test clusters. (default 180s)",
-    ),
-    Flag("feature-gates", "gates", _gates, "A set of key=value pairs such as A=true,B=false that set feature gates."),
+    Flag(f"concurrent-{_HPA}-syncs", "concurrent_syncs", _count, "Number of concurrent reconciles. (default 5)"),
+    Flag("fallback-floor", "settings.fallback_floor", _window, "Minimum of failureDurationSeconds. (default 180s)"),
+    Flag("feature-gates", "gates", _gates, "Feature gates as key=value pairs, such as A=true,B=false."),
     Flag(
         "external-metrics",
         "external_metrics",
         _source,
-        "The source of external metrics: embedded (this process) or cluster (the external.metrics.k8s.io API)."
-        " (default embedded)",
+        "Source of external metrics: embedded (this process) or cluster (the registered API). (default embedded)",
     ),
-    Flag(
-        "leader-elect",
-        "leader_elect",
-        _bool,
-        "Start a leader election client and gain leadership before running the controller. (default true)",
-    ),
+    Flag("leader-elect", "leader_elect", _bool, "Gain leadership before running the controller. (default true)"),
     Flag(
         "leader-elect-lease-duration",
         "lease_duration",
         _duration,
-        "The duration that non-leader candidates wait after observing a leadership renewal before they acquire the"
-        " lease. (default 15s)",
+        "Time that non-leaders wait after a leadership renewal before they acquire the lease. (default 15s)",
     ),
     Flag(
         "leader-elect-renew-deadline",
         "renew_deadline",
         _duration,
-        "The duration for which the leader retries to renew the lease before it stops leading. (default 10s)",
+        "Time for which the leader retries to renew the lease before it stops leading. (default 10s)",
     ),
-    Flag(
-        "leader-elect-retry-period",
-        "retry_period",
-        _duration,
-        "The duration between attempts to acquire or renew the lease. (default 2s)",
-    ),
-    Flag("leader-elect-resource-name", "lease_name", str, "The name of the Lease. (default steadyscale)"),
-    Flag(
-        "leader-elect-resource-namespace", "lease_namespace", str, "The namespace of the Lease. (default steadyscale)"
-    ),
+    Flag("leader-elect-retry-period", "retry_period", _duration, "Interval between lease attempts. (default 2s)"),
+    Flag("leader-elect-resource-name", "lease_name", str, "Name of the Lease. (default steadyscale)"),
+    Flag("leader-elect-resource-namespace", "lease_namespace", str, "Namespace of the Lease. (default steadyscale)"),
 )

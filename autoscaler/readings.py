@@ -11,7 +11,6 @@ from enum import StrEnum
 from autoscaler.types.observation import (
     ExternalReading,
     FailureClass,
-    ObjectReading,
     PodReading,
     PodSample,
     UnavailableReading,
@@ -78,11 +77,6 @@ def read_pods(items: Sequence[PodValue]) -> PodReading | UnavailableReading:
         for item in items
     }
     return PodReading(samples, items[0].at)
-
-
-def read_object(milli: int, at: datetime) -> ObjectReading:
-    """Return the value of a custom metric of an object."""
-    return ObjectReading(milli, at)
 
 
 def read_external(values: Iterable[int], at: datetime) -> ExternalReading | UnavailableReading:

@@ -16,26 +16,16 @@ from autoscaler.kube.errors import KubeError, NotFound, TooManyRequests, Unavail
 from autoscaler.kube.event_correlation import EventCorrelator, InvolvedObject, RecordedEvent
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Event
-from autoscaler.types.record import Record
 from autoscaler.values.timestamps import format_rfc3339
 
 log = logging.getLogger(__name__)
 
 COMPONENT: Final = "steadyscale"
+_API_VERSION: Final = "steadyscale.dev/v1beta1"
+_KIND: Final = "PodAutoscaler"
 _MAX_QUEUED: Final = 1000
 _MAX_ATTEMPTS: Final = 12
 _RETRY_INTERVAL: Final = timedelta(seconds=10)
-
-
-class InvolvedKind(Record):
-    """The kind of the objects that events refer to."""
-
-    api_version: str
-    kind: str
-
-
-POD_AUTOSCALER: Final = InvolvedKind("steadyscale.dev/v1beta1", "PodAutoscaler")
-HPA: Final = InvolvedKind("autoscaling/v2", "HorizontalPodAutoscaler")
 
 
 class EventRecorder:
@@ -47,12 +37,10 @@ class EventRecorder:
         clock: Callable[[], datetime],
         *,
         instance: str = "",
-        kind: InvolvedKind = POD_AUTOSCALER,
     ) -> None:
         self._client = client
         self._clock = clock
         self._instance = instance
-        self._kind = kind
         self._correlator = EventCorrelator()
         self._queue: asyncio.Queue[tuple[InvolvedObject, Event]] = asyncio.Queue(_MAX_QUEUED)
         self.dropped = 0
@@ -60,8 +48,8 @@ class EventRecorder:
 
     def record(self, autoscaler: Autoscaler, event: Event) -> None:
         """Queue an event; drop it if the queue is full."""
-        of, kind = autoscaler.metadata, self._kind
-        involved = InvolvedObject(kind.api_version, kind.kind, of.namespace, of.name, of.uid, of.resource_version)
+        of = autoscaler.metadata
+        involved = InvolvedObject(_API_VERSION, _KIND, of.namespace, of.name, of.uid, of.resource_version)
         try:
             self._queue.put_nowait((involved, event))
         except asyncio.QueueFull:

@@ -73,9 +73,6 @@ class Informer(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter([stored.value for stored in self._store.values()])
 
-    def __len__(self) -> int:
-        return len(self._store)
-
     def add_listener(self, listener: Callable[[str], None]) -> Callable[[], None]:
         """Call ``listener`` with the key of each added, changed or deleted object, and now with all known keys.
 

@@ -15,7 +15,7 @@ from autoscaler.kube.discovery import Discovery, NoMatch, split_api_version
 from autoscaler.kube.errors import Forbidden, KubeError, NotFound, Unauthorized
 from autoscaler.kube.metric_items import decode_pod_value, decode_usage, items_of, milli, timestamp_of
 from autoscaler.readings import MetricsApi
-from autoscaler.types.observation import BadSelector, FailureClass, Reading, UnavailableReading
+from autoscaler.types.observation import BadSelector, FailureClass, ObjectReading, Reading, UnavailableReading
 from autoscaler.types.spec import Metric, MetricIdentifier, ObjectSource
 from autoscaler.values.quantity import QuantityError
 from autoscaler.values.selector import LabelSelector, Selector, SelectorError, from_label_selector
@@ -127,7 +127,7 @@ def _single_item(response: Json) -> Reading:
             MetricsApi.CUSTOM, message, FailureClass.AMBIGUOUS if items else FailureClass.NO_SERIES
         )
     try:
-        return readings.read_object(milli(items[0]["value"]), timestamp_of(items[0]))
+        return ObjectReading(milli(items[0]["value"]), timestamp_of(items[0]))
     except _MALFORMED as error:
         return _malformed(MetricsApi.CUSTOM, error)
 

@@ -10,14 +10,14 @@ from autoscaler.types.status import Status
 
 def prepare(autoscaler: Autoscaler, *, gates: FeatureGates, old: Autoscaler | None = None) -> Autoscaler:
     """Return the object that is validated and stored; ``old`` is the stored object on an update."""
-    spec = without_disabled_fields(autoscaler.spec, gates=gates, old=old.spec if old else None)
+    spec = _without_disabled_fields(autoscaler.spec, gates=gates, old=old.spec if old else None)
     if old is None:
         generation = 1 if gates.HPAGeneration else autoscaler.metadata.generation
         return Autoscaler(replace(autoscaler.metadata, generation=generation), spec, Status())
     return Autoscaler(_updated_metadata(autoscaler.metadata, old, spec, gates), spec, old.status)
 
 
-def without_disabled_fields(spec: Spec, *, gates: FeatureGates, old: Spec | None = None) -> Spec:
+def _without_disabled_fields(spec: Spec, *, gates: FeatureGates, old: Spec | None = None) -> Spec:
     """Remove the fields of disabled features, unless the stored object already uses them."""
     if not gates.HPAConfigurableTolerance and not (old and _uses_tolerance(old)):
         spec = replace(spec, behavior=spec.behavior and _without_tolerance(spec.behavior))

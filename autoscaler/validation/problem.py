@@ -1,12 +1,11 @@
 """A validation problem with kind, path, value and detail, formatted like Kubernetes' field errors."""
 
-import json
 from collections.abc import Iterable
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from autoscaler.types.record import Record
-from autoscaler.values.names import quoted
+from autoscaler.values.names import go_json, quoted
 from autoscaler.values.quantity import Quantity
 
 
@@ -65,12 +64,8 @@ def invalid(path: str, value: Value, detail: str) -> Problem:
 
 def not_supported(path: str, value: str, supported: Iterable[str]) -> Problem:
     """Return the problem of a value that is not one of the supported ones."""
-    return Problem(
-        ProblemKind.NOT_SUPPORTED,
-        path,
-        EnumValue(value),
-        f"supported values: {', '.join(map(quoted, sorted(supported)))}",
-    )
+    detail = f"supported values: {', '.join(map(quoted, sorted(supported)))}"
+    return Problem(ProblemKind.NOT_SUPPORTED, path, EnumValue(value), detail)
 
 
 def forbidden(path: str, detail: str) -> Problem:
@@ -86,18 +81,10 @@ def too_long(path: str, max_bytes: int) -> Problem:
 def _format_value(value: Value) -> str:
     match value:
         case EnumValue():
-            return json_quoted(value)
+            return go_json(value)
         case str():
             return quoted(value)
         case Quantity():
             return f'"{value}"'
         case _:
             return str(value)
-
-
-_HTML_ESCAPES: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
-
-
-def json_quoted(text: str) -> str:
-    """Quote a string like Go's JSON encoder, which escapes HTML characters."""
-    return json.dumps(text, ensure_ascii=False).translate(_HTML_ESCAPES)

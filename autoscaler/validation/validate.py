@@ -16,7 +16,6 @@ from autoscaler.validation.metadata import (
 )
 from autoscaler.validation.problem import Problem, ProblemKind, invalid, required
 from autoscaler.validation.spec import min_allowed_replicas, rules_for, spec_problems
-from autoscaler.values.names import quoted
 
 
 def problems(
@@ -46,15 +45,6 @@ def api_server_problems(
         problem for problem in unique.values() if not any(_is_duplicate(problem, other) for other in declared)
     )
     return (*hand_written, *declared)
-
-
-def invalid_object_message(
-    found: Iterable[Problem], name: str, kind: str = "HorizontalPodAutoscaler.autoscaling"
-) -> str:
-    """Return the message of the API server's 422 response."""
-    lines = tuple(dict.fromkeys(map(str, found)))
-    reasons = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
-    return f"{kind} {quoted(name)} is invalid: {reasons}"
 
 
 def _common_on_update(autoscaler: Autoscaler, old: Autoscaler) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ Each function returns the problems of a value with Kubernetes' messages; an empt
 are counted in bytes, even if the message says characters.
 """
 
+import json
 import re
 from typing import Final
 
@@ -48,6 +49,7 @@ _STANDARD_RESOURCES: Final = _CONTAINER_RESOURCES | {
 _HUGE_PAGES: Final = "hugepages-"
 _QUOTA_HUGE_PAGES: Final = (_HUGE_PAGES, f"requests.{_HUGE_PAGES}")
 
+_HTML_ESCAPES: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 _ESCAPES: Final = {"\a": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v", '"': '"', "\\": "\\"}
 
 _MAX_LABEL_LENGTH: Final = 63
@@ -131,6 +133,11 @@ def container_resource_problems(value: str) -> list[str]:
 def quoted(text: str) -> str:
     """Quote a string like Go's %q, as in Kubernetes' messages."""
     return f'"{"".join(map(_escaped, text))}"'
+
+
+def go_json(value: str | tuple[str, ...]) -> str:
+    """Encode a value like Go's JSON encoder, which escapes HTML characters."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_HTML_ESCAPES)
 
 
 def _is_extended_resource(value: str) -> bool:

@@ -1,13 +1,12 @@
 """One requirement of a label selector: key, operator and values."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from autoscaler.values.amount import parse_int64
-from autoscaler.values.names import label_key_problems, label_value_problems, quoted
+from autoscaler.values.names import go_json, label_key_problems, label_value_problems, quoted
 
 Labels: TypeAlias = Mapping[str, str]
 
@@ -94,7 +93,7 @@ def _problems(key: str, operator: str, values: tuple[str, ...]) -> Iterator[str]
     if problem := key_problem(key, "key"):
         yield problem
     if problem := _count_problem(operator, len(values)):
-        yield f"values: Invalid value: {_json_list(values)}: {problem}"
+        yield f"values: Invalid value: {go_json(values) if values else 'null'}: {problem}"
     if operator in _SIGNS:
         for index, value in enumerate(values):
             if parse_int64(value) is None:
@@ -114,13 +113,3 @@ def _count_problem(operator: str, count: int) -> str | None:
             return "values set must be empty for exists and does not exist" if count else None
         case _:
             return None if count == 1 else "for 'Gt', 'Lt' operators, exactly one value is required"
-
-
-def _json_list(values: tuple[str, ...]) -> str:
-    """Format values like Go's JSON encoder: HTML characters escaped, null for an empty list."""
-    if not values:
-        return "null"
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text

@@ -1,6 +1,6 @@
 """Decodes and encodes autoscalers as JSON, with the rules of autoscaling/v2."""
 
-from autoscaler.wire.decode import decode_autoscaler, decode_autoscaler_json, decode_spec, decode_status
+from autoscaler.wire.decode import decode_autoscaler, decode_spec, decode_status
 from autoscaler.wire.decode_error import DecodeError, FieldError
 from autoscaler.wire.encode import encode_spec, encode_status
 
@@ -8,7 +8,6 @@ __all__ = [
     "DecodeError",
     "FieldError",
     "decode_autoscaler",
-    "decode_autoscaler_json",
     "decode_spec",
     "decode_status",
     "encode_spec",

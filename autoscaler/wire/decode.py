@@ -1,6 +1,6 @@
 """Decodes JSON: a quantity is a string or number, null means absent, unknown keys are ignored unless strict."""
 
-from typing import Final, Self, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -10,7 +10,6 @@ from autoscaler.types.status import Status
 from autoscaler.values.quantity import Quantity
 from autoscaler.wire.decode_error import (
     DecodeError,
-    FieldError,
     json_type_name,
     unknown_key_error,
     validation_field_error,
@@ -35,28 +34,6 @@ def decode_status(document: object, *, strict: bool = False) -> Status:
     return _decode(document, Status, strict=strict)
 
 
-def decode_autoscaler_json(text: bytes | str) -> Autoscaler:
-    """Decode an autoscaler from JSON text; faster than decoding a parsed document."""
-    try:
-        return _AUTOSCALER_DECODER.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return _decode(_parse(text), Autoscaler, strict=False)
-
-
-class NumberLiteral(float):
-    """A JSON number with its text, because the quantities ``1e3`` and ``1000`` are formatted differently."""
-
-    __slots__ = ("text",)
-
-    def __new__(cls, text: str) -> Self:
-        """Create the number from its text."""
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
-
-    text: str
-
-
 def _quantity(_: type, value: object) -> Quantity:
     """Decode a quantity from a string or number."""
     match value:
@@ -66,8 +43,6 @@ def _quantity(_: type, value: object) -> Quantity:
             pass
         case int():
             return Quantity.parse(str(value))
-        case NumberLiteral():
-            return Quantity.parse(value.text)
         case float() if value.is_integer() and abs(value) < 1e21:
             return Quantity.parse(str(int(value)))  # YAML parses 1e3 as a float
         case float():
@@ -75,17 +50,6 @@ def _quantity(_: type, value: object) -> Quantity:
         case _:
             pass
     raise ValueError(f"must be a quantity, is {json_type_name(value)}")
-
-
-_AUTOSCALER_DECODER: Final = msgspec.json.Decoder(Autoscaler, dec_hook=_quantity, float_hook=str)
-_ANY_DECODER: Final = msgspec.json.Decoder(float_hook=NumberLiteral)
-
-
-def _parse(text: bytes | str) -> object:
-    try:
-        return _ANY_DECODER.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DecodeError((FieldError("", f"must be one JSON object: {error}"),)) from error
 
 
 def _decode(document: object, kind: type[T], *, strict: bool) -> T:

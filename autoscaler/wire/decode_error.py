@@ -39,7 +39,6 @@ def unknown_key_error(key: UnknownKey) -> FieldError:
 _TYPE_NAMES: Final[Mapping[str, str]] = {
     "int": "an integer",
     "float": "a non-integer number",
-    "NumberLiteral": "a non-integer number",
     "str": "a string",
     "bool": "true or false",
     "array": "a list",
@@ -47,7 +46,7 @@ _TYPE_NAMES: Final[Mapping[str, str]] = {
     "datetime": "a time such as 2000-01-01T02:00:00Z",
     "null": "null",
 }
-_NEEDS_QUOTES: Final = frozenset({"int", "float", "NumberLiteral", "bool"})
+_NEEDS_QUOTES: Final = frozenset({"int", "float", "bool"})
 
 
 def json_type_name(value: object) -> str:

@@ -76,10 +76,10 @@ async def test_status_is_written_and_then_patched(api: Api) -> None:
 
 async def test_status_of_an_older_object_raises_conflict(api: Api) -> None:
     async with autoscaler(api) as (informer, key):
-        seen = stored(informer, key)
-        await api.client.patch(f"{SCALERS}/{seen.metadata.name}", {"spec": {"maxReplicas": 9}})
+        outdated = stored(informer, key)
+        await api.client.patch(f"{SCALERS}/{outdated.metadata.name}", {"spec": {"maxReplicas": 9}})
         with pytest.raises(Conflict):
-            await StatusWriter(api.client, informer).write(seen, Status(1))
+            await StatusWriter(api.client, informer).write(outdated, Status(1))
 
 
 async def test_repeated_event_is_counted(api: Api) -> None:

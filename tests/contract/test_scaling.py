@@ -151,8 +151,8 @@ async def test_written_scale_is_visible_at_once_and_takes_effect(api: Api) -> No
 
         async def has_pods() -> bool:
             observed = await scales.read(scaler)
-            there = await pods.list("default", parse(f"app={name}"))
-            return isinstance(observed, ScaleTarget) and observed.status_replicas == 3 == len(there)
+            listed = await pods.list("default", parse(f"app={name}"))
+            return isinstance(observed, ScaleTarget) and observed.status_replicas == 3 == len(listed)
 
         await eventually(has_pods)
         assert TargetKey("apps", "Deployment", "default", name) in notified

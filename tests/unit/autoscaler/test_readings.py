@@ -10,14 +10,12 @@ from autoscaler.readings import (
     PodValue,
     api_failure,
     read_external,
-    read_object,
     read_pods,
     read_resource,
 )
 from autoscaler.types.observation import (
     ExternalReading,
     FailureClass,
-    ObjectReading,
     PodReading,
     PodSample,
     UnavailableReading,
@@ -84,10 +82,6 @@ def test_reading_has_the_time_of_the_first_pod():
 )
 def test_pods_metric_reading(window, expected):
     assert read_pods([PodValue("a", 5, NOW, window)]) == PodReading({"a": PodSample(5, NOW, expected)}, NOW)
-
-
-def test_object_metric_reading():
-    assert read_object(5, NOW) == ObjectReading(5, NOW)
 
 
 def test_external_metric_reading():

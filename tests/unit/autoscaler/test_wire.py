@@ -11,7 +11,6 @@ from autoscaler.values.selector import LabelSelector, LabelSelectorRequirement
 from autoscaler.wire import (
     DecodeError,
     decode_autoscaler,
-    decode_autoscaler_json,
     decode_spec,
     decode_status,
     encode_spec,
@@ -105,29 +104,6 @@ def test_invalid_document_is_rejected_with_the_path(document, message):
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        pytest.param(b'{"spec":', "must be one JSON object: Input data was truncated", id="truncated document"),
-        pytest.param(
-            b'{"metadata":{"name":1.5}}',
-            "metadata.name: must be a string, is a non-integer number; put it in quotes",
-            id="wrong type",
-        ),
-    ],
-)
-def test_invalid_json_is_rejected(text, message):
-    with pytest.raises(DecodeError) as caught:
-        decode_autoscaler_json(text)
-
-    assert str(caught.value) == message
-
-
-def test_json_that_is_not_utf8_is_rejected():
-    with pytest.raises(DecodeError, match="must be one JSON object"):
-        decode_autoscaler_json(b'{"metadata":{"name":"\xff"}}')
-
-
 def test_null_means_absent_everywhere():
     document = {
         "metadata": {"name": None, "labels": {"app": None}},
@@ -157,26 +133,6 @@ def test_null_entry_of_a_list_is_the_zero_value():
     assert decode_spec({"behavior": {"scaleUp": {"policies": [None]}}, "maxReplicas": None}).behavior == s.Behavior(
         scale_up=s.ScalingRules(policies=(s.Policy(),))
     )
-
-
-@pytest.mark.parametrize(
-    ("written", "printed"),
-    [
-        pytest.param('"500m"', "500m", id="string"),
-        pytest.param('" 2 "', "2", id="string with surrounding spaces"),
-        pytest.param("5", "5", id="integer"),
-        pytest.param("1.5", "1500m", id="fraction"),
-        pytest.param("1E3", "1E3", id="exponent"),
-    ],
-)
-@pytest.mark.parametrize("other", [pytest.param("1", id="fast path"), pytest.param("null", id="with a null elsewhere")])
-def test_quantity_may_be_a_string_or_number(written, printed, other):
-    text = f'{{"spec":{{"maxReplicas":{other},"metrics":[{{"pods":{{"target":{{"value":{written}}}}}}}]}}}}'
-
-    metric = decode_autoscaler_json(text).spec.metrics[0]
-
-    assert metric.pods.target.value.canonical() == Quantity.parse(printed).canonical()
-    assert metric.pods.target.value.format == Quantity.parse(printed).format
 
 
 @pytest.mark.parametrize(

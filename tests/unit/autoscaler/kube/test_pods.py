@@ -19,7 +19,7 @@ EVERYTHING = parse("")
 
 
 @asynccontextmanager
-async def stage() -> AsyncIterator[tuple[Cluster, PodLister]]:
+async def running_pod_lister() -> AsyncIterator[tuple[Cluster, PodLister]]:
     async with Cluster.serving() as cluster, cluster.client() as client, PodLister.open(client) as pods:
         yield cluster, pods
 
@@ -37,7 +37,7 @@ async def names(pods: PodLister, namespace: str, selector: str) -> list[str]:
 
 
 async def test_pods_are_selected_within_the_namespace() -> None:
-    async with stage() as (cluster, pods):
+    async with running_pod_lister() as (cluster, pods):
         make_pod(cluster, "shop", "web-1", app="web")
         make_pod(cluster, "shop", "api-1", app="api")
         make_pod(cluster, "bank", "web-1", app="web")
@@ -47,12 +47,12 @@ async def test_pods_are_selected_within_the_namespace() -> None:
 
 
 async def test_pods_are_not_watched_before_the_first_list() -> None:
-    async with stage() as (cluster, _):
+    async with running_pod_lister() as (cluster, _):
         assert cluster.requests == []
 
 
 async def test_result_is_cached_until_a_pod_changes() -> None:
-    async with stage() as (cluster, pods):
+    async with running_pod_lister() as (cluster, pods):
         make_pod(cluster, "shop", "web-1", app="web")
         first = await pods.list("shop", EVERYTHING)
         assert await pods.list("shop", EVERYTHING) is first
@@ -65,7 +65,7 @@ async def test_result_is_cached_until_a_pod_changes() -> None:
 
 
 async def test_deleted_pod_is_not_listed() -> None:
-    async with stage() as (cluster, pods):
+    async with running_pod_lister() as (cluster, pods):
         make_pod(cluster, "shop", "web-1")
         assert await names(pods, "shop", "") == ["web-1"]
         cluster.delete("/api/v1/namespaces/shop/pods/web-1")
@@ -77,7 +77,7 @@ async def test_deleted_pod_is_not_listed() -> None:
 
 
 async def test_pod_deleted_while_the_watch_was_down_is_not_listed() -> None:
-    async with stage() as (cluster, pods):
+    async with running_pod_lister() as (cluster, pods):
         make_pod(cluster, "shop", "web-1")
         make_pod(cluster, "shop", "web-2")
         assert await names(pods, "shop", "") == ["web-1", "web-2"]
@@ -94,7 +94,7 @@ async def test_pod_deleted_while_the_watch_was_down_is_not_listed() -> None:
 
 
 async def test_many_namespaces_share_one_informer_for_the_cluster() -> None:
-    async with stage() as (cluster, pods):
+    async with running_pod_lister() as (cluster, pods):
         for number in range(20):
             make_pod(cluster, f"team-{number}", "web-1")
         for number in range(20):
@@ -104,14 +104,14 @@ async def test_many_namespaces_share_one_informer_for_the_cluster() -> None:
 
 
 async def test_missing_permission_to_list_pods_raises_forbidden() -> None:
-    async with stage() as (cluster, pods):
+    async with running_pod_lister() as (cluster, pods):
         cluster.faults.forbid("list", "pods")
         with pytest.raises(Forbidden, match="cannot list"):
             await pods.list("shop", EVERYTHING)
 
 
 async def test_pods_of_a_deployment_are_listed_as_ready() -> None:
-    async with stage() as (cluster, pods):
+    async with running_pod_lister() as (cluster, pods):
         cluster.create("/apis/apps/v1/namespaces/shop/deployments", deployment("web", 2))
 
         async def two_are_ready() -> bool:

@@ -27,7 +27,7 @@ SCALE = f"{DEPLOYMENTS}/web/scale"
 
 
 @asynccontextmanager
-async def stage() -> AsyncIterator[tuple[Cluster, ScaleClient]]:
+async def running_scale_client() -> AsyncIterator[tuple[Cluster, ScaleClient]]:
     async with Cluster.serving() as cluster, cluster.client() as client, TargetInformers.open(client) as targets:
         cluster.workloads.pause()
         cluster.create(DEPLOYMENTS, deployment("web", 3))
@@ -39,7 +39,7 @@ def requests(cluster: Cluster) -> list[tuple[str, str]]:
 
 
 async def test_watched_target_is_read_without_requests() -> None:
-    async with stage() as (cluster, scales):
+    async with running_scale_client() as (cluster, scales):
         await scales.read(WEB)
         cluster.requests.clear()
         for _ in range(100):
@@ -48,7 +48,7 @@ async def test_watched_target_is_read_without_requests() -> None:
 
 
 async def test_change_by_another_client_is_observed() -> None:
-    async with stage() as (cluster, scales):
+    async with running_scale_client() as (cluster, scales):
         await scales.read(WEB)
         cluster.patch(SCALE, {"spec": {"replicas": 7}})
 
@@ -59,7 +59,7 @@ async def test_change_by_another_client_is_observed() -> None:
 
 
 async def test_kind_without_permission_to_list_is_fetched() -> None:
-    async with stage() as (cluster, scales):
+    async with running_scale_client() as (cluster, scales):
         cluster.faults.forbid("list", "deployments")
         assert await scales.read(WEB) == ScaleTarget(3, 0, "app=web")
         assert requests(cluster)[-1] == ("get", SCALE)
@@ -68,7 +68,7 @@ async def test_kind_without_permission_to_list_is_fetched() -> None:
 
 
 async def test_custom_resource_without_permission_to_read_its_definition_is_fetched() -> None:
-    async with stage() as (cluster, scales):
+    async with running_scale_client() as (cluster, scales):
         cluster.install_crd(widget_definition())
         cluster.create(WIDGETS, widget("web", size=2))
         cluster.faults.forbid("get", "customresourcedefinitions")
@@ -77,7 +77,7 @@ async def test_custom_resource_without_permission_to_read_its_definition_is_fetc
 
 
 async def test_kind_installed_later_is_discovered_after_the_retry_interval() -> None:
-    async with stage() as (cluster, scales):
+    async with running_scale_client() as (cluster, scales):
         no_match = UnavailableTarget('no matches for kind "Widget" in group "example.dev"', TargetReadStage.MAPPING)
         assert await scales.read(CUSTOM) == no_match
         cluster.install_crd(widget_definition())
@@ -88,19 +88,19 @@ async def test_kind_installed_later_is_discovered_after_the_retry_interval() -> 
 
 
 async def test_kind_without_scale_subresource_has_the_message_of_the_server() -> None:
-    async with stage() as (_, scales):
+    async with running_scale_client() as (_, scales):
         expected = UnavailableTarget("the server could not find the requested resource")
         assert await scales.read(autoscaler_of("ConfigMap", "web", "v1")) == expected
 
 
 async def test_malformed_api_version_is_an_error_of_the_reference() -> None:
-    async with stage() as (_, scales):
+    async with running_scale_client() as (_, scales):
         expected = UnavailableTarget("unexpected GroupVersion string: a/b/c", TargetReadStage.REFERENCE)
         assert await scales.read(autoscaler_of("Deployment", "web", "a/b/c")) == expected
 
 
 async def test_write_is_retried_after_four_conflicts_but_not_after_five() -> None:
-    async with stage() as (cluster, scales):
+    async with running_scale_client() as (cluster, scales):
         await scales.read(WEB)
         cluster.fail_next(409, times=4, verb="update")
         assert await scales.write(WEB, 5) == Rescaled(5, attempts=5)
@@ -113,7 +113,7 @@ async def test_write_is_retried_after_four_conflicts_but_not_after_five() -> Non
 
 @pytest.mark.parametrize("code", [403, 404, 422, 429, 500, 503])
 async def test_write_is_not_retried_after_other_errors(code: int) -> None:
-    async with stage() as (cluster, scales):
+    async with running_scale_client() as (cluster, scales):
         await scales.read(WEB)
         cluster.requests.clear()
         cluster.fail_next(code, verb="update")
@@ -122,7 +122,7 @@ async def test_write_is_not_retried_after_other_errors(code: int) -> None:
 
 
 async def test_outage_is_returned_as_a_result() -> None:
-    async with stage() as (cluster, scales):
+    async with running_scale_client() as (cluster, scales):
         await scales.read(WEB)
         await cluster.stop()
         assert isinstance(await scales.write(WEB, 5), NotRescaled)
@@ -130,7 +130,7 @@ async def test_outage_is_returned_as_a_result() -> None:
 
 
 async def test_scale_is_fetched_after_the_permission_to_watch_was_revoked() -> None:
-    async with stage() as (cluster, scales):
+    async with running_scale_client() as (cluster, scales):
         await scales.read(WEB)
         cluster.faults.forbid("list", "deployments")
         cluster.faults.forbid("watch", "deployments")
