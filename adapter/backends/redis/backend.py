@@ -96,9 +96,7 @@ class RedisBackend:
         keys: dict[bytes, None] = {}
         cursor = -1
         while cursor != 0:
-            replies = await node.execute(scan_command(wanted, max(cursor, 0)))
-            raise_error_reply(replies)
-            cursor, page = parse_scan(replies[0])
+            cursor, page = parse_scan(await node.execute_one(*scan_command(wanted, max(cursor, 0))))
             keys |= dict.fromkeys(page)
             if len(keys) > max_keys:
                 raise BadQuery("more keys match the pattern than maxKeys allows")

@@ -74,6 +74,12 @@ class RedisConnectionPool:
         except Exception as error:  # noqa: BLE001 - redis-py raises many types; all of them are translated here
             raise from_exception(error) from None
 
+    async def execute_one(self, *command: str | bytes | int) -> Reply:
+        """Send one command and return the reply; raise ``BackendError`` if it is an error."""
+        replies = await self.execute(command)
+        raise_error_reply(replies)
+        return replies[0]
+
     async def aclose(self) -> None:
         """Close the idle connections; no connection may be in use."""
         while self._idle:

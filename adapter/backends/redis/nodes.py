@@ -8,7 +8,7 @@ from redis.exceptions import AskError, MovedError
 
 from adapter.backends.connection.address import Address
 from adapter.backends.connection.failover import Failover
-from adapter.backends.redis.client import Command, RedisConnectionPool, RedisLogin, Reply, raise_error_reply
+from adapter.backends.redis.client import Command, RedisConnectionPool, RedisLogin, Reply
 from adapter.backends.redis.errors import UNEXPECTED
 from adapter.errors import BackendError, BackendRejected
 
@@ -87,13 +87,8 @@ class ClusterNodes:
 
     async def masters(self) -> Sequence[RedisConnectionPool]:
         """Return all masters, as listed by any reachable seed."""
-
-        async def list_slots(pool: RedisConnectionPool) -> Reply:
-            replies = await pool.execute(("CLUSTER", "SLOTS"))
-            raise_error_reply(replies)
-            return replies[0]
-
-        return [self._pool(address) for address in parse_slots(await self._seeds.run(list_slots))]
+        slots = await self._seeds.run(lambda pool: pool.execute_one("CLUSTER", "SLOTS"))
+        return [self._pool(address) for address in parse_slots(slots)]
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -116,13 +111,8 @@ class SentinelResolver:
 
     async def master_address(self) -> Address:
         """Return the address of the master."""
-
-        async def get_master(pool: RedisConnectionPool) -> Reply:
-            replies = await pool.execute(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._master))
-            raise_error_reply(replies)
-            return replies[0]
-
-        match await self._sentinels.run(get_master):
+        command = ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._master)
+        match await self._sentinels.run(lambda pool: pool.execute_one(*command)):
             case [bytes() as host, bytes() as port] if port.isdigit():
                 return Address(host.decode("utf-8", "replace"), int(port))
             case None:
