@@ -52,5 +52,5 @@ class ScriptedBackend:
         self.closed = True
 
 
-def raw(value: float, at: datetime = BEGINNING, **labels: str) -> RawSample:
+def raw(value: float, at: datetime = BEGINNING, /, **labels: str) -> RawSample:
     return RawSample(value, at, labels)

@@ -63,10 +63,14 @@ class Service:
 
 @contextmanager
 def service(
-    plane: ControlPlane, port: int, *, metrics: dict[str, Any] | None = None, **self_managed: str
+    plane: ControlPlane,
+    port: int,
+    *,
+    metrics: dict[str, Any] | None = None,
+    self_managed: dict[str, str] | None = None,
 ) -> Iterator[Service]:
     """Run a process that is registered and available while the context is open."""
-    program = process(plane, port, metrics=metrics, **self_managed)
+    program = process(plane, port, metrics=metrics, self_managed=self_managed)
     program.start()
     try:
         running = Service(plane, port, program)
@@ -83,10 +87,10 @@ def process(
     files: dict[str, str] | None = None,
     metrics: dict[str, Any] | None = None,
     flags: tuple[str, ...] = ("--no-autoscaler",),
-    **self_managed: str,
+    self_managed: dict[str, str] | None = None,
 ) -> Program:
     """Return a process that serves on a port with the token of its service account; it is not started."""
-    tls = {"files": files} if files else {"selfManaged": {"namespace": "steadyscale", **self_managed}}
+    tls = {"files": files} if files else {"selfManaged": {"namespace": "steadyscale", **(self_managed or {})}}
     config, log = plane.folder / f"service-{port}.yaml", plane.folder / f"service-{port}.log"
     config.write_text(json.dumps({**_config(port, tls), **(metrics or {})}))
     token = plane.kubectl("create", "token", "steadyscale", "--namespace=steadyscale", "--duration=1h").strip()

@@ -64,8 +64,8 @@ def test_scaling_continues_after_an_outage_of_the_api_server(running):
     try:
         running.set(queue=60)
         # Until the watches have failed and the lease is lost: a longer outage changes nothing.
-        for text in ("/podautoscalers: ", "/horizontalpodautoscalers: ", "leadership lost"):
-            until(lambda text=text: text in running.programs[0].log.read_text(), f"{text!r} is logged", within=50)
+        texts, log = ("/podautoscalers: ", "/horizontalpodautoscalers: ", "leadership lost"), running.programs[0].log
+        until(lambda: all(text in log.read_text() for text in texts), f"{texts} are logged", within=90)
     finally:
         running.plane.apiserver.start()
     running.wait_for_replicas(12, within=60)

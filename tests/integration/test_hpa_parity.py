@@ -9,6 +9,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +20,18 @@ from tests.integration.service import apply_manifests, service
 
 pytestmark = pytest.mark.apiserver
 
-SPECS = {
+SCALE_UP = {
+    "policies": [
+        {"type": "Pods", "value": 4, "periodSeconds": 4},
+        {"type": "Percent", "value": 100, "periodSeconds": 4},
+    ]
+}
+"""The default policies with a shorter period than STABLE_SECONDS: with the default of 15 s, a scale-down shortly before
+a scale-up would or would not count, depending on the timing of the two controllers."""
+
+SPECS: dict[str, Json] = {
     "plain": {"behavior": None},
-    "down": {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}}},
+    "down": {"behavior": {"scaleUp": SCALE_UP, "scaleDown": {"stabilizationWindowSeconds": 0}}},
     "slow": {
         "behavior": {
             "scaleUp": {"policies": [{"type": "Pods", "value": 3, "periodSeconds": 4}]},
@@ -31,8 +41,11 @@ SPECS = {
             },
         }
     },
-    "loose": {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 0, "tolerance": "0.5"}}},
-    "two-metrics": {"metrics": [external("load"), external("steady")]},
+    "loose": {"behavior": {"scaleUp": SCALE_UP, "scaleDown": {"stabilizationWindowSeconds": 0, "tolerance": "0.5"}}},
+    "two-metrics": {
+        "metrics": [external("load"), external("steady")],
+        "behavior": {"scaleUp": SCALE_UP, "scaleDown": {"stabilizationWindowSeconds": 0}},
+    },
 }
 STEADY = 35
 """The constant value of the second metric; while the first is unavailable, it alone can only scale up."""
@@ -80,7 +93,12 @@ class ReplicaWatch:
     def __init__(self, pair: Rig) -> None:
         self._pair, plane = pair, pair.plane
         template = '{.metadata.name} {.spec.replicas}{"\\n"}'
-        command = [plane.kubectl_path, f"--kubeconfig={plane.kubeconfig('admin')}", "get", "deployments"]
+        command: list[str | Path] = [
+            plane.kubectl_path,
+            f"--kubeconfig={plane.kubeconfig('admin')}",
+            "get",
+            "deployments",
+        ]
         command += ["--namespace=parity", "--watch", f"--output=jsonpath={template}"]
         self.program = Program(command, plane.folder / "parity.sizes", lambda: True)
 
@@ -120,9 +138,8 @@ def test_hpa_and_pod_autoscaler_scale_in_the_same_way(pair, sizes):
     publish(pair, 20)
     native = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
     for name, spec in SPECS.items():
-        own = autoscaler(f"pa-{name}", **{"metrics": [external("load")], **spec})
-        if own["spec"]["behavior"] is None:
-            del own["spec"]["behavior"]
+        own = autoscaler(f"pa-{name}", external("load"))
+        own["spec"] = {key: value for key, value in {**own["spec"], **spec}.items() if value is not None}
         builtin = json.loads(json.dumps({**own, **native}))
         builtin["metadata"]["name"] = builtin["spec"]["scaleTargetRef"]["name"] = f"hpa-{name}"
         pair.apply(deployment(f"pa-{name}", 4), deployment(f"hpa-{name}", 4), own, builtin)

@@ -27,7 +27,7 @@ def rotating(plane: ControlPlane, port: int) -> Iterator[Service]:
     """Run a process whose certificates are valid for seconds."""
     plane.kubectl("delete", "secret", "steadyscale-serving-cert", "--namespace=steadyscale", "--ignore-not-found")
     lifetimes = {"caLifetime": "24s", "certificateLifetime": "9s", "caOverlap": "4s", "checkInterval": "500ms"}
-    with service(plane, port, **lifetimes) as started:
+    with service(plane, port, self_managed=lifetimes) as started:
         yield started
 
 

@@ -57,7 +57,7 @@ class Reading(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.loop = looptime.patch_event_loop(asyncio.new_event_loop(), noop_cycles=100)
+        self.loop = looptime.patch_event_loop(asyncio.SelectorEventLoop(), noop_cycles=100)
         self.backend = ScriptedBackend()
         fetcher = Fetcher({"b": self.backend}, loop_clock)
         self.snapshots, self.cache = Snapshots(fetcher), QueryCache(fetcher)

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from adapter import errors
+from adapter.backends.prometheus.settings import Prometheus
+from adapter.backends.settings import BackendSettings
 from adapter.config.loading import ConfigFile, decode_without_invalid_rules
 from adapter.config.model import Config, Limits
 from adapter.decoding.problem import ConfigInvalid, Problem
@@ -58,9 +60,11 @@ class Service:
         self.file = ConfigFile(self.path, {}, poll_interval=timedelta(milliseconds=5))
         self.pipeline = MetricPipeline(self.file.start(), self.open, lambda: BEGINNING, Telemetry())
 
-    def open(self, name: str, settings: object, _clock: object) -> ScriptedBackend:
-        results = {"x": (raw(len(self.opened)),), "y": (raw(7),)}
-        self.opened.append(ScriptedBackend(f"{name} at {settings.url}", results))
+    def open(self, name: str, settings: BackendSettings, _clock: object) -> ScriptedBackend:
+        assert isinstance(settings, Prometheus)
+        backend = ScriptedBackend(f"{name} at {settings.url}")
+        backend.results |= {"x": (raw(len(self.opened)),), "y": (raw(7),)}
+        self.opened.append(backend)
         return self.opened[-1]
 
     def write(self, url: str, query: str) -> None:
@@ -81,7 +85,6 @@ class Service:
         self.pipeline.registry.reject_file(problems)
         self.reloads += 1
 
-    @property
     def messages(self) -> tuple[str, ...]:
         return tuple(map(str, self.pipeline.registry.reload_problems))
 
@@ -114,13 +117,13 @@ async def test_invalid_file_is_rejected_and_the_previous_one_stays_in_force(
     service.path.write_text("rules: [{name: queue, qurey: x}]")
     await service.reloaded()
     assert await service.value() == 0
-    assert service.messages == ("rules[0].qurey: unknown key; did you mean 'query'?",)
+    assert service.messages() == ("rules[0].qurey: unknown key; did you mean 'query'?",)
     assert "keeping the previous one" in caplog.text
 
     service.write("http://one", "y")
     await service.reloaded()
     assert await service.value() == 7000
-    assert service.messages == ()
+    assert service.messages() == ()
 
 
 async def test_deleted_file_leaves_the_previous_one_in_force(service: Service):
@@ -128,7 +131,7 @@ async def test_deleted_file_leaves_the_previous_one_in_force(service: Service):
     await service.reloaded()
 
     assert await service.value() == 0
-    assert "No such file" in service.messages[0]
+    assert "No such file" in service.messages()[0]
 
 
 async def test_changed_backend_is_opened_again_and_the_old_one_closed(service: Service):

@@ -53,6 +53,9 @@ class Fixture:
     async def value(self, namespace: str = "shop", metric: str = "queue", selector: str = "") -> int:
         return sum(sample.milli for sample in await self.reader.read_samples(namespace, metric, parse(selector)))
 
+    def resource_version(self) -> object:
+        return (self.cluster.get(f"{SHOP}/queue") or {})["metadata"]["resourceVersion"]
+
     def status(self, name: str = "queue") -> dict[str, Any]:
         return (self.cluster.get(f"{SHOP}/{name}") or {}).get("status", {})
 
@@ -102,7 +105,9 @@ async def test_changes_and_deletions_take_effect():
 
         here.cluster.delete(f"{SHOP}/queue")
         await here.until(lambda: not here.watcher.rules)
-        assert here.reader.registry.origin(here.reader.registry.rules.find("shop", "queue")) == "configuration"
+        rule = here.reader.registry.rules.find("shop", "queue")
+        assert rule is not None
+        assert here.reader.registry.origin(rule) == "configuration"
 
 
 async def test_status_contains_the_value():
@@ -146,10 +151,10 @@ async def test_unchanged_status_is_not_written_again_after_a_failure():
         await here.until(lambda: here.reader.peek("shop", "queue", parse("")).error is None)
         await here.status_writer.write_changes()
 
-        version = here.cluster.get(f"{SHOP}/queue")["metadata"]["resourceVersion"]
+        version = here.resource_version()
         await asyncio.sleep(1.1)  # times are written in whole seconds
         await here.status_writer.write_changes()
-        assert here.cluster.get(f"{SHOP}/queue")["metadata"]["resourceVersion"] == version
+        assert here.resource_version() == version
 
 
 async def test_invalid_object_has_its_problem_in_the_status_and_affects_no_other():
@@ -189,8 +194,10 @@ async def test_writing_the_status_does_not_keep_an_unread_query_refreshed():
         here.apply("queue", backend="main", query="x")
         await here.until(lambda: here.watcher.rules)
         await here.status_writer.write_changes()
-        await here.until(lambda: here.watcher.store.get("shop/queue").status)
-        here.reader.sources.snapshots.drop(here.reader.peek("shop", "queue", parse("")).query)
+        await here.until(lambda: all(each.status for each in here.watcher.store))
+        query = here.reader.peek("shop", "queue", parse("")).query
+        assert query is not None
+        here.reader.sources.snapshots.drop(query)
         for _ in range(5):
             await here.status_writer.write_changes()
 

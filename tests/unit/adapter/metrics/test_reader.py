@@ -216,7 +216,8 @@ async def test_history_records_last_value_and_first_failure_time():
         backend.results["q"] = (raw(6, loop_clock(), namespace="shop"),)
         await asyncio.sleep(20)
         await it.read_samples("shop", "queue", EVERYTHING)
-        assert (record.failures, record.first_failure_time, record.last_good_milli) == (0, None, 6000)
+        recovered = it.history.record(ReadKey("shop", "queue", EVERYTHING))
+        assert (recovered.failures, recovered.first_failure_time, recovered.last_good_milli) == (0, None, 6000)
         assert (record.series_found, record.series_matched, record.fetch_duration) == (1, 1, timedelta(seconds=0.5))
 
 
