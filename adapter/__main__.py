@@ -62,7 +62,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 def _add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help="serve metrics on this port (default: 8443, or a free port)")
     parser.add_argument("--speed", type=_speed, default=30.0, help="speed of time, 1 to 300 (default: %(default)g)")
-    parser.add_argument("--once", action="store_true", help="exit at the end of the story")
+    parser.add_argument("--once", action="store_true", help="exit at the end of the scenario")
     parser.add_argument("--no-page", action="store_true", help="do not serve the debugging page")
     parser.add_argument("--prometheus", action="store_true", help="use a real Prometheus, which must be installed")
     parser.add_argument("--keep", action="store_true", help="keep the temporary directory: log, kubeconfig, token")

@@ -50,7 +50,7 @@ COMMANDS: Final = {
         "one. The demo prints commands for looking at it while it runs.",
         (
             ("steadyscale demo", "run until Ctrl-C"),
-            ("steadyscale demo --once --speed=60", "run the story once, at double the default speed"),
+            ("steadyscale demo --once --speed=60", "run the scenario once, at double the default speed"),
             ("steadyscale demo --prometheus", "with a real Prometheus"),
         ),
     ),

@@ -40,8 +40,8 @@ async def page_proxy(
             headers |= await credentials()
             try:
                 async with session.get(request.rel_url, headers=headers, ssl=tls) as response:
-                    kept = {name: response.headers[name] for name in _RESPONSE_HEADERS if name in response.headers}
-                    return web.Response(status=response.status, headers=kept, body=await response.read())
+                    copied = {name: response.headers[name] for name in _RESPONSE_HEADERS if name in response.headers}
+                    return web.Response(status=response.status, headers=copied, body=await response.read())
             except aiohttp.ClientError as error:
                 raise web.HTTPBadGateway from error
 

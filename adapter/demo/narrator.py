@@ -106,7 +106,7 @@ class Narrator:
         """Do nothing: the demo has a single process."""
 
     def announce(self, text: str) -> None:
-        """Print a phase of the story."""
+        """Print a phase of the scenario."""
         self._write("\n")
         self._print(self._now(), text)
 

@@ -1,4 +1,4 @@
-"""Playback of the story: sets the order rate, stops and starts the metrics backend, and prints each phase."""
+"""Playback of the scenario: sets the order rate, stops and starts the metrics backend, and prints each phase."""
 
 import asyncio
 from contextlib import suppress
@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from adapter.demo.accelerated_loop import DemoClock
 from adapter.demo.narrator import Narrator
 from adapter.demo.order_queue import OrderQueue
-from adapter.demo.story import END, STORY, phase
+from adapter.demo.scenario import END, PHASES, phase
 
 _QUEUE_REPORT_INTERVAL: Final = timedelta(minutes=1)
 
@@ -30,7 +30,7 @@ class MetricsBackend(Protocol):
 
 
 class Playback:
-    """Plays the phases of the story."""
+    """Plays the phases of the scenario."""
 
     def __init__(self, clock: DemoClock, narrator: Narrator, random: Random) -> None:
         self.orders_per_second = 0.0
@@ -40,11 +40,11 @@ class Playback:
         self._backend_is_up = True
 
     async def run(self, queue: OrderQueue, backend: MetricsBackend, stop: asyncio.Event, *, once: bool) -> None:
-        """Play the story, then random phases until ``stop`` is set; with ``once``, return at the end of the story."""
+        """Play the scenario, then random phases until ``stop`` is set; with ``once``, only the scenario."""
         reports = asyncio.create_task(self._report_queue(queue), name="queue reports")
         try:
             for index in count():
-                if index == len(STORY) and once:
+                if index == len(PHASES) and once:
                     await self._sleep_until(END, stop)
                     return
                 current = phase(index, self._random)
@@ -59,7 +59,7 @@ class Playback:
             reports.cancel()
 
     async def _sleep_until(self, time: timedelta, stop: asyncio.Event) -> bool:
-        """Sleep until a time of the story; return whether ``stop`` was set."""
+        """Sleep until a time of the scenario; return whether ``stop`` was set."""
         with suppress(TimeoutError):
             async with asyncio.timeout((time - self._clock.elapsed).total_seconds()):
                 await stop.wait()

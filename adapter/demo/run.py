@@ -1,4 +1,4 @@
-"""The composition of the demo: cluster, order queue, metrics backend, service, and playback of the story.
+"""The composition of the demo: cluster, order queue, metrics backend, service, and playback of the scenario.
 
 All parts communicate over HTTP on loopback.
 """
@@ -23,8 +23,8 @@ from adapter.demo.narrator import Narrator, table
 from adapter.demo.order_queue import OrderQueue
 from adapter.demo.playback import MetricsBackend, Playback
 from adapter.demo.real_prometheus import RealPrometheus
+from adapter.demo.scenario import END
 from adapter.demo.service import DemoService
-from adapter.demo.story import END
 from adapter.fakecluster.cluster import Cluster
 
 

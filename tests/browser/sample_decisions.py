@@ -63,12 +63,12 @@ def add_states(log: DecisionLog) -> None:
     """Add an autoscaler in each state."""
     queue = make_external_metric("mails_waiting", average="10", fallback=make_fallback(6, 180))
     cpu = make_resource_metric(utilization=60)
-    outage = [unavailable_reading()] * 5
+    outage: list[Reading] = [unavailable_reading()] * 5
     to_zero = make_spec(queue, minimum=0, behavior=NO_STABILIZATION)
     paused = make_spec(queue, mode="Paused", paused_until=later(LENGTH + 900))
     not_found = UnavailableTarget('deployments "etl" not found')
-    _run(log, "shop/mails", make_spec(queue), [external_reading(40)] * 8 + outage * 4)
-    _run(log, "shop/search", make_spec(queue), [external_reading(40)] * 20 + outage)
+    _run(log, "shop/mails", make_spec(queue), [*[external_reading(40)] * 8, *outage * 4])
+    _run(log, "shop/search", make_spec(queue), [*[external_reading(40)] * 20, *outage])
     _run(log, "shop/web", make_spec(queue, cpu, maximum=30), [external_reading(31)] * 9, second=pod_reading(*[600] * 3))
     _run(log, "shop/checkout", make_spec(queue, maximum=5), [external_reading(90)] * 20)
     _run(log, "night/reports", to_zero, [external_reading(20)] * 6 + [external_reading(0)] * 6)

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from adapter.backends.backend import Backend
 from adapter.backends.static import StaticBackend
 from adapter.config.loading import decode
 from adapter.config.model import Limits
@@ -67,13 +68,12 @@ async def serve_page(port: int = 0) -> AsyncIterator[ServedPage]:
     )
     failing.results["sum(mails_waiting)"] = BackendRejected("connection refused")
     config = decode({"rules": RULES, "backends": BACKENDS})
-    backends = {"prometheus": working, "mail-prometheus": failing, "static": StaticBackend(clock)}
+    backends: dict[str, Backend] = {"prometheus": working, "mail-prometheus": failing, "static": StaticBackend(clock)}
     reader = MetricReader(RuleRegistry(config.rules), Sources(Fetcher(backends, clock)), clock)
     for metric in ("orders_waiting", "mails_waiting"):
         await reader.read("shop", metric, Selector())
-    page = ServedPage("", log, None, started)  # type: ignore[arg-type] - complete when the server listens
     sources = DebugSources(log, reader, dict, clock, leader=lambda: page.leader)
-    page.server = Server(
+    server = Server(
         metrics=ExternalMetrics(reader, clock),
         authenticator=TrustingAuth(),
         authorizer=TrustingAuth(),
@@ -82,8 +82,8 @@ async def serve_page(port: int = 0) -> AsyncIterator[ServedPage]:
         debug=DebugEndpoints(reader, dict, DebugPage(sources, timedelta(seconds=2))),
     )
     try:
-        async with page.server.serving("127.0.0.1", port, None) as bound:
-            page.url = f"http://127.0.0.1:{bound}"
+        async with server.serving("127.0.0.1", port, None) as bound:
+            page = ServedPage(f"http://127.0.0.1:{bound}", log, server, started)
             yield page
     finally:
         await reader.sources.aclose()

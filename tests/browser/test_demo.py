@@ -1,4 +1,4 @@
-"""The page during the whole story of the demo: real process, real controller, real browser."""
+"""The page during the whole scenario of the demo: real process, real controller, real browser."""
 
 import asyncio
 import re

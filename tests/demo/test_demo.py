@@ -1,4 +1,4 @@
-"""`steadyscale demo` as a subprocess: the story has the documented course, and no files or processes remain."""
+"""`steadyscale demo` as a subprocess: the scenario has the documented course, and no files or processes remain."""
 
 import json
 import re
@@ -142,7 +142,7 @@ def test_printed_commands_work_and_an_interrupt_stops_everything(slow_demo: Demo
     assert not Path(f"/proc/{slow_demo.process.pid}").exists()
 
 
-def test_story_is_the_same_with_a_real_prometheus():
+def test_scenario_is_the_same_with_a_real_prometheus():
     server.require()
     with running_demo("--once", "--speed=60", "--no-page", "--prometheus") as demo:
         code, errors = demo.wait(timeout=240)

@@ -155,13 +155,13 @@ async def test_page_is_served_on_loopback_for_local_host_names_only(service: str
     assert process.stdout is not None
     address = (await process.stdout.readline()).decode().removeprefix("Debugging page: ").strip()
     async with ClientSession() as session:
-        async with session.get(address.removesuffix("/debug/page")) as answer:
-            assert (answer.status, answer.url.path, answer.content_type) == (200, "/debug/page", "text/html")
-        async with session.get(address.replace("/page", "/overview")) as answer:
-            assert (await answer.json())["total"] == 13
-        async with session.get(address, headers={"Host": "evil.example"}) as answer:
-            assert answer.status == 403
-        async with session.post(address) as answer:
-            assert answer.status == 405
+        async with session.get(address.removesuffix("/debug/page")) as response:
+            assert (response.status, response.url.path, response.content_type) == (200, "/debug/page", "text/html")
+        async with session.get(address.replace("/page", "/overview")) as response:
+            assert (await response.json())["total"] == 13
+        async with session.get(address, headers={"Host": "evil.example"}) as response:
+            assert response.status == 403
+        async with session.post(address) as response:
+            assert response.status == 405
     process.send_signal(signal.SIGINT)
     assert await process.wait() == 0

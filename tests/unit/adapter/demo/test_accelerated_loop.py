@@ -31,7 +31,7 @@ def test_sleeping_for_a_minute_takes_much_less_real_time():
 
 def test_timers_fire_in_order():
     async def order():
-        fired = []
+        fired: list[int] = []
         loop = asyncio.get_running_loop()
         for seconds in (30, 10, 20):
             loop.call_later(seconds, fired.append, seconds)

@@ -1,4 +1,4 @@
-"""The story of the demo: the order rate and the availability of the metrics backend over time.
+"""The scenario of the demo: the order rate and the availability of the metrics backend over time.
 
 Nothing else is scripted; every replica count is a decision of the autoscaler.
 """
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Phase(NamedTuple):
-    """A part of the story."""
+    """A part of the scenario."""
 
     start: timedelta
     """Time since the start of the demo."""
@@ -23,7 +23,7 @@ def _minute(number: float) -> timedelta:
     return timedelta(minutes=number)
 
 
-STORY: Final = (
+PHASES: Final = (
     Phase(_minute(0), "Quiet morning: 0.3 orders per second.", 0.3),
     Phase(_minute(2), "Rush: 6 orders per second.", 6),
     Phase(_minute(7), "The metrics backend goes down: the queue length is unknown.", 6, backend_is_up=False),
@@ -40,9 +40,9 @@ _RANDOM_RATES: Final = (0.0, 0.3, 1.0, 3.0, 6.0)
 
 
 def phase(index: int, random: Random) -> Phase:
-    """Return a phase of the story; after the last one, phases with random order rates."""
-    if index < len(STORY):
-        return STORY[index]
+    """Return a phase of the scenario; after the last one, phases with random order rates."""
+    if index < len(PHASES):
+        return PHASES[index]
     rate = random.choice(_RANDOM_RATES)
-    start = END + _RANDOM_PHASE_LENGTH * (index - len(STORY))
+    start = END + _RANDOM_PHASE_LENGTH * (index - len(PHASES))
     return Phase(start, f"Random load: {rate:g} orders per second.", rate)
