@@ -29,7 +29,7 @@ class Key(NamedTuple):
 
 
 class MotoServer:
-    """A process; from its start on it admits only users that it knows, with what their policies say."""
+    """A moto server in its own process that enforces authentication and IAM policies."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, free_port()
@@ -38,7 +38,7 @@ class MotoServer:
         script = Path(__file__).with_name("moto_with_more.py")
         command = [sys.executable, script, str(self.port), folder]
         self.program = Program(command, folder / "moto.log", self._is_ready)
-        self._root = Key("testing", "testing-that-nobody-checks")
+        self._root = Key("testing", "testing")
         self._clients: dict[str, Any] = {}
 
     def start(self) -> None:
@@ -54,7 +54,7 @@ class MotoServer:
         self.program.stop()
 
     def client(self, service: str) -> Any:
-        """Speak with it as one who may do everything."""
+        """Return a client with all permissions."""
         if service not in self._clients:
             self._clients[service] = boto3.client(
                 service,
@@ -70,13 +70,13 @@ class MotoServer:
         self.allow(name, *actions)
 
     def allow(self, name: str, *actions: str) -> None:
-        """Let a user do this, and nothing else."""
+        """Set the permissions of a user."""
         policy = {"Version": "2012-10-17", "Statement": [_allow(*actions)]}
         self.client("iam").put_user_policy(UserName=name, PolicyName="may", PolicyDocument=json.dumps(policy))
 
     def add_key(self, user: str) -> Key:
-        made = self.client("iam").create_access_key(UserName=user)["AccessKey"]
-        return Key(made["AccessKeyId"], made["SecretAccessKey"])
+        key = self.client("iam").create_access_key(UserName=user)["AccessKey"]
+        return Key(key["AccessKeyId"], key["SecretAccessKey"])
 
     def remove_key(self, user: str, key: Key) -> None:
         self.client("iam").delete_access_key(UserName=user, AccessKeyId=key.id)

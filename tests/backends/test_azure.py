@@ -96,7 +96,7 @@ async def test_a_rule_with_several_resources_returns_a_series_for_each(peer: Pee
             for sample in await opened.fetch(parameters)
         }
         assert values == {("shop", "orders"): 3, ("post", "mails"): 4}
-        parameters["resources"] = [resource("orders"), resource("nobody")]
+        parameters["resources"] = [resource("orders"), resource("absent")]
         assert (await failure(opened, parameters))[0] is FailureClass.BAD_QUERY
 
 

@@ -197,11 +197,11 @@ async def test_labels_of_metric_resource_and_user_are_merged(peer: Peer) -> None
 
 async def test_a_partial_result_is_rejected(peer: Peer) -> None:
     peer.set_values({"orders": 3})
-    peer.server.execution_errors = [{"code": 14, "message": "a region did not answer"}]
+    peer.server.execution_errors = [{"code": 14, "message": "a region did not respond"}]
     async with open_backend(peer) as opened:
         with pytest.raises(BackendRejected, match="the result may be partial") as caught:
             await opened.fetch(ALL)
-    assert caught.value.detail == "a region did not answer"
+    assert caught.value.detail == "a region did not respond"
 
 
 @pytest.mark.parametrize(
