@@ -174,7 +174,7 @@ class _ScramRequest(Request[_ScramRequestV0]):
     def build(self, request_struct_class: type[_ScramRequestV0]) -> _ScramRequestV0:
         digest = self._mechanism.removeprefix("SCRAM-").replace("-", "").lower()
         salted = hashlib.pbkdf2_hmac(digest, self._password.encode(), b"test-salt", 4096)
-        upsertion = (self._user, _MECHANISMS[self._mechanism], 4096, b"test-salt", salted, {})
+        upsertion: tuple[object, ...] = (self._user, _MECHANISMS[self._mechanism], 4096, b"test-salt", salted, {})
         return request_struct_class([], [upsertion], {})
 
 

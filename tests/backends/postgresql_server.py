@@ -49,8 +49,8 @@ class PostgreSqlServer:
 
     def start(self) -> None:
         if not (self.directory / "data").exists():
-            initdb = [*self._run_as, PROGRAMS / "initdb", "--pgdata", self.directory / "data", "--username", ADMIN]
-            _run(*initdb, "--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C")
+            options = ("--username", ADMIN, "--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C")
+            _run(*self._run_as, PROGRAMS / "initdb", "--pgdata", self.directory / "data", *options)
             (self.directory / "data" / "pg_hba.conf").write_text(_PG_HBA)
         self.program.start()
 

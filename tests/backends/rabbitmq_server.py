@@ -62,7 +62,7 @@ class RabbitMqServer:
             "RABBITMQ_DIST_PORT": distribution_port,
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
         }
-        command = ["env", *(f"{key}={value}" for key, value in environment.items()), SERVER]
+        command: list[str | Path] = ["env", *(f"{key}={value}" for key, value in environment.items()), SERVER]
         self.program = Program(command, folder / "server.log", self._is_ready)
         self._epmd = Program(["epmd", "-port", str(epmd_port), "-address", LOOPBACK], folder / "epmd.log", lambda: True)
 

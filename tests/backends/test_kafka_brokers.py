@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ pytestmark = [
     pytest.mark.usefixtures("no_resource_leaks"),
     pytest.mark.parametrize("running_peer", [pytest.param(Peer, id="kafka")], indirect=True, scope="session"),
 ]
-FAST_FAILURE_DETECTION = {"broker_session_timeout_ms": "3000", "broker_heartbeat_interval_ms": "500"}
+FAST_FAILURE_DETECTION: dict[str, Any] = {"broker_session_timeout_ms": "3000", "broker_heartbeat_interval_ms": "500"}
 
 
 class TwoBrokers:

@@ -25,7 +25,8 @@ def test_file_rule_applies_again_after_the_object_is_deleted():
 
 
 def test_listeners_are_called_with_removed_and_added_rules():
-    registry, changes = RuleRegistry([FROM_FILE, Rule("other", ONE)]), []
+    registry = RuleRegistry([FROM_FILE, Rule("other", ONE)])
+    changes: list[tuple[Rule, ...]] = []
     registry.add_listener(changes.append)
     edited = Rule("queue", ONE, aliases=("q",))
     registry.set_file_rules([edited, Rule("other", ONE)])
