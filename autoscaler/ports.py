@@ -1,7 +1,7 @@
 """Interfaces that the controller requires from its environment: clock, external metrics and decision listeners.
 
-The adapter's reader implements `ExternalMetrics` in the same process. Implementations need not import this module; the
-interfaces are protocols.
+The adapter's reader implements `ExternalMetricsSource` in the same process. Implementations need not import this
+module; the interfaces are protocols.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class MetricChange(Record):
 Unsubscribe: TypeAlias = Callable[[], None]
 
 
-class ExternalMetrics(Protocol):
+class ExternalMetricsSource(Protocol):
     """Source of external metrics."""
 
     async def read(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:

@@ -29,7 +29,7 @@ from adapter.fakecluster.server import ApiServer, ReceivedRequest
 from adapter.fakecluster.storage import Storage
 from adapter.fakecluster.workload_controller import WorkloadController
 from autoscaler.kube.client import KubeClient
-from autoscaler.kube.connection import Connection
+from autoscaler.kube.connection import KubeConnection
 
 _LOOPBACK: Final = "127.0.0.1"
 _EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,16 +53,14 @@ class Cluster:
         self._reader = ObjectReader(self.storage)
         self._writer = ObjectWriter(self.storage, self.kinds, clock)
         self.workloads = WorkloadController(self.storage, self.kinds, self._writer, clock)
-        self._api = ApiServer(
-            self.storage, self.kinds, self._reader, self._writer, self.reviews, self.metrics, self.faults
-        )
+        objects = (self.storage, self.kinds, self._reader, self._writer)
+        self._api = ApiServer(*objects, self.reviews, self.metrics, self.faults)
         self._runner: web.AppRunner | None = None
         self._port = 0
 
     @classmethod
     @asynccontextmanager
     async def serving(cls, clock: Callable[[], datetime] = loop_clock) -> AsyncIterator[Self]:
-        """Run a cluster while the block runs."""
         cluster = cls(clock)
         await cluster.start()
         controller = asyncio.create_task(cluster.workloads.run(), name="workload controller")
@@ -75,17 +73,16 @@ class Cluster:
                 await controller
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> KubeConnection:
         """A connection without TLS and without credentials."""
 
         async def no_credentials() -> Mapping[str, str]:
             return {}
 
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        return Connection(f"http://{_LOOPBACK}:{self._port}", tls, None, None, no_credentials)
+        return KubeConnection(f"http://{_LOOPBACK}:{self._port}", tls, None, None, no_credentials)
 
     def client(self) -> AbstractAsyncContextManager[KubeClient]:
-        """Open a client session."""
         return KubeClient.open(self.connection)
 
     @property
@@ -103,15 +100,12 @@ class Cluster:
             return None
 
     def create(self, collection: str, body: Json) -> Json:
-        """Create an object."""
         return copy.deepcopy(self._writer.create(self._parse(collection), copy.deepcopy(body)))
 
     def patch(self, path: str, patch: Json) -> Json:
-        """Apply a merge patch to an object, its status or its scale."""
         return copy.deepcopy(self._writer.patch(self._parse(path), copy.deepcopy(patch)))
 
     def put(self, path: str, content: Json) -> Json:
-        """Create or replace an object."""
         parsed = self._parse(path)
         body = copy.deepcopy(content)
         if self.get(path) is None:
@@ -122,22 +116,15 @@ class Cluster:
         return self._writer.replace(parsed, body)
 
     def delete(self, path: str) -> None:
-        """Delete an object."""
         self._writer.delete(self._parse(path))
 
     def install_crd(self, crd: Json) -> None:
-        """Create or replace a CustomResourceDefinition."""
         self.put(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}", crd)
 
     def list(self, collection: str) -> list[Json]:
-        """List a collection."""
         return copy.deepcopy(self._reader.list(self._parse(collection), {})["items"])
 
     # --- Faults ------------------------------------------------------------------------------------------------------
-
-    def fail_next(self, code: int, *, times: int = 1, verb: str = "", within: str = "", after: int = 0) -> None:
-        """Fail the next requests: see ``FaultInjection.fail_next``."""
-        self.faults.fail_next(code, times=times, verb=verb, within=within, after=after)
 
     def close_watches(self) -> None:
         """End every watch; clients can resume from their last version."""

@@ -15,7 +15,7 @@ from autoscaler.values.selector import Selector
 
 
 class InProcessMetrics:
-    """Implements ``autoscaler.ports.ExternalMetrics`` on a ``MetricReader``."""
+    """Implements ``autoscaler.ports.ExternalMetricsSource`` on a ``MetricReader``."""
 
     def __init__(self, reader: MetricReader) -> None:
         self._reader = reader

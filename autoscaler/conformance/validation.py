@@ -8,7 +8,7 @@ from autoscaler.conformance.inputs import Comparison, Json
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
-from autoscaler.validation import Problem, api_server_problems, prepare, problems
+from autoscaler.validation import ValidationProblem, api_server_problems, prepare, problems
 from autoscaler.wire import DecodeError, decode_autoscaler, decode_spec, encode_spec
 
 
@@ -47,7 +47,7 @@ def _sorted(errors: Iterable[Json]) -> list[Json]:
     return sorted(errors, key=lambda entry: entry["error"])
 
 
-def _error_list(found: Iterable[Problem]) -> list[Json]:
+def _error_list(found: Iterable[ValidationProblem]) -> list[Json]:
     return [
         {"type": problem.kind.code, "field": problem.path, "detail": problem.detail, "error": str(problem)}
         for problem in found

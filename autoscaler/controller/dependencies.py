@@ -10,7 +10,7 @@ from autoscaler.kube.metrics_apis import MetricsApis
 from autoscaler.kube.pods import PodLister
 from autoscaler.kube.scale import ScaleClient
 from autoscaler.kube.targets import TargetInformers
-from autoscaler.ports import Clock, ExternalMetrics
+from autoscaler.ports import Clock, ExternalMetricsSource
 from autoscaler.types.autoscaler import Autoscaler
 
 
@@ -26,7 +26,7 @@ class Dependencies:
     scales: ScaleClient
     pods: PodLister
     metrics: MetricsApis
-    external: ExternalMetrics | None
+    external: ExternalMetricsSource | None
     """The in-process source of external metrics; None: the server registered for external.metrics.k8s.io."""
 
     statuses: StatusWriter

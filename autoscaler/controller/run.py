@@ -16,7 +16,7 @@ from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.reporting import state_of
 from autoscaler.kube.autoscalers import StatusWriter, hpa_informer, podautoscaler_informer
 from autoscaler.kube.client import KubeClient
-from autoscaler.kube.connection import Connection
+from autoscaler.kube.connection import KubeConnection
 from autoscaler.kube.discovery import Discovery
 from autoscaler.kube.events import EventRecorder
 from autoscaler.kube.informer import Informer
@@ -25,7 +25,7 @@ from autoscaler.kube.metrics_apis import MetricsApis
 from autoscaler.kube.pods import PodLister
 from autoscaler.kube.scale import ScaleClient
 from autoscaler.kube.targets import TargetInformers
-from autoscaler.ports import Clock, DecisionListener, ExternalMetrics
+from autoscaler.ports import Clock, DecisionListener, ExternalMetricsSource
 from autoscaler.settings import EMBEDDED, ControllerOptions
 from autoscaler.telemetry import AutoscalerState, ControllerTelemetry
 from autoscaler.types.autoscaler import Autoscaler
@@ -40,8 +40,8 @@ _SYNC_RETRY: Final = timedelta(seconds=5)
 class ControllerProcess:
     """The controller of this process, which runs while the process is the leader."""
 
-    connection: Connection
-    external: ExternalMetrics
+    connection: KubeConnection
+    external: ExternalMetricsSource
     options: ControllerOptions
     telemetry: ControllerTelemetry
     clock: Clock

@@ -17,7 +17,7 @@ import aiohttp
 import msgspec
 from aiohttp.connector import NEEDS_CLEANUP_CLOSED
 
-from autoscaler.kube.connection import Connection
+from autoscaler.kube.connection import KubeConnection
 from autoscaler.kube.errors import Unauthorized, Unavailable, error_for_response
 
 log = logging.getLogger(__name__)
@@ -38,13 +38,13 @@ options are looked up by name, because not every operating system defines all of
 class KubeClient:
     """An authenticated HTTP session with the API server. Open it with `KubeClient.open` and share it."""
 
-    def __init__(self, connection: Connection, session: aiohttp.ClientSession) -> None:
+    def __init__(self, connection: KubeConnection, session: aiohttp.ClientSession) -> None:
         self._connection = connection
         self._session = session
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, connection: Connection) -> AsyncIterator[Self]:
+    async def open(cls, connection: KubeConnection) -> AsyncIterator[Self]:
         """Open a session that is closed at the end of the block."""
         connector = aiohttp.TCPConnector(
             ssl=connection.tls,

@@ -1,9 +1,8 @@
 """Address of the API server, TLS settings and credentials, loaded from a kubeconfig or the pod's service account.
 
-kubernetes-asyncio is used only to load the configuration: kubeconfig files, exec plugins, rotated service account
-tokens. Its other parts are not used. Its Watch does not list again after 410 Gone and fails on lines that exceed
-aiohttp's buffer. Its leader election measures time with the wall clock and never releases the lease. Its generated
-client sets no request timeout and builds model objects, where informers keep only a few fields.
+kubernetes-asyncio is used only to load the configuration: kubeconfig files, exec plugins, rotated tokens. Its Watch
+resumes after 410 Gone with the expired resourceVersion instead of a new list. Its leader election uses the wall clock
+and never releases the lease. Its generated client builds model objects, where informers keep only a few fields.
 """
 
 import ssl
@@ -18,7 +17,7 @@ from autoscaler.kube.errors import Unavailable
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class KubeConnection:
     """How to reach and authenticate to the API server."""
 
     server: str
@@ -37,7 +36,7 @@ class Connection:
     """Returns the authentication headers; called for each request, because tokens are rotated."""
 
 
-async def connect(kubeconfig: Path | None = None) -> Connection:
+async def connect(kubeconfig: Path | None = None) -> KubeConnection:
     """Load the connection from ``kubeconfig``, or from the pod's service account if it is None."""
     settings = Configuration()
     try:
@@ -52,7 +51,7 @@ async def connect(kubeconfig: Path | None = None) -> Connection:
         token = await settings.get_api_key_with_prefix("BearerToken")
         return {"Authorization": token} if token else {}
 
-    return Connection(
+    return KubeConnection(
         server=str(settings.host).rstrip("/"),
         tls=_tls(settings),
         server_name=settings.tls_server_name,

@@ -2,12 +2,12 @@
 
 from autoscaler.validation.advice import Advice, warnings
 from autoscaler.validation.preparation import prepare
-from autoscaler.validation.problem import Problem
+from autoscaler.validation.problem import ValidationProblem
 from autoscaler.validation.validate import api_server_problems, problems
 
 __all__ = [
     "Advice",
-    "Problem",
+    "ValidationProblem",
     "api_server_problems",
     "prepare",
     "problems",

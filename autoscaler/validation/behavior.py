@@ -13,7 +13,7 @@ from autoscaler.types.spec import (
     Policy,
     ScalingRules,
 )
-from autoscaler.validation.problem import Problem, invalid, not_supported, required
+from autoscaler.validation.problem import ValidationProblem, invalid, not_supported, required
 
 MAX_PERIOD_SECONDS: Final = 1800
 MAX_WINDOW_SECONDS: Final = 3600
@@ -22,7 +22,7 @@ _POLICY_TYPES: Final = (PODS_POLICY, PERCENT_POLICY)
 _SELECT_POLICIES: Final = (SELECT_MAX, SELECT_MIN, SELECT_DISABLED)
 
 
-def behavior_problems(behavior: Behavior | None, path: str) -> Iterator[Problem]:
+def behavior_problems(behavior: Behavior | None, path: str) -> Iterator[ValidationProblem]:
     """Yield the problems of a behavior, scaleUp first."""
     if behavior is None:
         return
@@ -31,7 +31,7 @@ def behavior_problems(behavior: Behavior | None, path: str) -> Iterator[Problem]
             yield from _rules_problems(rules, f"{path}.{direction}")
 
 
-def _rules_problems(rules: ScalingRules, path: str) -> Iterator[Problem]:
+def _rules_problems(rules: ScalingRules, path: str) -> Iterator[ValidationProblem]:
     yield from _window_problems(rules.stabilization_window_seconds, f"{path}.stabilizationWindowSeconds")
     if rules.select_policy is not None and rules.select_policy not in _SELECT_POLICIES:
         yield not_supported(f"{path}.selectPolicy", rules.select_policy, _SELECT_POLICIES)
@@ -43,14 +43,14 @@ def _rules_problems(rules: ScalingRules, path: str) -> Iterator[Problem]:
         yield invalid(f"{path}.tolerance", str(rules.tolerance), "must be greater than or equal to 0")
 
 
-def _window_problems(seconds: int | None, path: str) -> Iterator[Problem]:
+def _window_problems(seconds: int | None, path: str) -> Iterator[ValidationProblem]:
     if seconds is not None and seconds < 0:
         yield invalid(path, seconds, "must be greater than or equal to zero")
     if seconds is not None and seconds > MAX_WINDOW_SECONDS:
         yield invalid(path, seconds, f"must be less than or equal to {MAX_WINDOW_SECONDS}")
 
 
-def _policy_problems(policy: Policy, path: str) -> Iterator[Problem]:
+def _policy_problems(policy: Policy, path: str) -> Iterator[ValidationProblem]:
     if policy.type not in _POLICY_TYPES:
         yield not_supported(f"{path}.type", policy.type, _POLICY_TYPES)
     if policy.value <= 0:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from autoscaler.types.spec import STATIC, USE_MAX, USE_MIN, Fallback
-from autoscaler.validation.problem import Problem, invalid, not_supported, required
+from autoscaler.validation.problem import ValidationProblem, invalid, not_supported, required
 
 _STRATEGIES: Final = (STATIC, USE_MAX, USE_MIN)
 
 
-def fallback_problems(fallback: Fallback, path: str, floor_seconds: int) -> Iterator[Problem]:
+def fallback_problems(fallback: Fallback, path: str, floor_seconds: int) -> Iterator[ValidationProblem]:
     """Yield the problems of a fallback; fields with defaults may be absent."""
     seconds = fallback.failure_duration_seconds
     if seconds is not None and seconds < floor_seconds:

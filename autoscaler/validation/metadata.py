@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from autoscaler.types.autoscaler import Metadata
-from autoscaler.validation.problem import EnumValue, Problem, invalid, required, too_long
+from autoscaler.validation.problem import EnumValue, ValidationProblem, invalid, required, too_long
 from autoscaler.values.names import (
     annotation_key_problems,
     dns_label_problems,
@@ -21,19 +21,19 @@ MAX_ANNOTATION_BYTES: Final = 256 * 1024
 _Rule: TypeAlias = Callable[[str], list[str]]
 
 
-def created_metadata_problems(metadata: Metadata) -> Iterator[Problem]:
+def created_metadata_problems(metadata: Metadata) -> Iterator[ValidationProblem]:
     """Yield the problems of a new autoscaler's metadata; its name must be a DNS subdomain."""
     return _standalone(
         metadata, dns_subdomain_problems, lambda prefix: dns_subdomain_problems(mask_trailing_dash(prefix))
     )
 
 
-def stored_metadata_problems(metadata: Metadata) -> Iterator[Problem]:
+def stored_metadata_problems(metadata: Metadata) -> Iterator[ValidationProblem]:
     """Yield the problems that the API server finds in the metadata of an updated object of any kind."""
     return _standalone(metadata, path_segment_problems, path_segment_prefix_problems)
 
 
-def updated_metadata_problems(metadata: Metadata, old: Metadata) -> Iterator[Problem]:
+def updated_metadata_problems(metadata: Metadata, old: Metadata) -> Iterator[ValidationProblem]:
     """Yield the problems of a metadata update."""
     if not metadata.resource_version:
         yield invalid("metadata.resourceVersion", "", "must be specified for an update")
@@ -49,7 +49,7 @@ def updated_metadata_problems(metadata: Metadata, old: Metadata) -> Iterator[Pro
     yield from _label_and_annotation_problems(metadata)
 
 
-def _standalone(metadata: Metadata, name_rule: _Rule, prefix_rule: _Rule) -> Iterator[Problem]:
+def _standalone(metadata: Metadata, name_rule: _Rule, prefix_rule: _Rule) -> Iterator[ValidationProblem]:
     if metadata.generate_name:
         for detail in prefix_rule(metadata.generate_name):
             yield invalid("metadata.generateName", metadata.generate_name, detail)
@@ -59,7 +59,7 @@ def _standalone(metadata: Metadata, name_rule: _Rule, prefix_rule: _Rule) -> Ite
     yield from _label_and_annotation_problems(metadata)
 
 
-def _name_problems(name: str, rule: _Rule) -> Iterator[Problem]:
+def _name_problems(name: str, rule: _Rule) -> Iterator[ValidationProblem]:
     if not name:
         yield required("metadata.name", "name or generateName is required")
         return
@@ -67,7 +67,7 @@ def _name_problems(name: str, rule: _Rule) -> Iterator[Problem]:
         yield invalid("metadata.name", name, detail)
 
 
-def _namespace_problems(namespace: str) -> Iterator[Problem]:
+def _namespace_problems(namespace: str) -> Iterator[ValidationProblem]:
     if not namespace:
         yield required("metadata.namespace")
         return
@@ -75,18 +75,18 @@ def _namespace_problems(namespace: str) -> Iterator[Problem]:
         yield invalid("metadata.namespace", namespace, detail)
 
 
-def _negative_generation(metadata: Metadata) -> Iterator[Problem]:
+def _negative_generation(metadata: Metadata) -> Iterator[ValidationProblem]:
     if metadata.generation < 0:
         yield invalid("metadata.generation", metadata.generation, "must be greater than or equal to 0")
 
 
-def _label_and_annotation_problems(metadata: Metadata) -> Iterator[Problem]:
+def _label_and_annotation_problems(metadata: Metadata) -> Iterator[ValidationProblem]:
     # Upstream iterates over maps in random order; sorting by text makes the order stable.
     yield from sorted(_label_problems(metadata.labels or {}), key=str)
     yield from sorted(_annotation_problems(metadata.annotations or {}), key=str)
 
 
-def _label_problems(labels: Mapping[str, str]) -> Iterator[Problem]:
+def _label_problems(labels: Mapping[str, str]) -> Iterator[ValidationProblem]:
     for key, value in labels.items():
         for detail in label_key_problems(key):
             yield invalid("metadata.labels", key, detail)
@@ -94,7 +94,7 @@ def _label_problems(labels: Mapping[str, str]) -> Iterator[Problem]:
             yield invalid("metadata.labels", value, detail)
 
 
-def _annotation_problems(annotations: Mapping[str, str]) -> Iterator[Problem]:
+def _annotation_problems(annotations: Mapping[str, str]) -> Iterator[ValidationProblem]:
     for key in annotations:
         for detail in annotation_key_problems(key):
             yield invalid("metadata.annotations", key, detail)

@@ -17,7 +17,7 @@ from autoscaler.types.spec import (
     PodsSource,
 )
 from autoscaler.validation.fallback import fallback_problems
-from autoscaler.validation.problem import Problem, forbidden, invalid, not_supported, required
+from autoscaler.validation.problem import ValidationProblem, forbidden, invalid, not_supported, required
 from autoscaler.validation.reference import ApiVersionRule, reference_problems
 from autoscaler.validation.resource import container_resource_problems, resource_problems
 from autoscaler.validation.target import target_problems
@@ -42,7 +42,7 @@ class MetricRules(Record):
 
 def metrics_problems(
     metrics: tuple[Metric, ...], path: str, *, min_replicas: int | None, rules: MetricRules
-) -> Iterator[Problem]:
+) -> Iterator[ValidationProblem]:
     """Yield the problems of each metric and of all metrics together."""
     for index, metric in enumerate(metrics):
         yield from _metric_problems(metric, f"{path}[{index}]", rules)
@@ -50,7 +50,7 @@ def metrics_problems(
         yield forbidden(path, "must specify at least one Object or External metric to support scaling to zero replicas")
 
 
-def _metric_problems(metric: Metric, path: str, rules: MetricRules) -> Iterator[Problem]:
+def _metric_problems(metric: Metric, path: str, rules: MetricRules) -> Iterator[ValidationProblem]:
     if not metric.type:
         yield required(f"{path}.type", "must specify a metric source type")
     if metric.type not in _FIELD_OF:
@@ -73,7 +73,7 @@ def _present(metric: Metric) -> tuple[str, ...]:
     return tuple(field for field, source in zip(_FIELD_OF.values(), sources, strict=True) if source is not None)
 
 
-def _first_source_problems(metric: Metric, path: str, rules: MetricRules) -> Iterator[Problem]:
+def _first_source_problems(metric: Metric, path: str, rules: MetricRules) -> Iterator[ValidationProblem]:
     """Yield the problems of the first source that is set, whatever the type; more than one source is invalid."""
     if metric.object is not None:
         return _object_problems(metric.object, f"{path}.object", rules)
@@ -88,7 +88,7 @@ def _first_source_problems(metric: Metric, path: str, rules: MetricRules) -> Ite
     return iter(())
 
 
-def _object_problems(source: ObjectSource, path: str, rules: MetricRules) -> Iterator[Problem]:
+def _object_problems(source: ObjectSource, path: str, rules: MetricRules) -> Iterator[ValidationProblem]:
     yield from reference_problems(source.described_object, f"{path}.describedObject", rules.described_object)
     yield from _identifier_problems(source.metric, f"{path}.metric")
     yield from target_problems(source.target, f"{path}.target")
@@ -96,7 +96,7 @@ def _object_problems(source: ObjectSource, path: str, rules: MetricRules) -> Ite
         yield required(f"{path}.target.averageValue", "must set either a target value or averageValue")
 
 
-def _external_problems(source: ExternalSource, path: str, rules: MetricRules) -> Iterator[Problem]:
+def _external_problems(source: ExternalSource, path: str, rules: MetricRules) -> Iterator[ValidationProblem]:
     target = source.target
     yield from _identifier_problems(source.metric, f"{path}.metric")
     yield from target_problems(target, f"{path}.target")
@@ -108,14 +108,14 @@ def _external_problems(source: ExternalSource, path: str, rules: MetricRules) ->
         yield from fallback_problems(source.fallback, f"{path}.fallback", rules.fallback_floor_seconds)
 
 
-def _pods_problems(source: PodsSource, path: str) -> Iterator[Problem]:
+def _pods_problems(source: PodsSource, path: str) -> Iterator[ValidationProblem]:
     yield from _identifier_problems(source.metric, f"{path}.metric")
     yield from target_problems(source.target, f"{path}.target")
     if source.target.average_value is None:
         yield required(f"{path}.target.averageValue", "must specify a positive target averageValue")
 
 
-def _identifier_problems(metric: MetricIdentifier, path: str) -> Iterator[Problem]:
+def _identifier_problems(metric: MetricIdentifier, path: str) -> Iterator[ValidationProblem]:
     if not metric.name:
         yield required(f"{path}.name", "must specify a metric name")
     for detail in path_segment_problems(metric.name):

@@ -32,7 +32,7 @@ class EnumValue(str):
 Value: TypeAlias = int | str | EnumValue | Quantity
 
 
-class Problem(Record):
+class ValidationProblem(Record):
     """A problem with one field."""
 
     kind: ProblemKind
@@ -52,30 +52,30 @@ class Problem(Record):
         return f"{self.path}: {self.body}"
 
 
-def required(path: str, detail: str = "") -> Problem:
+def required(path: str, detail: str = "") -> ValidationProblem:
     """Return the problem of a missing value."""
-    return Problem(ProblemKind.REQUIRED, path, None, detail)
+    return ValidationProblem(ProblemKind.REQUIRED, path, None, detail)
 
 
-def invalid(path: str, value: Value, detail: str) -> Problem:
+def invalid(path: str, value: Value, detail: str) -> ValidationProblem:
     """Return the problem of an invalid value."""
-    return Problem(ProblemKind.INVALID, path, value, detail)
+    return ValidationProblem(ProblemKind.INVALID, path, value, detail)
 
 
-def not_supported(path: str, value: str, supported: Iterable[str]) -> Problem:
+def not_supported(path: str, value: str, supported: Iterable[str]) -> ValidationProblem:
     """Return the problem of a value that is not one of the supported ones."""
     detail = f"supported values: {', '.join(map(quoted, sorted(supported)))}"
-    return Problem(ProblemKind.NOT_SUPPORTED, path, EnumValue(value), detail)
+    return ValidationProblem(ProblemKind.NOT_SUPPORTED, path, EnumValue(value), detail)
 
 
-def forbidden(path: str, detail: str) -> Problem:
+def forbidden(path: str, detail: str) -> ValidationProblem:
     """Return the problem of a field that must not be set."""
-    return Problem(ProblemKind.FORBIDDEN, path, None, detail)
+    return ValidationProblem(ProblemKind.FORBIDDEN, path, None, detail)
 
 
-def too_long(path: str, max_bytes: int) -> Problem:
+def too_long(path: str, max_bytes: int) -> ValidationProblem:
     """Return the problem of a value that exceeds a size limit."""
-    return Problem(ProblemKind.TOO_LONG, path, None, f"may not be more than {max_bytes} bytes")
+    return ValidationProblem(ProblemKind.TOO_LONG, path, None, f"may not be more than {max_bytes} bytes")
 
 
 def _format_value(value: Value) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoscaler.types.record import Record
 from autoscaler.types.spec import ObjectReference
-from autoscaler.validation.problem import Problem, invalid, required
+from autoscaler.validation.problem import ValidationProblem, invalid, required
 from autoscaler.values.names import path_segment_problems
 
 
@@ -18,7 +18,7 @@ class ApiVersionRule(Record):
     """Not validated, because the stored object already has it."""
 
 
-def reference_problems(reference: ObjectReference, path: str, rule: ApiVersionRule) -> Iterator[Problem]:
+def reference_problems(reference: ObjectReference, path: str, rule: ApiVersionRule) -> Iterator[ValidationProblem]:
     """Yield the problems of a reference."""
     yield from _segment_problems(reference.kind, f"{path}.kind")
     yield from _segment_problems(reference.name, f"{path}.name")
@@ -39,7 +39,7 @@ def api_version_problem(reference: ObjectReference, rule: ApiVersionRule) -> str
     return None
 
 
-def _segment_problems(text: str, path: str) -> Iterator[Problem]:
+def _segment_problems(text: str, path: str) -> Iterator[ValidationProblem]:
     if not text:
         yield required(path)
     for detail in path_segment_problems(text):

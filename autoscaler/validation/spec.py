@@ -8,7 +8,7 @@ from autoscaler.types.record import Record
 from autoscaler.types.spec import ACTIVE, DRY_RUN, OBJECT, PAUSED, Spec
 from autoscaler.validation.behavior import behavior_problems
 from autoscaler.validation.metrics import MetricRules, metrics_problems
-from autoscaler.validation.problem import Problem, forbidden, invalid, not_supported, required
+from autoscaler.validation.problem import ValidationProblem, forbidden, invalid, not_supported, required
 from autoscaler.validation.reference import ApiVersionRule, api_version_problem, reference_problems
 
 _MODES: Final = (ACTIVE, DRY_RUN, PAUSED)
@@ -38,7 +38,7 @@ def min_allowed_replicas(gates: FeatureGates, old: Spec | None) -> int:
     return 0 if gates.HPAScaleToZero or (old is not None and old.min_replicas == 0) else 1
 
 
-def spec_problems(spec: Spec, rules: Rules) -> Iterator[Problem]:
+def spec_problems(spec: Spec, rules: Rules) -> Iterator[ValidationProblem]:
     """Yield the problems of a spec."""
     yield from _bounds_problems(spec, rules.min_allowed_replicas)
     yield from reference_problems(spec.scale_target_ref, "spec.scaleTargetRef", rules.scale_target)
@@ -47,7 +47,7 @@ def spec_problems(spec: Spec, rules: Rules) -> Iterator[Problem]:
     yield from _mode_problems(spec)
 
 
-def _bounds_problems(spec: Spec, minimum: int) -> Iterator[Problem]:
+def _bounds_problems(spec: Spec, minimum: int) -> Iterator[ValidationProblem]:
     if spec.min_replicas is not None and spec.min_replicas < minimum:
         yield invalid("spec.minReplicas", spec.min_replicas, f"must be greater than or equal to {minimum}")
     if spec.max_replicas == 0:
@@ -58,7 +58,7 @@ def _bounds_problems(spec: Spec, minimum: int) -> Iterator[Problem]:
         yield invalid("spec.maxReplicas", spec.max_replicas, "must be greater than or equal to `minReplicas`")
 
 
-def _mode_problems(spec: Spec) -> Iterator[Problem]:
+def _mode_problems(spec: Spec) -> Iterator[ValidationProblem]:
     if spec.mode is not None and spec.mode not in _MODES:
         yield not_supported("spec.mode", spec.mode, _MODES)
     if spec.paused_until is not None and spec.mode != PAUSED:

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from autoscaler.types.spec import AVERAGE_VALUE, UTILIZATION, VALUE, MetricTarget
-from autoscaler.validation.problem import EnumValue, Problem, invalid, required
+from autoscaler.validation.problem import EnumValue, ValidationProblem, invalid, required
 
 _TARGET_TYPES: Final = (UTILIZATION, VALUE, AVERAGE_VALUE)
 
 
-def target_problems(target: MetricTarget, path: str) -> Iterator[Problem]:
+def target_problems(target: MetricTarget, path: str) -> Iterator[ValidationProblem]:
     """Yield the problems of a target; whether the field for its type is set is checked per source."""
     if not target.type:
         yield required(f"{path}.type", "must specify a metric target type")

@@ -14,13 +14,13 @@ from autoscaler.validation.metadata import (
     stored_metadata_problems,
     updated_metadata_problems,
 )
-from autoscaler.validation.problem import Problem, ProblemKind, invalid, required
+from autoscaler.validation.problem import ProblemKind, ValidationProblem, invalid, required
 from autoscaler.validation.spec import min_allowed_replicas, rules_for, spec_problems
 
 
 def problems(
     autoscaler: Autoscaler, *, gates: FeatureGates, settings: Settings, old: Autoscaler | None = None
-) -> tuple[Problem, ...]:
+) -> tuple[ValidationProblem, ...]:
     """Return all problems of a new autoscaler, or of an update of ``old``.
 
     Both must have their defaults, and the new one must be prepared.
@@ -35,8 +35,8 @@ def problems(
 
 
 def api_server_problems(
-    found: Iterable[Problem], autoscaler: Autoscaler, *, gates: FeatureGates, old: Autoscaler | None = None
-) -> tuple[Problem, ...]:
+    found: Iterable[ValidationProblem], autoscaler: Autoscaler, *, gates: FeatureGates, old: Autoscaler | None = None
+) -> tuple[ValidationProblem, ...]:
     """Merge ``problems`` with those of the declared rules, as in the API server's response."""
     declared = tuple(_declared(autoscaler.spec, gates, old.spec if old else None))
     common = _common_on_update(autoscaler, old) if old else ()
@@ -47,13 +47,13 @@ def api_server_problems(
     return (*hand_written, *declared)
 
 
-def _common_on_update(autoscaler: Autoscaler, old: Autoscaler) -> Iterator[Problem]:
+def _common_on_update(autoscaler: Autoscaler, old: Autoscaler) -> Iterator[ValidationProblem]:
     """Yield the problems that the API server finds on update before the rules of the kind."""
     yield from stored_metadata_problems(autoscaler.metadata)
     yield from updated_metadata_problems(autoscaler.metadata, old.metadata)
 
 
-def _declared(spec: Spec, gates: FeatureGates, old: Spec | None) -> Iterator[Problem]:
+def _declared(spec: Spec, gates: FeatureGates, old: Spec | None) -> Iterator[ValidationProblem]:
     """Yield the problems of the declared rules, which skip fields that an update does not change."""
     minimum = min_allowed_replicas(gates, old)
     if (
@@ -70,7 +70,7 @@ def _declared(spec: Spec, gates: FeatureGates, old: Spec | None) -> Iterator[Pro
         yield invalid("spec.maxReplicas", spec.max_replicas, "must be greater than or equal to 1")
 
 
-def _is_duplicate(problem: Problem, declared: Problem) -> bool:
+def _is_duplicate(problem: ValidationProblem, declared: ValidationProblem) -> bool:
     """Return whether both report the same; for a missing value the details may differ."""
     both_required = problem.kind is declared.kind is ProblemKind.REQUIRED
     return problem == declared or (both_required and problem.path == declared.path)

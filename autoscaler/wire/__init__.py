@@ -1,8 +1,8 @@
 """Decodes and encodes autoscalers as JSON, with the rules of autoscaling/v2."""
 
-from autoscaler.wire.decode import decode_autoscaler, decode_spec, decode_status
 from autoscaler.wire.decode_error import DecodeError, FieldError
-from autoscaler.wire.encode import encode_spec, encode_status
+from autoscaler.wire.decoding import decode_autoscaler, decode_spec, decode_status
+from autoscaler.wire.encoding import encode_spec, encode_status
 
 __all__ = [
     "DecodeError",

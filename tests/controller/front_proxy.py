@@ -19,7 +19,7 @@ from aiohttp import web
 from adapter.fakecluster.api_errors import ApiError
 from adapter.fakecluster.fault_injection import FaultInjection
 from adapter.fakecluster.server import ReceivedRequest
-from autoscaler.kube.connection import Connection
+from autoscaler.kube.connection import KubeConnection
 
 REQUEST_ID = "X-Test-Request-Id"
 _FORWARDED_HEADERS = ("Accept", "Content-Type", "User-Agent")
@@ -31,7 +31,7 @@ _RESOURCE_PATH = re.compile(r"/(?:api|apis/[^/]+)/[^/]+/(?:namespaces/[^/]+/)?([
 class FrontProxy:
     """The proxy, with the received requests and the ids of completed ones."""
 
-    server: Connection
+    server: KubeConnection
     faults: FaultInjection = field(default_factory=FaultInjection)
     requests: list[ReceivedRequest] = field(default_factory=list)
     completed: set[str] = field(default_factory=set)
@@ -39,7 +39,7 @@ class FrontProxy:
 
     @classmethod
     @contextmanager
-    def open(cls, server: Connection) -> Iterator["FrontProxy"]:
+    def open(cls, server: KubeConnection) -> Iterator["FrontProxy"]:
         """Run the proxy until the end of the block."""
         proxy, started = cls(server), Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]()
         thread = threading.Thread(target=lambda: asyncio.run(proxy._serve(started)), name="proxy")

@@ -22,7 +22,7 @@ from adapter.fakecluster.fault_injection import FaultInjection
 from adapter.fakecluster.server import ReceivedRequest
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.kube.client import KubeClient
-from autoscaler.kube.connection import Connection, connect
+from autoscaler.kube.connection import KubeConnection, connect
 from autoscaler.kube.informer import Informer, key_of, resource_version_of
 from tests.control_plane.cluster import ControlPlane
 from tests.controller.front_proxy import REQUEST_ID, FrontProxy
@@ -102,7 +102,7 @@ class RealCluster:
                 cluster._disconnect()
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> KubeConnection:
         """The connection through the proxy; each request has an id, so that its completion is known."""
 
         async def credentials() -> Mapping[str, str]:

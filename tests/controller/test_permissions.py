@@ -66,7 +66,7 @@ async def test_roles_grant_exactly_the_permissions_used_by_the_controller(harnes
         reference = {"apiVersion": "apps/v1", "kind": kind, "name": plural}
         harness.autoscaler(plural, scaleTargetRef=reference)
     harness.autoscaler("widget", scaleTargetRef={"apiVersion": "example.com/v1", "kind": "Widget", "name": "w"})
-    harness.cluster.fail_next(409, verb="update", within="/scale")
+    harness.cluster.faults.fail_next(409, verb="update", within="/scale")
     harness.start(replace(WITHOUT_LEADER_ELECTION, leader_elect=True, external_metrics="cluster"))
     await asyncio.sleep(120)
     assert used(harness.cluster) == granted()

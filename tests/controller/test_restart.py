@@ -53,7 +53,7 @@ async def test_pending_status_is_flushed_at_shutdown(harness):
     harness.autoscaler(behavior={"scaleUp": {"policies": [slow_policy]}})
     process = harness.start()
     await asyncio.sleep(20)
-    harness.cluster.fail_next(503, times=2, verb="patch", within="/status")
+    harness.cluster.faults.fail_next(503, times=2, verb="patch", within="/status")
     harness.external_metrics.set("queue", 40)
     await asyncio.sleep(0.2)
     assert harness.replicas() == 6
@@ -172,7 +172,7 @@ async def test_leader_that_cannot_renew_stops_writing(harness):
     harness.autoscaler()
     first = harness.start(ELECTED, "one")
     await asyncio.sleep(20)
-    harness.cluster.fail_next(503, times=1000, within="/leases/")
+    harness.cluster.faults.fail_next(503, times=1000, within="/leases/")
     await asyncio.sleep(13)
     assert not first.is_leader
     harness.cluster.requests.clear()
@@ -191,7 +191,7 @@ async def test_new_leader_after_a_crash_does_not_scale_twice(harness):
     assert harness.replicas() == 6
     second = harness.start(ELECTED, "two")
     await asyncio.sleep(3.3)
-    harness.cluster.fail_next(500, verb="update", within="/leases/")  # prevents the release of the lease
+    harness.cluster.faults.fail_next(500, verb="update", within="/leases/")  # prevents the release of the lease
     await harness.stop(first)
     await asyncio.sleep(5)
     assert not second.is_leader

@@ -3,14 +3,14 @@
 import ssl
 from collections.abc import Mapping
 
-from autoscaler.kube.connection import Connection
+from autoscaler.kube.connection import KubeConnection
 
 
-def plain_connection(port: int) -> Connection:
+def plain_connection(port: int) -> KubeConnection:
     async def no_credentials() -> Mapping[str, str]:
         return {}
 
-    return Connection(
+    return KubeConnection(
         server=f"http://127.0.0.1:{port}",
         tls=ssl.create_default_context(),
         server_name=None,

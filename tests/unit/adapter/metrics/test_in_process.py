@@ -10,7 +10,7 @@ from adapter.metrics.in_process import InProcessMetrics
 from adapter.metrics.reader import MetricReader, Sources
 from adapter.rules.rule import Namespacing, Rule
 from adapter.rules.rule_registry import RuleRegistry
-from autoscaler.ports import ExternalMetrics, MetricChange
+from autoscaler.ports import ExternalMetricsSource, MetricChange
 from autoscaler.types.observation import ExternalReading, FailureClass, UnavailableReading
 from autoscaler.values.selector import parse
 from tests.fakes.backend import BEGINNING, ScriptedBackend, raw
@@ -22,7 +22,9 @@ TEAMS = Rule("queue", backend="b", query="q")
 
 
 @asynccontextmanager
-async def in_process(backend: ScriptedBackend, *rules: Rule) -> AsyncIterator[tuple[ExternalMetrics, MetricReader]]:
+async def in_process(
+    backend: ScriptedBackend, *rules: Rule
+) -> AsyncIterator[tuple[ExternalMetricsSource, MetricReader]]:
     reader = MetricReader(RuleRegistry(rules), Sources(Fetcher({"b": backend}, lambda: BEGINNING)), lambda: BEGINNING)
     yield InProcessMetrics(reader), reader
     await reader.sources.aclose()

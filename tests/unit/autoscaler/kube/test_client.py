@@ -11,13 +11,13 @@ import pytest
 from aiohttp import web
 
 from autoscaler.kube.client import KubeClient
-from autoscaler.kube.connection import Connection, connect
+from autoscaler.kube.connection import KubeConnection, connect
 from autoscaler.kube.errors import BadRequest, Unauthorized, Unavailable
 from tests.fakes.plain import plain_connection
 
 
 @asynccontextmanager
-async def serve(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> AsyncIterator[Connection]:
+async def serve(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> AsyncIterator[KubeConnection]:
     runner = web.ServerRunner(web.Server(handler), shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

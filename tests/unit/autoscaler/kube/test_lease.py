@@ -85,8 +85,8 @@ async def test_leadership_is_lost_before_the_lease_expires_if_the_server_does_no
 
 async def test_single_failures_do_not_end_leadership() -> None:
     async with Cluster.serving() as cluster, leading(cluster) as (elector, task):
-        cluster.fail_next(503, times=2, within="leases")
-        cluster.fail_next(409, times=1, verb="update")
+        cluster.faults.fail_next(503, times=2, within="leases")
+        cluster.faults.fail_next(409, times=1, verb="update")
         await asyncio.sleep(0.8)
         assert elector.is_leader
         assert not task.done()

@@ -181,7 +181,7 @@ async def test_no_series_is_an_error_instead_of_zero() -> None:
 )
 async def test_error_code_determines_the_failure_class(code: int, failure: FailureClass) -> None:
     async with cluster_with_a_pod() as cluster:
-        cluster.fail_next(code)
+        cluster.faults.fail_next(code)
         message = "unable to fetch metrics from external metrics API: injected fault"
         assert await read(cluster, external("queue")) == UnavailableReading(message, failure)
 

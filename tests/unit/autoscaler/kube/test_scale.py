@@ -102,10 +102,10 @@ async def test_malformed_api_version_is_an_error_of_the_reference() -> None:
 async def test_write_is_retried_after_four_conflicts_but_not_after_five() -> None:
     async with running_scale_client() as (cluster, scales):
         await scales.read(WEB)
-        cluster.fail_next(409, times=4, verb="update")
+        cluster.faults.fail_next(409, times=4, verb="update")
         assert await scales.write(WEB, 5) == Rescaled(5, attempts=5)
         cluster.requests.clear()
-        cluster.fail_next(409, times=5, verb="update")
+        cluster.faults.fail_next(409, times=5, verb="update")
         assert await scales.write(WEB, 6) == NotRescaled("injected fault")
         assert [request.verb for request in cluster.requests if request.verb != "watch"].count("update") == 5
         assert await scales.read(WEB) == ScaleTarget(5, 0, "app=web")
@@ -116,7 +116,7 @@ async def test_write_is_not_retried_after_other_errors(code: int) -> None:
     async with running_scale_client() as (cluster, scales):
         await scales.read(WEB)
         cluster.requests.clear()
-        cluster.fail_next(code, verb="update")
+        cluster.faults.fail_next(code, verb="update")
         assert await scales.write(WEB, 5) == NotRescaled("injected fault")
         assert [request.verb for request in cluster.requests if request.verb != "watch"] == ["update"]
 
