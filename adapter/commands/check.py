@@ -36,7 +36,6 @@ Backends: TypeAlias = Mapping[str, BackendEntry]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check the files; return the exit code."""
     return check(options.files, sys.stdout, output=options.output)
 
 
@@ -101,7 +100,6 @@ def _check_config(content: Any, _: Backends) -> Iterator[str]:  # noqa: ANN401 -
 
 
 def _price_notes(config: model.Config) -> Iterator[str]:
-    """Yield the price of each rule whose backend charges for queries, and the total."""
     total = 0.0
     for index, rule in enumerate(config.rules):
         if (price := price_per_day(rule, config.backends.get(rule.backend))) is not None:

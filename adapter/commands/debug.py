@@ -10,7 +10,6 @@ from adapter.debug.page_proxy import page_proxy
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve the page until interrupted; return the exit code."""
     return run_client(_debug, options)
 
 

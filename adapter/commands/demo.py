@@ -11,7 +11,6 @@ DEFAULT_PORT: Final = 8443
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the demo; return the exit code."""
     try:
         port = _choose_port(options.port)
     except OSError as error:

@@ -10,7 +10,6 @@ from adapter.debug.render import ANSI_COLORS, NO_COLORS, explanation_lines
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the explanation; return 0 if there is a decision."""
     return run_client(_explain, options)
 
 

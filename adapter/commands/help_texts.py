@@ -13,7 +13,6 @@ class HelpText(NamedTuple):
 
     @property
     def epilog(self) -> str:
-        """The examples, as shown below the options."""
         width = max(len(command) for command, _ in self.examples)
         return "\n".join(["examples:", *(f"  {command:<{width}}  {effect}" for command, effect in self.examples)])
 

@@ -12,7 +12,6 @@ NO_VALUE: Final = 1
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the trace; return 0 if the metric has a value."""
     return run_client(_metric, options)
 
 

@@ -17,7 +17,6 @@ INVALID_CONFIG: Final = 2
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the service; return the exit code."""
     overrides = {
         "serving": {"port": options.port, "address": options.address},
         "auth": {"kubeconfig": options.kubeconfig},

@@ -12,7 +12,6 @@ Json: TypeAlias = dict[str, Any]
 
 
 def comparisons_view(comparisons: Iterable[tuple[ReadKey, Comparison]], delegate: Delegate | None) -> Json:
-    """Return all comparisons, and whether comparing is enabled."""
     rows = sorted(
         comparisons, key=lambda row: (row[1].result is ComparisonResult.SAME, row[0].namespace, row[0].metric)
     )

@@ -65,7 +65,6 @@ class DecisionLog:
         return self._entries.get(key)
 
     def on_decision(self, key: str, autoscaler: Autoscaler, decision: Decision) -> None:
-        """Store a decision."""
         states, previous = display_states(decision), self._entries.get(key)
         if previous is not None and previous.autoscaler.metadata.uid != autoscaler.metadata.uid:
             previous = None  # a new object with the same name
@@ -78,12 +77,10 @@ class DecisionLog:
         self._notify()
 
     def on_deleted(self, key: str) -> None:
-        """Remove the entry of an autoscaler."""
         self._entries.pop(key, None)
         self._notify()
 
     def on_leadership_lost(self) -> None:
-        """Remove all entries."""
         self._entries.clear()
         self._notify()
 

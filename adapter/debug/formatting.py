@@ -11,5 +11,4 @@ def format_time(time: datetime | None) -> str | None:
 
 
 def format_quantity(milli: int) -> str:
-    """Return thousandths as a Kubernetes quantity."""
     return f"{milli}m" if milli % 1000 else str(milli // 1000)

@@ -15,13 +15,8 @@ from aiohttp import web
 PAGE: Final = "/debug/page"
 _LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
 _REQUEST_HEADERS: Final = ("Accept", "If-None-Match")
-_RESPONSE_HEADERS: Final = (
-    "Content-Type",
-    "Content-Security-Policy",
-    "ETag",
-    "X-Now",
-    "X-Content-Type-Options",
-    "Cache-Control",
+_RESPONSE_HEADERS: Final = frozenset(
+    {"Content-Type", "Content-Security-Policy", "ETag", "X-Now", "X-Content-Type-Options", "Cache-Control"}
 )
 
 

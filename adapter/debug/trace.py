@@ -18,13 +18,8 @@ Json: TypeAlias = dict[str, Any]
 MAX_SERIES: Final = 100
 """Limit of the listed series; the matching ones come first."""
 
-_LABEL_SELECTOR_OPERATORS: Final = {
-    "in": "In",
-    "notin": "NotIn",
-    "!=": "NotIn",
-    "exists": "Exists",
-    "!": "DoesNotExist",
-}
+_OPERATORS: Final = {"in": "In", "notin": "NotIn", "!=": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
+"""The operators of a LabelSelector, by those of a selector."""
 
 
 def trace_view(trace: ReadTrace, reader: MetricReader) -> Json:
@@ -181,7 +176,7 @@ def _as_label_selector(selector: Selector) -> str:
         return go_syntax(None)
     match_labels = {part.key: part.values[0] for part in selector.requirements if part.operator in {"=", "=="}}
     expressions = tuple(
-        LabelSelectorRequirement(part.key, _LABEL_SELECTOR_OPERATORS.get(part.operator, part.operator), part.values)
+        LabelSelectorRequirement(part.key, _OPERATORS.get(part.operator, part.operator), part.values)
         for part in selector.requirements
         if part.key not in match_labels
     )

@@ -17,8 +17,11 @@ _MAX_OVERRUN: Final = 1.0
 """How many seconds of loop time a wait may take longer than requested. A longer delay is caused by a busy machine."""
 
 
-class _AcceleratedTime:
+class _AcceleratedSelector(selectors.DefaultSelector):
+    """Waits for a fraction of the requested time, and keeps the loop time."""
+
     def __init__(self, speed: float) -> None:
+        super().__init__()
         self.speed = speed
         self._loop_time = self._real_time = time.monotonic()
 
@@ -26,26 +29,12 @@ class _AcceleratedTime:
         """Return the loop time, in seconds; never behind real time."""
         return self._loop_time + time.monotonic() - self._real_time
 
-    def start_waiting(self) -> None:
-        self._loop_time = self.now()
-        self._real_time = time.monotonic()
-
-    def stop_waiting(self, requested: float | None) -> None:
-        real_time = time.monotonic()
-        passed = (real_time - self._real_time) * self.speed
-        self._loop_time += passed if requested is None else min(passed, max(requested, 0.0) + _MAX_OVERRUN)
-        self._real_time = real_time
-
-
-class _Selector(selectors.DefaultSelector):
-    def __init__(self, accelerated: _AcceleratedTime) -> None:
-        super().__init__()
-        self._time = accelerated
-
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
-        self._time.start_waiting()
-        ready = super().select(None if timeout is None else timeout / self._time.speed)
-        self._time.stop_waiting(timeout)
+        started, self._loop_time = time.monotonic(), self.now()
+        ready = super().select(None if timeout is None else timeout / self.speed)
+        self._real_time = time.monotonic()
+        passed = (self._real_time - started) * self.speed
+        self._loop_time += passed if timeout is None else min(passed, max(timeout, 0.0) + _MAX_OVERRUN)
         return ready
 
 
@@ -53,21 +42,20 @@ class AcceleratedLoop(asyncio.SelectorEventLoop):
     """An event loop that waits ``speed`` times faster than real time."""
 
     def __init__(self, speed: float) -> None:
-        self._time = _AcceleratedTime(speed)
-        super().__init__(_Selector(self._time))
+        self._accelerated = _AcceleratedSelector(speed)
+        super().__init__(self._accelerated)
 
     def time(self) -> float:
-        """Return the loop time."""
-        return self._time.now()
+        return self._accelerated.now()
 
     @contextmanager
     def real_time(self) -> Iterator[None]:
         """Run at normal speed while the block runs, to wait for a process that runs in real time."""
-        speed, self._time.speed = self._time.speed, 1.0
+        speed, self._accelerated.speed = self._accelerated.speed, 1.0
         try:
             yield
         finally:
-            self._time.speed = speed
+            self._accelerated.speed = speed
 
 
 class DemoClock:
@@ -79,15 +67,12 @@ class DemoClock:
         self._loop_start = self._loop.time()
 
     def __call__(self) -> datetime:
-        """Return the current time."""
         return self._start + self.elapsed
 
     @property
     def elapsed(self) -> timedelta:
-        """The time since the start."""
         return timedelta(seconds=self._loop.time() - self._loop_start)
 
 
 def start_of_day(today: datetime) -> datetime:
-    """Return the time at which the demo starts."""
     return today.astimezone(UTC).replace(hour=8, minute=0, second=0, microsecond=0)

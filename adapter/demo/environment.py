@@ -27,13 +27,11 @@ _SOURCE_TREE_CRDS: Final = Path(__file__).parents[2] / "manifests" / "crds"
 
 
 async def create_objects(kube: KubeClient, kinds: Kinds) -> None:
-    """Create the objects of the demo through the API."""
     for content in await asyncio.to_thread(lambda: [*_crds(), *_load(resources.files(__package__) / "shop.yaml")]):
         await kube.create(_collection(content, kinds), content)
 
 
 def create_user(cluster: Cluster) -> str:
-    """Create a user with all permissions and return a token."""
     token = secrets.token_urlsafe(24)
     cluster.reviews.tokens[token] = {"username": _USER, "groups": ["system:authenticated"]}
     cluster.reviews.authorize = lambda spec: spec.get("user") == _USER
@@ -82,7 +80,6 @@ def _load(file: Any) -> Iterator[Json]:  # noqa: ANN401 - a Path or a Traversabl
 
 
 def _collection(content: Json, kinds: Kinds) -> str:
-    """Return the path of the collection of an object."""
     kind = next(one for one in kinds if (one.api_version, one.kind) == (content["apiVersion"], content["kind"]))
     root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
     namespace = f"/namespaces/{content['metadata']['namespace']}" if kind.namespaced else ""

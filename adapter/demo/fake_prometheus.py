@@ -48,11 +48,9 @@ class FakePrometheus:
 
     @property
     def url(self) -> str:
-        """Its URL."""
         return f"http://{_LOOPBACK}:{self._port}"
 
     async def start(self) -> None:
-        """Listen, on the same port as before."""
         application = web.Application()
         application.router.add_get("/api/v1/query", self._query)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
@@ -61,7 +59,6 @@ class FakePrometheus:
         self._port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
-        """Stop listening and close every connection."""
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()

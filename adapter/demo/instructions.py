@@ -6,7 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 from shlex import quote
 from textwrap import fill
-from typing import NamedTuple
 
 from adapter.demo.environment import AUTOSCALER, METRIC
 from adapter.demo.narrator import WIDTH
@@ -15,37 +14,11 @@ from adapter.fakecluster.kubeconfig import METRICS
 _COLUMNS = "NAME:.metadata.name,KIND:.kind,REPLICAS:.spec.replicas,DESIRED:.status.desiredReplicas"
 
 
-class DemoPaths(NamedTuple):
-    """The addresses and files of the demo."""
-
-    service: str
-    folder: Path
-    page: str
-    """Empty if the page is not served."""
-
-    @property
-    def kubeconfig(self) -> Path:
-        """The kubeconfig for kubectl."""
-        return self.folder / "kubeconfig"
-
-    @property
-    def ca(self) -> Path:
-        """The CA of the service's certificate."""
-        return self.folder / "ca.crt"
-
-    @property
-    def token(self) -> Path:
-        """The token of the demo's user."""
-        return self.folder / "token"
-
-    @property
-    def log(self) -> Path:
-        """The log of the service."""
-        return self.folder / "steadyscale.log"
+KUBECONFIG, CA, TOKEN, LOG = "kubeconfig", "ca.crt", "token", "steadyscale.log"
+"""Files in the folder of the demo."""
 
 
 def introduction(speed: float, length: timedelta) -> str:
-    """Return the text that explains the demo."""
     text = (
         "This demo runs the Steadyscale service against an in-memory Kubernetes API. A PodAutoscaler scales the "
         "consumers of an order queue. Only the orders and an outage of the metrics backend are scripted; every "
@@ -55,15 +28,14 @@ def introduction(speed: float, length: timedelta) -> str:
     return f"{fill(text, WIDTH)}\n\nPress Ctrl-C to stop.\n\n"
 
 
-def commands_to_try(paths: DemoPaths) -> str:
-    """Return the addresses and commands for looking at the running demo."""
+def commands_to_try(service: str, page: str, folder: Path) -> str:
     metric = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/{METRIC}"
-    ca, token, kubeconfig, log = (quote(str(file)) for file in (paths.ca, paths.token, paths.kubeconfig, paths.log))
+    ca, token, kubeconfig, log = (quote(str(folder / name)) for name in (CA, TOKEN, KUBECONFIG, LOG))
     kubectl = f"kubectl --kubeconfig {kubeconfig}"
-    connection = (f"--server {paths.service}", f"--ca-file {ca}", f"--token-file {token}")
-    curl = (f"curl --cacert {ca}", f'-H "Authorization: Bearer $(cat {token})"', f"{paths.service}{metric}")
+    connection = (f"--server {service}", f"--ca-file {ca}", f"--token-file {token}")
+    curl = (f"curl --cacert {ca}", f'-H "Authorization: Bearer $(cat {token})"', f"{service}{metric}")
     commands = {
-        "debugging page": (paths.page or "(disabled by --no-page)",),
+        "debugging page": (page or "(disabled by --no-page)",),
         "explain the last decision": (f"{_program()} explain {AUTOSCALER}", *connection),
         "read the metric, with each step": (f"{_program()} metric shop/{METRIC}", *connection),
         "read the metric as an HPA does": curl,

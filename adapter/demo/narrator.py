@@ -45,7 +45,6 @@ class Change(Record):
 
     @property
     def scaling(self) -> str:
-        """The replicas before and after."""
         return f"{self.current} → {self.replicas}" if self.current != self.replicas else str(self.current)
 
 
@@ -72,7 +71,6 @@ def changes(previous: Decision | None, decision: Decision) -> Iterator[Change]:
 
 
 def table(day: Sequence[Change]) -> str:
-    """Return a table of all changes."""
     rows = [f"{'time':<10}{'replicas':<10}{'change':<18}reason"]
     indent = " " * 38
     for change in day:
@@ -91,7 +89,6 @@ class Narrator:
         self._previous: dict[str, Decision] = {}
 
     def on_decision(self, key: str, autoscaler: Autoscaler, decision: Decision) -> None:  # noqa: ARG002 - protocol
-        """Print the changes since the previous decision."""
         for change in changes(self._previous.get(key), decision):
             self.day.append(change)
             scaling = change.scaling if change.current != change.replicas else f"stays at {change.current}"
@@ -99,19 +96,16 @@ class Narrator:
         self._previous[key] = decision
 
     def on_deleted(self, key: str) -> None:
-        """Forget an autoscaler."""
         self._previous.pop(key, None)
 
     def on_leadership_lost(self) -> None:
         """Do nothing: the demo has a single process."""
 
     def announce(self, text: str) -> None:
-        """Print a phase of the scenario."""
         self._write("\n")
         self._print(self._now(), text)
 
     def report_queue(self, queue: QueueState, consumers: int, *, is_measured: bool) -> None:
-        """Print the length of the queue."""
         unknown = "" if is_measured else " (unknown to the autoscaler)"
         self._print(self._now(), f"  queue: {count(queue.messages, 'order')}{unknown}, {count(consumers, 'consumer')}")
 

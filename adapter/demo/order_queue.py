@@ -65,7 +65,6 @@ def _poisson(expected: float, random: Random) -> int:
 
 
 def exposition(state: QueueState, labels: str) -> str:
-    """Return the metrics of the queue in Prometheus' text format."""
     return (
         "# HELP checkout_queue_messages Orders that are waiting or in progress.\n"
         "# TYPE checkout_queue_messages gauge\n"
@@ -89,7 +88,6 @@ class OrderQueue:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the queue while the block runs."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(part, name="order queue") for part in (self._watch_consumers(), self._run())]
             try:

@@ -5,28 +5,17 @@ from contextlib import suppress
 from datetime import timedelta
 from itertools import count
 from random import Random
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 from adapter.demo.accelerated_loop import DemoClock
+from adapter.demo.fake_prometheus import FakePrometheus
 from adapter.demo.narrator import Narrator
 from adapter.demo.order_queue import OrderQueue
+from adapter.demo.real_prometheus import RealPrometheus
 from adapter.demo.scenario import END, PHASES, phase
 
+MetricsBackend: TypeAlias = FakePrometheus | RealPrometheus
 _QUEUE_REPORT_INTERVAL: Final = timedelta(minutes=1)
-
-
-class MetricsBackend(Protocol):
-    """A metrics backend that can be stopped and started."""
-
-    @property
-    def url(self) -> str:
-        """Its URL."""
-
-    async def start(self) -> None:
-        """Start it, and return when it serves queries."""
-
-    async def stop(self) -> None:
-        """Stop it without a graceful shutdown."""
 
 
 class Playback:

@@ -43,7 +43,6 @@ class RealPrometheus:
 
     @property
     def url(self) -> str:
-        """Its URL."""
         return f"http://{_LOOPBACK}:{self._port}"
 
     async def start(self) -> None:
@@ -67,7 +66,6 @@ class RealPrometheus:
             await self._wait_for_samples()
 
     async def stop(self) -> None:
-        """Kill the process."""
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             process.kill()

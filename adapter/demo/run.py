@@ -18,7 +18,7 @@ from adapter import log, process
 from adapter.demo.accelerated_loop import AcceleratedLoop, DemoClock, start_of_day
 from adapter.demo.environment import CONSUMERS, LOOPBACK, create_objects, create_user, service_config
 from adapter.demo.fake_prometheus import FakePrometheus
-from adapter.demo.instructions import commands_to_try, introduction
+from adapter.demo.instructions import LOG, commands_to_try, introduction
 from adapter.demo.narrator import Narrator, table
 from adapter.demo.order_queue import OrderQueue
 from adapter.demo.playback import MetricsBackend, Playback
@@ -41,8 +41,7 @@ class DemoOptions:
 
 
 def play(options: DemoOptions, out: TextIO) -> None:
-    """Run the demo."""
-    with _temporary_folder(keep=options.keep) as folder, _logging_to(folder / "steadyscale.log"):
+    with _temporary_folder(keep=options.keep) as folder, _logging_to(folder / LOG):
         with asyncio.Runner(loop_factory=lambda: AcceleratedLoop(options.speed)) as runner:
             runner.run(_play(options, folder, out))
         if options.keep:
@@ -69,16 +68,15 @@ async def _play(options: DemoOptions, folder: Path, out: TextIO) -> None:
             async with (
                 queue.running(),
                 service.running(clock, narrator),
-                service.ready(kube, with_page=options.page) as paths,
+                service.ready(kube, with_page=options.page) as page,
             ):
-                write(f"Commands to try in another terminal:\n{commands_to_try(paths)}")
+                write(f"Commands to try in another terminal:\n{commands_to_try(service.url, page, folder)}")
                 await playback.run(queue, backend, stop, once=options.once)
     write(f"\nSummary:\n\n{table(narrator.day)}\n")
 
 
 @asynccontextmanager
 async def _metrics_backend(options: DemoOptions, target: str, folder: Path) -> AsyncIterator[MetricsBackend]:
-    """Run the fake or the real Prometheus while the block runs."""
     backend: MetricsBackend = RealPrometheus(target, folder) if options.prometheus else FakePrometheus(target)
     try:
         await backend.start()

@@ -5,7 +5,7 @@ import json
 import ssl
 from base64 import b64decode
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,7 @@ from adapter import app
 from adapter.config.loading import ConfigFile
 from adapter.debug.page_proxy import page_proxy
 from adapter.demo.environment import API_SERVICE
-from adapter.demo.instructions import DemoPaths
+from adapter.demo.instructions import CA, KUBECONFIG, TOKEN
 from adapter.demo.narrator import Narrator
 from adapter.fakecluster.kinds import Json
 from adapter.fakecluster.kubeconfig import kubeconfig
@@ -34,16 +34,15 @@ class DemoService:
     def __init__(self, folder: Path, config: Json, *, cluster: str, token: str) -> None:
         self._cluster = cluster
         self._token = token
-        self._url = f"https://localhost:{config['serving']['port']}"
-        self._paths = DemoPaths(self._url, folder, "")
+        self._folder = folder
+        self.url = f"https://localhost:{config['serving']['port']}"
         file = folder / "config.yaml"
-        file.write_text(json.dumps({**config, "auth": {"kubeconfig": str(self._paths.kubeconfig)}}, indent=2))
-        self._paths.kubeconfig.write_text(json.dumps(kubeconfig(cluster=cluster), indent=2))
+        file.write_text(json.dumps({**config, "auth": {"kubeconfig": str(folder / KUBECONFIG)}}, indent=2))
+        (folder / KUBECONFIG).write_text(json.dumps(kubeconfig(cluster=cluster), indent=2))
         self._file = ConfigFile(file, {})
 
     @asynccontextmanager
     async def running(self, clock: Clock, narrator: Narrator) -> AsyncIterator[None]:
-        """Run the service while the block runs."""
         stop = asyncio.Event()
         environment = app.Environment(stop, clock, (narrator,))
         components = app.Components(autoscaler=_NO_LEADER_ELECTION)
@@ -55,23 +54,16 @@ class DemoService:
                 stop.set()
 
     @asynccontextmanager
-    async def ready(self, kube: KubeClient, *, with_page: bool) -> AsyncIterator[DemoPaths]:
-        """Wait until the service is ready, write the files for its user, and serve the page while the block runs."""
+    async def ready(self, kube: KubeClient, *, with_page: bool) -> AsyncIterator[str]:
+        """Wait until the service is ready, write the files for its user, serve the page, and yield its address."""
         ca = await self._ca(kube)
         tls = ssl.create_default_context(cadata=ca)
         await self._wait_until_ready(tls)
-        content = kubeconfig(cluster=self._cluster, metrics=self._url, ca=ca, token=self._token)
-        for file, text in (
-            (self._paths.ca, ca),
-            (self._paths.token, self._token),
-            (self._paths.kubeconfig, json.dumps(content, indent=2)),
-        ):
-            file.write_text(text)
-        async with AsyncExitStack() as stack:
-            page = ""
-            if with_page:
-                page = await stack.enter_async_context(page_proxy(self._url, self._credentials, tls))
-            yield self._paths._replace(page=page)
+        config = kubeconfig(cluster=self._cluster, metrics=self.url, ca=ca, token=self._token)
+        for name, text in {CA: ca, TOKEN: self._token, KUBECONFIG: json.dumps(config, indent=2)}.items():
+            (self._folder / name).write_text(text)
+        async with page_proxy(self.url, self._credentials, tls) if with_page else nullcontext("") as page:
+            yield page
 
     async def _credentials(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}"}
@@ -85,7 +77,7 @@ class DemoService:
             await asyncio.sleep(_POLL_INTERVAL)
 
     async def _wait_until_ready(self, tls: ssl.SSLContext) -> None:
-        async with aiohttp.ClientSession(self._url) as session:
+        async with aiohttp.ClientSession(self.url) as session:
             while True:
                 async with session.get("/readyz", ssl=tls) as response:
                     if response.status == 200:

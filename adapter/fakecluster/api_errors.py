@@ -13,7 +13,6 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
     def status(self) -> Json:
-        """Return the response body."""
         return {
             "kind": "Status",
             "apiVersion": "v1",
@@ -41,33 +40,27 @@ REASONS = {
 
 
 def injected(code: int) -> ApiError:
-    """Return an error that a test or the demo configured."""
     return ApiError(code, REASONS.get(code, "Unknown"), "injected fault", retry_after=1 if code == 429 else None)
 
 
 def not_found(kind: Kind, name: str) -> ApiError:
-    """Return the error for an object that does not exist."""
     return ApiError(404, "NotFound", f'{kind.full_name} "{name}" not found')
 
 
 def unknown_resource() -> ApiError:
-    """Return the error for a resource, or a version of it, that is not served."""
     return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
 def already_exists(kind: Kind, name: str) -> ApiError:
-    """Return the error for creating an object that exists."""
     return ApiError(409, "AlreadyExists", f'{kind.full_name} "{name}" already exists')
 
 
 def conflict(kind: Kind, name: str) -> ApiError:
-    """Return the error for a write with an outdated resourceVersion."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
     return ApiError(409, "Conflict", f'Operation cannot be fulfilled on {kind.full_name} "{name}": {why}')
 
 
 def uid_mismatch(kind: Kind, name: str, requested: str, stored: str) -> ApiError:
-    """Return the error for a write that names the UID of another object."""
     precondition = f"Precondition failed: UID in precondition: {requested}, UID in object meta: {stored}"
     key = f"Key: /registry/{kind.plural}/{name}, ResourceVersion: 0"
     why = f"StorageError: invalid object, Code: 4, {key}, AdditionalErrorMsg: {precondition}"
@@ -75,17 +68,14 @@ def uid_mismatch(kind: Kind, name: str, requested: str, stored: str) -> ApiError
 
 
 def invalid(kind: Kind, name: str, problems: list[str]) -> ApiError:
-    """Return the error for an object that fails validation."""
     listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
     group_kind = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     return ApiError(422, "Invalid", f'{group_kind} "{name}" is invalid: {listed}')
 
 
 def resource_version_expired(version: int, oldest: int) -> ApiError:
-    """Return the error for a watch that starts before the oldest stored write."""
     return ApiError(410, "Expired", f"too old resource version: {version} ({oldest})")
 
 
 def continue_expired() -> ApiError:
-    """Return the error for a continue token whose list is no longer available."""
     return ApiError(410, "Expired", "The provided continue parameter is too old to display a consistent list result.")

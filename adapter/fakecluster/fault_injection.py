@@ -48,7 +48,6 @@ class FaultInjection:
         self._forbidden.add((verb, resource))
 
     def allow(self, verb: str, resource: str) -> None:
-        """Undo ``forbid``."""
         self._forbidden.discard((verb, resource))
 
     def block(self) -> None:

@@ -42,7 +42,6 @@ class Kind(Record):
 
     @property
     def resource(self) -> tuple[str, str]:
-        """Group and plural name."""
         return self.group, self.plural
 
     @property
@@ -52,18 +51,18 @@ class Kind(Record):
 
     @property
     def api_version(self) -> str:
-        """Group and version."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def is_custom(self) -> bool:
-        """Whether it comes from a CustomResourceDefinition."""
         return self.schema is not None
 
 
-def _workload(plural: str, kind: str, short: str) -> Kind:
-    names = Kind("apps", "v1", plural, kind, short_names=(short,), categories=_ALL)
-    return replace(names, has_status=True, scale=_REPLICAS, has_generation=True)
+def _controlled(
+    group: str, version: str, plural: str, kind: str, short_name: str, scale: ScalePaths | None = None
+) -> Kind:
+    names = Kind(group, version, plural, kind, short_names=(short_name,), categories=_ALL)
+    return replace(names, has_status=True, scale=scale, has_generation=True)
 
 
 BUILT_IN: Final = (
@@ -73,19 +72,10 @@ BUILT_IN: Final = (
     Kind("", "v1", "pods", "Pod", has_status=True, short_names=("po",), categories=_ALL),
     Kind("", "v1", "secrets", "Secret"),
     Kind("", "v1", "services", "Service", short_names=("svc",), categories=_ALL),
-    _workload("deployments", "Deployment", "deploy"),
-    _workload("replicasets", "ReplicaSet", "rs"),
-    _workload("statefulsets", "StatefulSet", "sts"),
-    Kind(
-        "autoscaling",
-        "v2",
-        "horizontalpodautoscalers",
-        "HorizontalPodAutoscaler",
-        has_status=True,
-        has_generation=True,
-        short_names=("hpa",),
-        categories=_ALL,
-    ),
+    _controlled("apps", "v1", "deployments", "Deployment", "deploy", _REPLICAS),
+    _controlled("apps", "v1", "replicasets", "ReplicaSet", "rs", _REPLICAS),
+    _controlled("apps", "v1", "statefulsets", "StatefulSet", "sts", _REPLICAS),
+    _controlled("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", "hpa"),
     Kind("coordination.k8s.io", "v1", "leases", "Lease", allow_create_on_update=True),
     Kind("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False, has_status=True),
     Kind(*CRD_RESOURCE[:1], "v1", CRD_RESOURCE[1], "CustomResourceDefinition", namespaced=False, has_status=True),
@@ -104,7 +94,6 @@ class Kinds:
         return iter(self._kinds.values())
 
     def add(self, kind: Kind) -> None:
-        """Add a kind."""
         self._kinds[kind.group, kind.version, kind.plural] = kind
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
@@ -122,7 +111,6 @@ class Kinds:
             self.add(kind)
 
     def remove_crd(self, crd: Json) -> None:
-        """Remove the kinds of a CustomResourceDefinition."""
         for kind in _kinds_of(crd):
             self._kinds.pop((kind.group, kind.version, kind.plural), None)
 

@@ -35,7 +35,6 @@ class Metrics:
     """Values of the series of external metrics, by namespace and metric."""
 
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Return the API groups that have values, with their versions."""
         values = {
             _RESOURCE: (("v1beta1",), self.usage),
             _CUSTOM: (("v1beta2", "v1beta1"), self.pod_metrics or self.object_metrics),

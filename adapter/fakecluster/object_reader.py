@@ -23,7 +23,6 @@ class Selection:
             raise api_errors.ApiError(400, "BadRequest", f"unable to parse requirement: {error}") from error
 
     def matches(self, content: Json | None) -> bool:
-        """Return whether an object is selected."""
         if content is None:
             return False
         metadata = content["metadata"]
@@ -43,7 +42,6 @@ class ObjectReader:
         """The remaining items of paged lists, by continue token."""
 
     def get(self, path: ResourcePath) -> Json:
-        """Return an object, or its scale subresource."""
         content = self._storage.get(path.kind.resource, path.key)
         if content is None:
             raise api_errors.not_found(path.kind, path.name)
@@ -73,7 +71,6 @@ class ObjectReader:
         }
 
     def expire_pages(self) -> None:
-        """Invalidate every continue token."""
         self._pages.clear()
 
 

@@ -26,7 +26,6 @@ class ObjectWriter:
         self._clock = clock
 
     def create(self, path: ResourcePath, body: Json) -> Json:
-        """Create an object in a collection."""
         kind, metadata = path.kind, body.setdefault("metadata", {})
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = metadata["generateName"] + uuid.uuid4().hex[:5]
@@ -48,7 +47,6 @@ class ObjectWriter:
         return self._store(ResourcePath(kind, path.namespace, name), body)
 
     def replace(self, path: ResourcePath, body: Json) -> Json:
-        """Replace an object, its status, or its scale."""
         stored = self._storage.get(path.kind.resource, path.key)
         metadata = body.setdefault("metadata", {})
         if stored is None:
@@ -65,7 +63,6 @@ class ObjectWriter:
         return self._update(path, stored, body)
 
     def patch(self, path: ResourcePath, patch: Json) -> Json:
-        """Apply a merge patch to an object, its status, or its scale."""
         stored = self._storage.get(path.kind.resource, path.key)
         if stored is None:
             raise api_errors.not_found(path.kind, path.name)

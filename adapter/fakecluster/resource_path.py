@@ -16,7 +16,6 @@ class ResourcePath(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Namespace and name."""
         return self.namespace, self.name
 
 

@@ -49,7 +49,6 @@ def get_field(content: Json, path: str) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def set_field(content: Json, path: str, value: int) -> None:
-    """Set the value at a path such as ``.spec.replicas``."""
     *parents, last = path.removeprefix(".").split(".")
     target: Any = content
     for key in parents:

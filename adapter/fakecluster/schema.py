@@ -44,7 +44,6 @@ def _prune_and_default_object(schema: Json, content: Json, *, root: bool) -> Non
 
 
 def problems(schema: Json, content: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401 - JSON
-    """Yield the validation errors of an object."""
     if content is None and schema.get("nullable"):
         return
     yield from _type_problems(schema, content, path)

@@ -45,7 +45,6 @@ class ApiServer:
     requests: list[ReceivedRequest] = field(default_factory=list)
 
     def application(self) -> web.Application:
-        """Return the aiohttp application."""
         application = web.Application(client_max_size=16 * 2**20)
         application.router.add_route("*", "/{path:.*}", self.handle)
         return application

@@ -55,7 +55,6 @@ class Storage:
         return self._objects.get(resource, {}).get(key)
 
     def list(self, resource: Resource) -> list[Json]:
-        """Return the objects of a resource, sorted by key."""
         return [content for _, content in sorted(self._objects.get(resource, {}).items())]
 
     def put(self, resource: Resource, key: Key, content: Json) -> Json:
@@ -83,7 +82,6 @@ class Storage:
         return last
 
     def since(self, version: int) -> Iterator[Write]:
-        """Return the writes after a version."""
         return (write for write in tuple(self._past) if write.version > version)
 
     def subscribe(self, resource: Resource | None = None) -> Subscription:
@@ -93,7 +91,6 @@ class Storage:
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """End a subscription."""
         self._subscriptions.discard(subscription)
 
     def close_watches(self) -> None:

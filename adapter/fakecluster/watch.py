@@ -16,7 +16,6 @@ _DEFAULT_TIMEOUT: Final = 1800.0
 
 
 async def watch(storage: Storage, path: ResourcePath, query: Mapping[str, str]) -> AsyncGenerator[bytes]:
-    """Yield the lines of a watch."""
     kind, selection, since = path.kind, Selection(path, query), _parse_version(query)
     subscription = storage.subscribe(kind.resource)
     try:

@@ -32,7 +32,6 @@ class WorkloadController:
         self.new_pods_are_ready = True
 
     def pause(self) -> None:
-        """Stop reconciling."""
         self._is_paused = True
 
     def resume(self) -> None:
@@ -43,7 +42,6 @@ class WorkloadController:
                 self._reconcile(kind, workload)
 
     async def run(self) -> None:
-        """Reconcile changed workloads until cancelled."""
         while True:
             write = await self._subscription.writes.get()
             if write is not None and not self._is_paused:
