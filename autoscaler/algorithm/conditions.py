@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from autoscaler.algorithm.formatting import go_duration
@@ -29,38 +30,34 @@ class ConditionUpdate(Record):
     message: str
 
 
-TARGET_READ: Final = ConditionUpdate(
-    ABLE_TO_SCALE, TRUE, "SucceededGetScale", "the HPA controller was able to get the target's current scale"
+_able_to_scale = partial(ConditionUpdate, ABLE_TO_SCALE)
+_scaling_active = partial(ConditionUpdate, SCALING_ACTIVE)
+_scaled_to_zero = partial(ConditionUpdate, SCALED_TO_ZERO)
+_fallback_active = partial(ConditionUpdate, FALLBACK_ACTIVE)
+
+TARGET_READ: Final = _able_to_scale(
+    TRUE, "SucceededGetScale", "the HPA controller was able to get the target's current scale"
 )
-READY_FOR_NEW_SCALE: Final = ConditionUpdate(
-    ABLE_TO_SCALE, TRUE, "ReadyForNewScale", "recommended size matches current size"
-)
-SCALE_DOWN_STABILIZED: Final = ConditionUpdate(
-    ABLE_TO_SCALE,
+READY_FOR_NEW_SCALE: Final = _able_to_scale(TRUE, "ReadyForNewScale", "recommended size matches current size")
+SCALE_DOWN_STABILIZED: Final = _able_to_scale(
     TRUE,
     "ScaleDownStabilized",
     "recent recommendations were higher than current one, applying the highest recent recommendation",
 )
-SCALE_UP_STABILIZED: Final = ConditionUpdate(
-    ABLE_TO_SCALE,
+SCALE_UP_STABILIZED: Final = _able_to_scale(
     TRUE,
     "ScaleUpStabilized",
     "recent recommendations were lower than current one, applying the lowest recent recommendation",
 )
-
-SCALING_DISABLED: Final = ConditionUpdate(
-    SCALING_ACTIVE, FALSE, "ScalingDisabled", "scaling is disabled since the replica count of the target is zero"
+SCALING_DISABLED: Final = _scaling_active(
+    FALSE, "ScalingDisabled", "scaling is disabled since the replica count of the target is zero"
 )
-NO_SELECTOR: Final = ConditionUpdate(
-    SCALING_ACTIVE, FALSE, "InvalidSelector", "the HPA target's scale is missing a selector"
-)
-NO_METRICS: Final = ConditionUpdate(
-    SCALING_ACTIVE,
+NO_SELECTOR: Final = _scaling_active(FALSE, "InvalidSelector", "the HPA target's scale is missing a selector")
+NO_METRICS: Final = _scaling_active(
     FALSE,
     "NoMetrics",
     "spec.metrics is empty: add at least one metric, or remove the field for the default of cpu at 80 %",
 )
-
 LIMITED: Final = {
     limit: ConditionUpdate(SCALING_LIMITED, status, limit.value, message)
     for limit, status, message in (
@@ -71,74 +68,48 @@ LIMITED: Final = {
         (ScalingLimit.DOWN_RATE, TRUE, "the desired replica count is decreasing faster than the maximum scale rate"),
     )
 }
-
-SCALED_TO_ZERO_TRUE: Final = ConditionUpdate(
-    SCALED_TO_ZERO, TRUE, "ScaledToZero", "the HPA controller scaled the workload to zero"
+SCALED_TO_ZERO_TRUE: Final = _scaled_to_zero(TRUE, "ScaledToZero", "the HPA controller scaled the workload to zero")
+SCALED_TO_ZERO_FALSE: Final = _scaled_to_zero(
+    FALSE, "NotScaledToZero", "the HPA controller did not scale the workload to zero"
 )
-SCALED_TO_ZERO_FALSE: Final = ConditionUpdate(
-    SCALED_TO_ZERO, FALSE, "NotScaledToZero", "the HPA controller did not scale the workload to zero"
+FALLBACK_UNKNOWN_TARGET: Final = _fallback_active(
+    UNKNOWN, "FailedGetScale", "no metric was read, because the target's scale could not be read"
 )
-
-FALLBACK_UNKNOWN_TARGET: Final = ConditionUpdate(
-    FALLBACK_ACTIVE, UNKNOWN, "FailedGetScale", "no metric was read, because the target's scale could not be read"
+FALLBACK_UNKNOWN_DISABLED: Final = _fallback_active(
+    UNKNOWN, "ScalingDisabled", "no metric was read, because scaling is disabled"
 )
-FALLBACK_UNKNOWN_DISABLED: Final = ConditionUpdate(
-    FALLBACK_ACTIVE, UNKNOWN, "ScalingDisabled", "no metric was read, because scaling is disabled"
-)
-FALLBACK_FEATURE_OFF: Final = ConditionUpdate(
-    FALLBACK_ACTIVE, UNKNOWN, FEATURE_DISABLED, "the feature gate HPAExternalMetricFallback is off"
+FALLBACK_FEATURE_OFF: Final = _fallback_active(
+    UNKNOWN, FEATURE_DISABLED, "the feature gate HPAExternalMetricFallback is off"
 )
 
 
 def spec_invalid(problems: Sequence[str]) -> ConditionUpdate:
-    """Return the condition of an invalid spec, with all problems."""
     message = f"the spec is invalid and nothing is scaled until it is corrected: {'; '.join(problems)}"
-    return ConditionUpdate(SCALING_ACTIVE, FALSE, "InvalidSpec", message)
+    return _scaling_active(FALSE, "InvalidSpec", message)
 
 
 def target_unavailable(error: str) -> ConditionUpdate:
-    """Return the condition of a failed read of the scale."""
-    return ConditionUpdate(
-        ABLE_TO_SCALE,
-        FALSE,
-        "FailedGetScale",
-        f"the HPA controller was unable to get the target's current scale: {error}",
-    )
+    message = f"the HPA controller was unable to get the target's current scale: {error}"
+    return _able_to_scale(FALSE, "FailedGetScale", message)
 
 
 def rescaled(replicas: int) -> ConditionUpdate:
-    """Return the condition of a successful rescale."""
-    return ConditionUpdate(
-        ABLE_TO_SCALE,
-        TRUE,
-        "SucceededRescale",
-        f"the HPA controller was able to update the target scale to {replicas}",
-    )
+    message = f"the HPA controller was able to update the target scale to {replicas}"
+    return _able_to_scale(TRUE, "SucceededRescale", message)
 
 
 def rescale_failed(error: str) -> ConditionUpdate:
-    """Return the condition of a failed write of the scale."""
-    return ConditionUpdate(
-        ABLE_TO_SCALE,
-        FALSE,
-        "FailedUpdateScale",
-        f"the HPA controller was unable to update the target scale: {error}",
-    )
+    message = f"the HPA controller was unable to update the target scale: {error}"
+    return _able_to_scale(FALSE, "FailedUpdateScale", message)
 
 
 def metrics_valid(description: str) -> ConditionUpdate:
-    """Return the condition that names the metric with the highest proposal."""
-    return ConditionUpdate(
-        SCALING_ACTIVE,
-        TRUE,
-        "ValidMetricFound",
-        f"the HPA was able to successfully calculate a replica count from {description}",
-    )
+    message = f"the HPA was able to successfully calculate a replica count from {description}"
+    return _scaling_active(TRUE, "ValidMetricFound", message)
 
 
 def metric_unavailable(reason: str, error: str) -> ConditionUpdate:
-    """Return the condition that names the first unavailable metric."""
-    return ConditionUpdate(SCALING_ACTIVE, FALSE, reason, f"the HPA was unable to compute the replica count: {error}")
+    return _scaling_active(FALSE, reason, f"the HPA was unable to compute the replica count: {error}")
 
 
 def stabilization(step: StabilizationStep) -> ConditionUpdate:
@@ -149,29 +120,22 @@ def stabilization(step: StabilizationStep) -> ConditionUpdate:
 
 
 def selector_invalid(reason: str, message: str) -> ConditionUpdate:
-    """Return the condition of an invalid or ambiguous selector of the target."""
-    return ConditionUpdate(SCALING_ACTIVE, FALSE, reason, message)
+    return _scaling_active(FALSE, reason, message)
 
 
 def paused(until: datetime | None, replicas: int) -> ConditionUpdate:
-    """Return the condition of ``mode: Paused``."""
     when = f"until {format_rfc3339(until)}" if until else "until spec.mode is changed"
-    return ConditionUpdate(ABLE_TO_SCALE, FALSE, "Paused", f"scaling is paused {when}; desired replicas: {replicas}")
+    return _able_to_scale(FALSE, "Paused", f"scaling is paused {when}; desired replicas: {replicas}")
 
 
 def dry_run(replicas: int) -> ConditionUpdate:
-    """Return the condition of ``mode: DryRun``."""
-    return ConditionUpdate(ABLE_TO_SCALE, FALSE, "DryRun", f"spec.mode is DryRun; desired replicas: {replicas}")
+    return _able_to_scale(FALSE, "DryRun", f"spec.mode is DryRun; desired replicas: {replicas}")
 
 
 def conflict(conflicts: Sequence[str]) -> ConditionUpdate:
     """Return the condition that names the other autoscalers with the same target."""
-    return ConditionUpdate(
-        ABLE_TO_SCALE,
-        FALSE,
-        "AmbiguousTarget",
-        f"the target is also scaled by {', '.join(conflicts)}: remove one of them; nothing is scaled until then",
-    )
+    message = f"the target is also scaled by {', '.join(conflicts)}: remove one of them; nothing is scaled until then"
+    return _able_to_scale(FALSE, "AmbiguousTarget", message)
 
 
 def fallback_active(metrics: Sequence[tuple[str, datetime, int]]) -> ConditionUpdate:
@@ -180,35 +144,30 @@ def fallback_active(metrics: Sequence[tuple[str, datetime, int]]) -> ConditionUp
         f"external metric '{name}' is unreadable since {format_rfc3339(since)}, using {replicas} replicas"
         for name, since, replicas in metrics
     )
-    return ConditionUpdate(FALLBACK_ACTIVE, TRUE, "FallbackActive", message)
+    return _fallback_active(TRUE, "FallbackActive", message)
 
 
 def fallback_inactive(failing: Sequence[tuple[str, datetime]]) -> ConditionUpdate:
     """Return the condition for no active fallback, with the metrics that are failing but not yet in fallback."""
     if not failing:
         # Also set by a reconcile that read no metric, hence "known".
-        return ConditionUpdate(
-            FALLBACK_ACTIVE, FALSE, "NoFailureKnown", "no external metric with a fallback is known to fail"
-        )
+        return _fallback_active(FALSE, "NoFailureKnown", "no external metric with a fallback is known to fail")
     message = "; ".join(
         f"external metric '{name}' is unreadable since {format_rfc3339(since)}, not yet in fallback"
         for name, since in failing
     )
-    return ConditionUpdate(FALLBACK_ACTIVE, FALSE, "FallbackPending", message)
+    return _fallback_active(FALSE, "FallbackPending", message)
 
 
 def warning_event(reason: str, message: str) -> Event:
-    """Return an event of type Warning."""
     return Event("Warning", reason, message)
 
 
 def normal_event(reason: str, message: str) -> Event:
-    """Return an event of type Normal."""
     return Event("Normal", reason, message)
 
 
 def fallback_activated(metric: str, after: timedelta, replicas: int) -> Event:
-    """Return the event for the activation of a fallback."""
     return normal_event(
         "ExternalMetricFallbackActivated",
         f"Fallback activated for external metric '{metric}' after {go_duration(after)} of consecutive failures, "
@@ -217,7 +176,6 @@ def fallback_activated(metric: str, after: timedelta, replicas: int) -> Event:
 
 
 def fallback_deactivated(metric: str, after: timedelta) -> Event:
-    """Return the event for the end of a fallback."""
     return normal_event(
         "ExternalMetricFallbackDeactivated",
         f"External metric '{metric}' is readable again after {go_duration(after)}; fallback deactivated",

@@ -18,22 +18,6 @@ from autoscaler.types.steps import Step
 class DecisionBuilder:
     """The mutable state of one ``decide`` call."""
 
-    __slots__ = (
-        "_conditions",
-        "autoscaler",
-        "current",
-        "events",
-        "failure_runs",
-        "gates",
-        "has_fallback",
-        "history",
-        "late_events",
-        "now",
-        "observation",
-        "second",
-        "steps",
-    )
-
     def __init__(
         self, autoscaler: Autoscaler, observation: Observation, history: History, gates: FeatureGates, now: datetime
     ) -> None:
@@ -69,7 +53,6 @@ class DecisionBuilder:
             self._conditions[kind] = Condition(kind, status, old.last_transition_time, reason, message)
 
     def remove_condition(self, kind: str) -> None:
-        """Remove a condition, if present."""
         self._conditions.pop(kind, None)
 
     def set_fallback_condition(

@@ -1,4 +1,4 @@
-"""Evaluate all metrics of a spec in order, including their fallbacks, and record a step for each."""
+"""Evaluate all metrics of a spec in order, including their fallbacks, and combine their results."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ from autoscaler.algorithm.decision_builder import DecisionBuilder
 from autoscaler.algorithm.fallback import MetricKey, apply_fallback, keep_failure_run, metric_key
 from autoscaler.algorithm.metric_context import MetricContext
 from autoscaler.algorithm.propose import name_of, propose
-from autoscaler.types.metric_result import EffectiveResult, MetricResult, Proposal
+from autoscaler.types.metric_result import EffectiveResult, MetricResult, Proposal, UnavailableMetric
 from autoscaler.types.observation import Reading
 from autoscaler.types.spec import EXTERNAL, ExternalSource, Metric
-from autoscaler.types.steps import MetricProposalStep, MetricUnavailableStep
+from autoscaler.types.steps import MetricProposalStep, MetricUnavailableStep, RecommendationStep
 
 
 def evaluate_metrics(
@@ -66,3 +66,30 @@ def _record(metric: Metric, result: MetricResult, context: MetricContext, builde
     else:
         builder.events.append(conditions.warning_event(result.reason, result.message))
         builder.steps.append(MetricUnavailableStep(name, result.message, result.cause, result.failure))
+
+
+def combine(results: Sequence[EffectiveResult], current: int) -> RecommendationStep:
+    """Return the highest proposal. Any unavailable metric blocks scaling down; no proposal at all blocks any change.
+
+    Like upstream, a proposal of 0 is replaced by any later proposal, which determines the metric that is named.
+    """
+    replicas, winner, unavailable = 0, None, 0
+    for index, result in enumerate(results):
+        if isinstance(result, UnavailableMetric):
+            unavailable += 1
+        elif replicas == 0 or result.replicas > replicas:
+            replicas, winner = result.replicas, index
+    if winner is None or (unavailable and replicas < current):
+        return RecommendationStep(current, current, len(results), unavailable, blocked=True)
+    return RecommendationStep(current, max(replicas, 0), len(results), unavailable, winner)
+
+
+def first_unavailable(results: Sequence[EffectiveResult]) -> UnavailableMetric | None:
+    """Return the unavailable metric that conditions and errors name."""
+    return next((result for result in results if isinstance(result, UnavailableMetric)), None)
+
+
+def combined_error(first: UnavailableMetric, recommendation: RecommendationStep) -> str:
+    """Return upstream's error for unavailable metrics, which contains only the first one's error."""
+    counts = f"{recommendation.unavailable} invalid out of {recommendation.metrics}"
+    return f"invalid metrics ({counts}), first error is: {first.error}"

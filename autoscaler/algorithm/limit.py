@@ -42,10 +42,10 @@ def limit(
         return _without_behavior(stabilized, current, bounds)
     if stabilized > current and behavior.scale_up is not None:
         rate = allowed_rate(Direction.UP, current, behavior.scale_up, history, now)
-        return _up(stabilized, current, bounds[1], rate, history, now)
+        return _with_rate(Direction.UP, stabilized, max(rate.allowed, current), bounds[1], rate, history, now)
     if stabilized < current and behavior.scale_down is not None:
         rate = allowed_rate(Direction.DOWN, current, behavior.scale_down, history, now)
-        return _down(stabilized, current, bounds[0], rate, history, now)
+        return _with_rate(Direction.DOWN, stabilized, min(rate.allowed, current), bounds[0], rate, history, now)
     return LimitStep(stabilized, stabilized)
 
 
@@ -66,26 +66,20 @@ def _without_behavior(stabilized: int, current: int, bounds: tuple[int, int]) ->
     return LimitStep(stabilized, stabilized, ScalingLimit.NONE, allowed, fixed_rate=True)
 
 
-def _up(stabilized: int, current: int, maximum: int, rate: AllowedRate, history: History, now: datetime) -> LimitStep:
-    """Apply the rate and the maximum; like upstream, not the minimum."""
-    allowed = max(rate.allowed, current)
-    if stabilized <= min(allowed, maximum):
-        return LimitStep(stabilized, stabilized, ScalingLimit.NONE, rate.allowed, rate.policy)
-    if maximum > allowed:
-        until = _rate_increases_at(rate.policy, history, now)
-        return LimitStep(stabilized, allowed, ScalingLimit.UP_RATE, rate.allowed, rate.policy, until)
-    return LimitStep(stabilized, maximum, ScalingLimit.MAXIMUM, rate.allowed, rate.policy)
-
-
-def _down(stabilized: int, current: int, minimum: int, rate: AllowedRate, history: History, now: datetime) -> LimitStep:
-    """Apply the rate and the minimum; like upstream, not the maximum."""
-    allowed = min(rate.allowed, current)
-    if stabilized >= max(allowed, minimum):
-        return LimitStep(stabilized, stabilized, ScalingLimit.NONE, rate.allowed, rate.policy)
-    if minimum < allowed:
-        until = _rate_increases_at(rate.policy, history, now)
-        return LimitStep(stabilized, allowed, ScalingLimit.DOWN_RATE, rate.allowed, rate.policy, until)
-    return LimitStep(stabilized, minimum, ScalingLimit.MINIMUM, rate.allowed, rate.policy)
+def _with_rate(
+    direction: Direction, stabilized: int, allowed: int, bound: int, rate: AllowedRate, history: History, now: datetime
+) -> LimitStep:
+    """Apply the rate and the bound of the direction; like upstream, not the other bound."""
+    is_up = direction is Direction.UP
+    replicas = min(stabilized, allowed, bound) if is_up else max(stabilized, allowed, bound)
+    if replicas == stabilized:
+        return LimitStep(stabilized, replicas, ScalingLimit.NONE, rate.allowed, rate.policy)
+    if replicas == bound:
+        reason = ScalingLimit.MAXIMUM if is_up else ScalingLimit.MINIMUM
+        return LimitStep(stabilized, replicas, reason, rate.allowed, rate.policy)
+    reason = ScalingLimit.UP_RATE if is_up else ScalingLimit.DOWN_RATE
+    until = _rate_increases_at(rate.policy, history, now)
+    return LimitStep(stabilized, replicas, reason, rate.allowed, rate.policy, until)
 
 
 def allowed_rate(

@@ -5,31 +5,20 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from autoscaler.algorithm import conditions, fallback
-from autoscaler.algorithm.combine import combined_error, first_unavailable
 from autoscaler.algorithm.decision_builder import DecisionBuilder
+from autoscaler.algorithm.evaluate_metrics import combined_error, first_unavailable
 from autoscaler.algorithm.limit import record_rescale
 from autoscaler.algorithm.propose import UNKNOWN_SOURCE, describe
 from autoscaler.algorithm.selection import SelectorProblem
 from autoscaler.algorithm.stabilize import StabilizationResult
 from autoscaler.algorithm.zero import BELOW_MINIMUM, MoveToBound, is_scale_to_zero
+from autoscaler.types import steps
 from autoscaler.types.decision import Decision
 from autoscaler.types.metric_result import EffectiveResult, FallbackProposal
 from autoscaler.types.observation import TargetReadStage, UnavailableTarget
 from autoscaler.types.record import Record
 from autoscaler.types.spec import DRY_RUN, PAUSED
 from autoscaler.types.status import MetricStatus, Status
-from autoscaler.types.steps import (
-    InvalidSelectorStep,
-    LimitStep,
-    NotAppliedReason,
-    NotAppliedStep,
-    OutOfBoundsStep,
-    RecommendationStep,
-    ResultStep,
-    ScaleFromZeroStep,
-    ScalingDisabledStep,
-    TargetUnavailableStep,
-)
 
 _TARGET_ERRORS = {
     TargetReadStage.REFERENCE: "invalid API version in scale target reference: {}",
@@ -39,7 +28,7 @@ _TARGET_ERRORS = {
 
 
 class Outcome(Record):
-    """The fields of a decision besides its status."""
+    """Fields of a decision with their defaults."""
 
     scale_to: int | None = None
     rescale_reason: str = ""
@@ -55,7 +44,7 @@ def target_unavailable(builder: DecisionBuilder, target: UnavailableTarget) -> D
     """Return the decision for a scale that could not be read: only conditions change."""
     builder.set_condition(conditions.target_unavailable(target.message))
     builder.events.append(conditions.warning_event("FailedGetScale", target.message))
-    builder.steps.append(TargetUnavailableStep(target.message))
+    builder.steps.append(steps.TargetUnavailableStep(target.message))
     builder.set_fallback_condition((), conditions.FALLBACK_UNKNOWN_TARGET)
     previous = builder.autoscaler.status
     metrics = fallback.preserved_metrics(previous, builder.failure_runs)
@@ -71,7 +60,7 @@ def scaling_disabled(builder: DecisionBuilder) -> Decision:
     builder.set_condition(conditions.SCALING_DISABLED)
     if not builder.gates.HPAScaleToZero:
         builder.remove_condition(conditions.SCALED_TO_ZERO)
-    builder.steps.append(ScalingDisabledStep(scale_to_zero_enabled=builder.gates.HPAScaleToZero))
+    builder.steps.append(steps.ScalingDisabledStep(scale_to_zero_enabled=builder.gates.HPAScaleToZero))
     metrics = fallback.preserved_runs(builder.autoscaler.spec, builder.failure_runs)
     builder.set_fallback_condition(metrics, conditions.FALLBACK_UNKNOWN_DISABLED)
     return _decision(builder, _status(builder, 0, metrics), 0)
@@ -79,7 +68,7 @@ def scaling_disabled(builder: DecisionBuilder) -> Decision:
 
 def moved_to_bound(builder: DecisionBuilder, route: MoveToBound) -> Decision:
     """Return the decision for a target outside its bounds."""
-    builder.steps.append(OutOfBoundsStep(builder.current, route.replicas))
+    builder.steps.append(steps.OutOfBoundsStep(builder.current, route.replicas))
     metrics = fallback.preserved_runs(builder.autoscaler.spec, builder.failure_runs)
     return _applied(builder, route.replicas, metrics, Outcome(rescale_reason=route.reason))
 
@@ -88,13 +77,13 @@ def invalid_selector(builder: DecisionBuilder, problem: SelectorProblem) -> Deci
     """Return the decision for a target whose pods cannot be determined."""
     builder.set_condition(problem.condition)
     builder.events.append(problem.event)
-    builder.steps.append(InvalidSelectorStep(problem.event.reason, problem.message))
+    builder.steps.append(steps.InvalidSelectorStep(problem.event.reason, problem.event.message))
     metrics = fallback.preserved_runs(builder.autoscaler.spec, builder.failure_runs)
-    return _not_computed(builder, metrics, problem.message)
+    return _not_computed(builder, metrics, problem.event.message)
 
 
 def blocked(
-    builder: DecisionBuilder, results: Sequence[EffectiveResult], recommendation: RecommendationStep
+    builder: DecisionBuilder, results: Sequence[EffectiveResult], recommendation: steps.RecommendationStep
 ) -> Decision:
     """Return the decision for metrics that allow no change, because too many are unavailable."""
     builder.steps.append(recommendation)
@@ -111,9 +100,9 @@ def blocked(
 def computed(
     builder: DecisionBuilder,
     results: Sequence[EffectiveResult],
-    recommendation: RecommendationStep,
+    recommendation: steps.RecommendationStep,
     stabilized: StabilizationResult,
-    limited: LimitStep,
+    limited: steps.LimitStep,
     *,
     minimum: int,
 ) -> Decision:
@@ -126,7 +115,7 @@ def computed(
     builder.history = replace(builder.history, recommendations=stabilized.recommendations)
     replicas = limited.replicas
     if replicas < minimum:
-        builder.steps.append(ScaleFromZeroStep(replicas, minimum))
+        builder.steps.append(steps.ScaleFromZeroStep(replicas, minimum))
         replicas, reason = minimum, reason or BELOW_MINIMUM
     metrics = tuple(result.status for result in results)
     first = first_unavailable(results) if recommendation.unavailable else None
@@ -138,7 +127,7 @@ def computed(
 
 
 def _describe(
-    builder: DecisionBuilder, results: Sequence[EffectiveResult], recommendation: RecommendationStep
+    builder: DecisionBuilder, results: Sequence[EffectiveResult], recommendation: steps.RecommendationStep
 ) -> tuple[str, str]:
     """Return the name of the winning metric and the reason of a rescale; like upstream, before limits apply."""
     winner, replicas, current = recommendation.winner or 0, recommendation.replicas, recommendation.current
@@ -162,7 +151,7 @@ def _applied(
         _rescale(builder, replicas, outcome.rescale_reason)
         outcome = replace(outcome, scale_to=replicas)
     if is_applied:
-        builder.steps.append(ResultStep(builder.current, replicas))
+        builder.steps.append(steps.ResultStep(builder.current, replicas))
     return _decision(builder, _status(builder, replicas, metrics, rescaled=rescales), replicas, outcome)
 
 
@@ -199,13 +188,15 @@ def _check_not_applied(builder: DecisionBuilder, replicas: int) -> bool:
     spec, conflicts, current = builder.autoscaler.spec, builder.observation.conflicts, builder.current
     if conflicts:
         builder.set_condition(conditions.conflict(conflicts))
-        builder.steps.append(NotAppliedStep(NotAppliedReason.CONFLICT, replicas, current, conflicts=conflicts))
+        builder.steps.append(
+            steps.NotAppliedStep(steps.NotAppliedReason.CONFLICT, replicas, current, conflicts=conflicts)
+        )
     elif spec.mode == PAUSED and (spec.paused_until is None or spec.paused_until > builder.now):
         builder.set_condition(conditions.paused(spec.paused_until, replicas))
-        builder.steps.append(NotAppliedStep(NotAppliedReason.PAUSED, replicas, current, spec.paused_until))
+        builder.steps.append(steps.NotAppliedStep(steps.NotAppliedReason.PAUSED, replicas, current, spec.paused_until))
     elif spec.mode == DRY_RUN:
         builder.set_condition(conditions.dry_run(replicas))
-        builder.steps.append(NotAppliedStep(NotAppliedReason.DRY_RUN, replicas, current))
+        builder.steps.append(steps.NotAppliedStep(steps.NotAppliedReason.DRY_RUN, replicas, current))
     else:
         return False
     return True

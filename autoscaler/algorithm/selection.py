@@ -15,11 +15,6 @@ class SelectorProblem(Record):
     event: Event
     condition: ConditionUpdate
 
-    @property
-    def message(self) -> str:
-        """The error message."""
-        return self.event.message
-
 
 def check_selector(target: ScaleTarget, observation: Observation) -> SelectorProblem | None:
     """Return the problem of the target's selector: missing, invalid or shared with another autoscaler."""

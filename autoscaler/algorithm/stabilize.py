@@ -57,9 +57,9 @@ def _without_behavior(
         elif recommendation.replicas > highest:
             highest = recommendation.replicas
     updated = _add(recommendations, outdated, Recommendation(recommended, now))
-    if highest == recommended:
-        return StabilizationResult(StabilizationStep(recommended, recommended, current, window), updated)
-    held_by = _latest(r for r in recommendations if r.at >= cutoff and r.replicas >= highest)
+    held_by = None
+    if highest != recommended:
+        held_by = _latest(r for r in recommendations if r.at >= cutoff and r.replicas >= highest)
     return StabilizationResult(StabilizationStep(recommended, highest, current, window, held_by), updated)
 
 
@@ -84,15 +84,14 @@ def _with_behavior(
             outdated = index
     stabilized = min(max(current, lowest), highest)
     updated = _add(recommendations, outdated, Recommendation(recommended, now))
+    step = StabilizationStep(recommended, stabilized, current, down)
     if stabilized < recommended:
         held_by = _latest(r for r in recommendations if r.at > up_cutoff and r.replicas <= stabilized)
-        return StabilizationResult(
-            StabilizationStep(recommended, stabilized, current, up, held_by, scale_up=True), updated
-        )
-    if stabilized > recommended:
+        step = StabilizationStep(recommended, stabilized, current, up, held_by, scale_up=True)
+    elif stabilized > recommended:
         held_by = _latest(r for r in recommendations if r.at > down_cutoff and r.replicas >= stabilized)
-        return StabilizationResult(StabilizationStep(recommended, stabilized, current, down, held_by), updated)
-    return StabilizationResult(StabilizationStep(recommended, stabilized, current, down), updated)
+        step = StabilizationStep(recommended, stabilized, current, down, held_by)
+    return StabilizationResult(step, updated)
 
 
 def _add(

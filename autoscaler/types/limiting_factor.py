@@ -5,26 +5,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from autoscaler.types import steps
 from autoscaler.types.metric_result import CalculationRule
-from autoscaler.types.steps import (
-    InvalidSelectorStep,
-    InvalidSpecStep,
-    LimitStep,
-    MetricFallbackStep,
-    MetricProposalStep,
-    MetricUnavailableStep,
-    NotAppliedReason,
-    NotAppliedStep,
-    OutOfBoundsStep,
-    RecommendationStep,
-    ScaleFromZeroStep,
-    ScalingDisabledStep,
-    ScalingLimit,
-    StabilizationStep,
-    Step,
-    TargetUnavailableStep,
-    WriteFailedStep,
-)
+from autoscaler.types.steps import Step
 
 
 class LimitingFactor(StrEnum):
@@ -51,90 +34,92 @@ class LimitingFactor(StrEnum):
 
 
 _NOT_APPLIED: Final = {
-    NotAppliedReason.CONFLICT: LimitingFactor.CONFLICT,
-    NotAppliedReason.PAUSED: LimitingFactor.PAUSED,
-    NotAppliedReason.DRY_RUN: LimitingFactor.DRY_RUN,
+    steps.NotAppliedReason.CONFLICT: LimitingFactor.CONFLICT,
+    steps.NotAppliedReason.PAUSED: LimitingFactor.PAUSED,
+    steps.NotAppliedReason.DRY_RUN: LimitingFactor.DRY_RUN,
 }
 _FINAL_STEPS: Final[Mapping[type[Step], LimitingFactor]] = {
-    InvalidSelectorStep: LimitingFactor.INVALID_SELECTOR,
-    InvalidSpecStep: LimitingFactor.INVALID_SPEC,
-    ScalingDisabledStep: LimitingFactor.SCALING_DISABLED,
-    TargetUnavailableStep: LimitingFactor.TARGET_UNAVAILABLE,
+    steps.InvalidSelectorStep: LimitingFactor.INVALID_SELECTOR,
+    steps.InvalidSpecStep: LimitingFactor.INVALID_SPEC,
+    steps.ScalingDisabledStep: LimitingFactor.SCALING_DISABLED,
+    steps.TargetUnavailableStep: LimitingFactor.TARGET_UNAVAILABLE,
 }
 _LIMITS: Final = {
-    ScalingLimit.MINIMUM: LimitingFactor.MIN_REPLICAS,
-    ScalingLimit.MAXIMUM: LimitingFactor.MAX_REPLICAS,
-    ScalingLimit.DOWN_RATE: LimitingFactor.SCALE_DOWN_POLICY,
+    steps.ScalingLimit.MINIMUM: LimitingFactor.MIN_REPLICAS,
+    steps.ScalingLimit.MAXIMUM: LimitingFactor.MAX_REPLICAS,
+    steps.ScalingLimit.DOWN_RATE: LimitingFactor.SCALE_DOWN_POLICY,
 }
 
 
-def limiting_factor(steps: Sequence[Step]) -> LimitingFactor:
+def limiting_factor(all_steps: Sequence[Step]) -> LimitingFactor:
     """Return the factor of the last step that changed the result."""
-    factors = (_factor_of(step, steps) for step in reversed(steps))
+    factors = (_factor_of(step, all_steps) for step in reversed(all_steps))
     return next((factor for factor in factors if factor is not None), LimitingFactor.NONE)
 
 
-def decisive_step_index(steps: Sequence[Step]) -> int | None:
+def decisive_step_index(all_steps: Sequence[Step]) -> int | None:
     """Return the index of the step that ``limiting_factor`` is derived from."""
-    indices = reversed(range(len(steps)))
-    return next((index for index in indices if _factor_of(steps[index], steps) is not None), None)
+    indices = reversed(range(len(all_steps)))
+    return next((index for index in indices if _factor_of(all_steps[index], all_steps) is not None), None)
 
 
-def _factor_of(step: Step, steps: Sequence[Step]) -> LimitingFactor | None:  # noqa: PLR0911 - one case per step type
+def _factor_of(step: Step, all_steps: Sequence[Step]) -> LimitingFactor | None:  # noqa: PLR0911 - one case per step type
     match step:
-        case WriteFailedStep():
+        case steps.WriteFailedStep():
             return LimitingFactor.WRITE_FAILED
-        case NotAppliedStep(reason=reason):
+        case steps.NotAppliedStep(reason=reason):
             return _NOT_APPLIED[reason]
-        case LimitStep(limit=ScalingLimit.UP_RATE):
+        case steps.LimitStep(limit=steps.ScalingLimit.UP_RATE):
             return LimitingFactor.DEFAULT_SCALE_UP_RATE if step.fixed_rate else LimitingFactor.SCALE_UP_POLICY
-        case LimitStep(limit=limit) if limit is not ScalingLimit.NONE:
+        case steps.LimitStep(limit=limit) if limit is not steps.ScalingLimit.NONE:
             return _LIMITS[limit]
-        case StabilizationStep() if step.replicas != step.recommended:
+        case steps.StabilizationStep() if step.replicas != step.recommended:
             return LimitingFactor.STABILIZATION_WINDOW
-        case RecommendationStep():
-            return LimitingFactor.METRICS_UNAVAILABLE if step.blocked else _factor_of_winner(step, steps)
-        case ScaleFromZeroStep():
+        case steps.RecommendationStep():
+            return LimitingFactor.METRICS_UNAVAILABLE if step.blocked else _factor_of_winner(step, all_steps)
+        case steps.ScaleFromZeroStep():
             return LimitingFactor.MIN_REPLICAS
-        case OutOfBoundsStep():
+        case steps.OutOfBoundsStep():
             return LimitingFactor.MAX_REPLICAS if step.current > step.replicas else LimitingFactor.MIN_REPLICAS
         case _:
             return _FINAL_STEPS.get(type(step))
 
 
-def _factor_of_winner(recommendation: RecommendationStep, steps: Sequence[Step]) -> LimitingFactor:
+def _factor_of_winner(recommendation: steps.RecommendationStep, all_steps: Sequence[Step]) -> LimitingFactor:
     """Return the factor where no window or limit applied: tolerance, fallback, or none."""
-    winner = winning_step(recommendation, steps)
-    if isinstance(winner, MetricFallbackStep):
+    winner = winning_step(recommendation, all_steps)
+    if isinstance(winner, steps.MetricFallbackStep):
         return LimitingFactor.FALLBACK
-    if isinstance(winner, MetricProposalStep) and winner.calculation.rule is CalculationRule.WITHIN_TOLERANCE:
+    if isinstance(winner, steps.MetricProposalStep) and winner.calculation.rule is CalculationRule.WITHIN_TOLERANCE:
         return LimitingFactor.TOLERANCE
     return LimitingFactor.NONE
 
 
-def winning_step(recommendation: RecommendationStep, steps: Sequence[Step]) -> Step | None:
+def winning_step(recommendation: steps.RecommendationStep, all_steps: Sequence[Step]) -> Step | None:
     """Return the step of the metric with the highest proposal. Each metric has one step, in the order of the spec."""
     if recommendation.winner is None:
         return None
     metrics = [
-        step for step in steps if isinstance(step, MetricProposalStep | MetricUnavailableStep | MetricFallbackStep)
+        step
+        for step in all_steps
+        if isinstance(step, steps.MetricProposalStep | steps.MetricUnavailableStep | steps.MetricFallbackStep)
     ]
     return metrics[recommendation.winner]
 
 
-def next_change(steps: Sequence[Step], now: datetime) -> datetime | None:
+def next_change(all_steps: Sequence[Step], now: datetime) -> datetime | None:
     """Return the earliest time at which a window, policy, failure duration or pause expires."""
-    return min((expiry for expiry in _expiries(steps) if expiry > now), default=None)
+    return min((expiry for expiry in _expiries(all_steps) if expiry > now), default=None)
 
 
-def _expiries(steps: Sequence[Step]) -> Iterator[datetime]:
-    for step in steps:
+def _expiries(all_steps: Sequence[Step]) -> Iterator[datetime]:
+    for step in all_steps:
         match step:
-            case StabilizationStep(held_by=held_by) if held_by is not None:
+            case steps.StabilizationStep(held_by=held_by) if held_by is not None:
                 yield held_by.at + step.window
-            case LimitStep(until=datetime() as until) | NotAppliedStep(until=datetime() as until):
+            case steps.LimitStep(until=datetime() as until) | steps.NotAppliedStep(until=datetime() as until):
                 yield until
-            case MetricUnavailableStep(fallback_at=datetime() as due):
+            case steps.MetricUnavailableStep(fallback_at=datetime() as due):
                 yield due
             case _:
                 pass

@@ -14,7 +14,10 @@ TESTS = sorted((ROOT / "tests" / "unit").rglob("test_*.py"))
 VECTORS = sorted((ROOT / "tests" / "vectors").rglob("*.json"))
 
 REASON_ARGUMENT = {
-    "ConditionUpdate": 2,
+    "_able_to_scale": 1,
+    "_scaling_active": 1,
+    "_scaled_to_zero": 1,
+    "_fallback_active": 1,
     "Event": 1,
     "warning_event": 0,
     "normal_event": 0,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.algorithm.requests import requests_of
+from autoscaler.algorithm.pods import requests_of
 from autoscaler.types.metric_result import CalculationFailure
 from autoscaler.values.quantity import Quantity
 from tests.builders import make_container, make_pod
