@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from adapter.backends.azure.client import AzureClient
-from adapter.backends.azure.parse import decode_response, samples_by_query
+from adapter.backends.azure.parse import samples_by_query
 from adapter.backends.azure.query import AzureQuery, build_queries
 from adapter.backends.azure.settings import Azure, AzureParameters
 from adapter.backends.connection.secret_file import redacted_results
@@ -76,7 +76,7 @@ class AzureBackend:
 
             async def send() -> list[Samples | BackendError]:
                 body = await self._client.post(queries[0].batch.target(now), {"resourceids": resources})
-                return await asyncio.to_thread(lambda: samples_by_query(decode_response(body), queries, now))
+                return await asyncio.to_thread(samples_by_query, body, queries, now)
 
             results = await self._protected.run(
                 repr(queries), batch.time_left(), send, is_quarantined=batch.is_quarantined

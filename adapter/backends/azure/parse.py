@@ -18,20 +18,18 @@ _SUCCESS: Final = frozenset({"", "success"})
 _MAX_DETAIL: Final = 300
 
 
-class AzureName(msgspec.Struct):
-    """Name of a metric or a dimension."""
-
+class _AzureName(msgspec.Struct):
     value: str
 
 
-class AzureDimension(msgspec.Struct):
+class _AzureDimension(msgspec.Struct):
     """One dimension of a series. Azure returns the name in lower case."""
 
-    name: AzureName
+    name: _AzureName
     value: str | None = None
 
 
-class AzurePoint(msgspec.Struct, rename={"time": "timeStamp"}):
+class _AzurePoint(msgspec.Struct, rename={"time": "timeStamp"}):
     """One interval, with the time at which it starts. Unknown aggregates are absent."""
 
     time: datetime
@@ -42,71 +40,55 @@ class AzurePoint(msgspec.Struct, rename={"time": "timeStamp"}):
     count: float | None = None
 
 
-class AzureTimeSeries(msgspec.Struct):
-    """The points of one combination of dimension values."""
-
-    metadatavalues: list[AzureDimension] | None = None
-    data: list[AzurePoint] = []
+class _AzureTimeSeries(msgspec.Struct):
+    metadatavalues: list[_AzureDimension] | None = None
+    data: list[_AzurePoint] = []
 
 
-class AzureMetric(msgspec.Struct, rename="camel"):
-    """A metric of one resource, or the error for it."""
-
-    name: AzureName
-    timeseries: list[AzureTimeSeries] = []
+class _AzureMetric(msgspec.Struct, rename="camel"):
+    name: _AzureName
+    timeseries: list[_AzureTimeSeries] = []
     error_code: str | None = None
     error_message: str | None = None
 
 
-class AzureResourceMetrics(msgspec.Struct):
-    """The metrics of one resource."""
-
+class _AzureResourceMetrics(msgspec.Struct):
     resourceid: str
-    value: list[AzureMetric]
+    value: list[_AzureMetric]
 
 
-class AzureBatchResponse(msgspec.Struct):
-    """The metrics of all resources of one request."""
-
-    values: list[AzureResourceMetrics]
+class _AzureBatchResponse(msgspec.Struct):
+    values: list[_AzureResourceMetrics]
 
 
-class AzureError(msgspec.Struct):
-    """Code and message of an error."""
-
+class _AzureError(msgspec.Struct):
     code: str
     message: str = ""
 
 
-class AzureErrorBody(msgspec.Struct):
-    """Body of an error response."""
-
-    error: AzureError
+class _AzureErrorBody(msgspec.Struct):
+    error: _AzureError
 
 
 def error_text(body: bytes) -> str:
     """Return code and message of an error response; empty if it is not one of Azure, but for example of a proxy."""
     try:
-        error = msgspec.json.decode(body, type=AzureErrorBody).error
+        error = msgspec.json.decode(body, type=_AzureErrorBody).error
     except (msgspec.DecodeError, RecursionError):
         return ""
     return f"{error.code}: {error.message}"[:_MAX_DETAIL]
 
 
-def decode_response(body: bytes) -> AzureBatchResponse:
-    """Decode a response; raise ``BackendRejected`` if it is not one of Azure Monitor."""
+def samples_by_query(
+    body: bytes, queries: Sequence[AzureQuery], now: datetime
+) -> list[tuple[RawSample, ...] | BackendError]:
+    """Return the samples or the error of each query; raise ``BackendRejected`` if the response is invalid."""
     try:
         if body[:1] == b'"':  # Azure sometimes returns the document as a JSON string
             body = msgspec.json.decode(body, type=str).encode()
-        return msgspec.json.decode(body, type=AzureBatchResponse)
+        response = msgspec.json.decode(body, type=_AzureBatchResponse)
     except (msgspec.DecodeError, RecursionError) as error:
         raise BackendRejected("the response is not one of Azure Monitor", detail=str(error)[:_MAX_DETAIL]) from None
-
-
-def samples_by_query(
-    response: AzureBatchResponse, queries: Sequence[AzureQuery], now: datetime
-) -> list[tuple[RawSample, ...] | BackendError]:
-    """Return the samples or the error of each query, in the order of the queries."""
     by_resource = {metrics.resourceid.lower(): metrics for metrics in response.values}
     results: list[tuple[RawSample, ...] | BackendError] = []
     for query in queries:
@@ -117,7 +99,7 @@ def samples_by_query(
     return results
 
 
-def _samples(metrics: AzureResourceMetrics | None, query: AzureQuery, now: datetime) -> tuple[RawSample, ...]:
+def _samples(metrics: _AzureResourceMetrics | None, query: AzureQuery, now: datetime) -> tuple[RawSample, ...]:
     if metrics is None:
         raise BackendRejected("the response does not contain this resource")
     resource, batch = parse_resource_id(query.resource), query.batch
@@ -128,7 +110,7 @@ def _samples(metrics: AzureResourceMetrics | None, query: AzureQuery, now: datet
     return tuple(_sample(each, batch, labels, now) for each in series)
 
 
-def _series(metric: AzureMetric, batch: AzureBatch) -> Iterator[AzureTimeSeries]:
+def _series(metric: _AzureMetric, batch: AzureBatch) -> Iterator[_AzureTimeSeries]:
     if (metric.error_code or "").lower() not in _SUCCESS:
         detail = f"{metric.error_code}: {metric.error_message or ''}"
         raise BadQuery("metric not found for this resource: check metric and resource", detail=detail[:_MAX_DETAIL])
@@ -136,7 +118,7 @@ def _series(metric: AzureMetric, batch: AzureBatch) -> Iterator[AzureTimeSeries]
         yield from metric.timeseries
 
 
-def _sample(series: AzureTimeSeries, batch: AzureBatch, resource_labels: dict[str, str], now: datetime) -> RawSample:
+def _sample(series: _AzureTimeSeries, batch: AzureBatch, resource_labels: dict[str, str], now: datetime) -> RawSample:
     """Return the newest value, or NaN if there is none: a missing value is never zero."""
     dimensions = {
         _INVALID_LABEL_CHARACTERS.sub("_", dimension.name.value): dimension.value or ""

@@ -14,38 +14,32 @@ from adapter.sample import RawSample
 _INVALID_RESPONSE: Final = "the response is not one of Datadog"
 
 
-class DatadogSeries(msgspec.Struct):
-    """One group of the result of a formula."""
-
+class _DatadogSeries(msgspec.Struct):
     query_index: int
     group_tags: list[str] | None = None
 
 
-class TimeseriesAttributes(msgspec.Struct):
+class _TimeseriesAttributes(msgspec.Struct):
     """Series, the times in milliseconds that they have in common, and the values of each series at those times."""
 
-    series: list[DatadogSeries] | None = None
+    series: list[_DatadogSeries] | None = None
     times: list[int] | None = None
     values: list[list[float | None]] | None = None
 
 
-class TimeseriesData(msgspec.Struct):
-    """The result of a request."""
-
-    attributes: TimeseriesAttributes
+class _TimeseriesData(msgspec.Struct):
+    attributes: _TimeseriesAttributes
 
 
-class TimeseriesResponse(msgspec.Struct):
-    """A result or errors."""
-
-    data: TimeseriesData | None = None
+class _TimeseriesResponse(msgspec.Struct):
+    data: _TimeseriesData | None = None
     errors: str | list[str] | None = None
 
 
 def samples_by_query(body: bytes, batch: Sequence[DatadogParameters], now: datetime) -> list[tuple[RawSample, ...]]:
     """Return the samples of each query; raise if the response is invalid."""
     try:
-        response = msgspec.json.decode(body, type=TimeseriesResponse)
+        response = msgspec.json.decode(body, type=_TimeseriesResponse)
     except (msgspec.DecodeError, RecursionError) as error:
         raise BackendRejected(_INVALID_RESPONSE, detail=str(error)[:200]) from None
     if response.errors:

@@ -20,17 +20,13 @@ from adapter.errors import BackendRejected, BadQuery
 T = TypeVar("T")
 
 
-class GoogleError(msgspec.Struct):
-    """Status and message of an error."""
-
+class _GoogleError(msgspec.Struct):
     status: str = ""
     message: str = ""
 
 
-class GoogleErrorBody(msgspec.Struct):
-    """Body of an error response."""
-
-    error: GoogleError
+class _GoogleErrorBody(msgspec.Struct):
+    error: _GoogleError
 
 
 class GoogleClient:
@@ -90,7 +86,7 @@ class GoogleClient:
 def _not_found_message(body: bytes) -> str:
     """Return the message of a NOT_FOUND error; empty if the response is not one of Google, but of a proxy."""
     try:
-        error = msgspec.json.decode(body, type=GoogleErrorBody).error
+        error = msgspec.json.decode(body, type=_GoogleErrorBody).error
     except (msgspec.DecodeError, RecursionError):
         return ""
     return (error.message or error.status)[:300] if error.status == "NOT_FOUND" else ""

@@ -9,30 +9,22 @@ from adapter.errors import BackendRejected
 from adapter.sample import RawSample
 
 
-class PromqlSeries(msgspec.Struct):
-    """One series of a vector."""
-
+class _PromqlSeries(msgspec.Struct):
     metric: dict[str, str]
     value: tuple[float, str]
 
 
-class PromqlVector(msgspec.Struct, tag_field="resultType", tag="vector"):
-    """An instant vector."""
-
-    result: list[PromqlSeries]
+class _PromqlVector(msgspec.Struct, tag_field="resultType", tag="vector"):
+    result: list[_PromqlSeries]
 
 
-class PromqlScalar(msgspec.Struct, tag_field="resultType", tag="scalar"):
-    """A scalar."""
-
+class _PromqlScalar(msgspec.Struct, tag_field="resultType", tag="scalar"):
     result: tuple[float, str]
 
 
-class PromqlResponse(msgspec.Struct):
-    """The envelope of the Prometheus API."""
-
+class _PromqlResponse(msgspec.Struct):
     status: str
-    data: PromqlVector | PromqlScalar
+    data: _PromqlVector | _PromqlScalar
     warnings: list[str] = []
 
 
@@ -45,9 +37,9 @@ def target(project: str, query: str, now: datetime) -> str:
 def samples(body: bytes, max_series: int) -> tuple[RawSample, ...]:
     """Decode a response; raise ``BackendRejected`` if it is invalid or incomplete."""
     try:
-        response = msgspec.json.decode(body, type=PromqlResponse)
+        response = msgspec.json.decode(body, type=_PromqlResponse)
         data = response.data
-        series = data.result if isinstance(data, PromqlVector) else [PromqlSeries({}, data.result)]
+        series = data.result if isinstance(data, _PromqlVector) else [_PromqlSeries({}, data.result)]
         result = tuple(_sample(each) for each in series)
     except (msgspec.DecodeError, RecursionError, ValueError, OverflowError, OSError) as error:
         raise BackendRejected("the response is not one of Cloud Monitoring", detail=str(error)[:200]) from None
@@ -58,7 +50,7 @@ def samples(body: bytes, max_series: int) -> tuple[RawSample, ...]:
     return result
 
 
-def _sample(series: PromqlSeries) -> RawSample:
+def _sample(series: _PromqlSeries) -> RawSample:
     time, value = series.value
     labels = {name: value for name, value in series.metric.items() if name != "__name__"}
     return RawSample(float(value), datetime.fromtimestamp(time, UTC), labels)

@@ -17,7 +17,7 @@ from autoscaler.values.timestamps import format_rfc3339
 AwareDatetime: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class TypedValue(msgspec.Struct, rename="camel"):
+class _TypedValue(msgspec.Struct, rename="camel"):
     """A value by its type. 64-bit integers, NaN and infinities are strings in JSON."""
 
     bool_value: bool | None = None
@@ -27,44 +27,36 @@ class TypedValue(msgspec.Struct, rename="camel"):
     distribution_value: dict[str, Any] | None = None
 
 
-class PointInterval(msgspec.Struct, rename="camel"):
+class _PointInterval(msgspec.Struct, rename="camel"):
     """The time of a gauge, or the interval of a delta or cumulative point."""
 
     end_time: AwareDatetime
     start_time: AwareDatetime | None = None
 
 
-class GooglePoint(msgspec.Struct):
-    """One value and its time."""
-
-    interval: PointInterval
-    value: TypedValue
+class _GooglePoint(msgspec.Struct):
+    interval: _PointInterval
+    value: _TypedValue
 
 
-class LabelSet(msgspec.Struct):
-    """Labels of a metric or a resource."""
-
+class _LabelSet(msgspec.Struct):
     labels: dict[str, str] = {}
 
 
-class ResourceMetadata(msgspec.Struct, rename="camel"):
-    """Additional labels of a resource."""
-
+class _ResourceMetadata(msgspec.Struct, rename="camel"):
     user_labels: dict[str, str] = {}
 
 
 class GoogleTimeSeries(msgspec.Struct):
     """The points of one metric of one resource, or of an aggregation."""
 
-    metric: LabelSet = msgspec.field(default_factory=LabelSet)
-    resource: LabelSet = msgspec.field(default_factory=LabelSet)
-    metadata: ResourceMetadata = msgspec.field(default_factory=ResourceMetadata)
-    points: list[GooglePoint] = []
+    metric: _LabelSet = msgspec.field(default_factory=_LabelSet)
+    resource: _LabelSet = msgspec.field(default_factory=_LabelSet)
+    metadata: _ResourceMetadata = msgspec.field(default_factory=_ResourceMetadata)
+    points: list[_GooglePoint] = []
 
 
-class ExecutionError(msgspec.Struct):
-    """An error because of which the response is incomplete."""
-
+class _ExecutionError(msgspec.Struct):
     message: str = ""
 
 
@@ -73,7 +65,7 @@ class TimeSeriesPage(msgspec.Struct, rename="camel"):
 
     time_series: list[GoogleTimeSeries] = []
     next_page_token: str = ""
-    execution_errors: list[ExecutionError] = []
+    execution_errors: list[_ExecutionError] = []
 
 
 def target(parameters: GoogleParameters, project: str, page_size: int, now: datetime) -> str:
@@ -131,7 +123,7 @@ def _labels(series: GoogleTimeSeries) -> dict[str, str]:
     return labels
 
 
-def _number(value: TypedValue) -> float:
+def _number(value: _TypedValue) -> float:
     if value.distribution_value is not None:
         raise BadQuery("the metric is a distribution: set an aligner such as percentile99")
     if value.string_value is not None:

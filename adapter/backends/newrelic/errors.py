@@ -51,9 +51,7 @@ _BY_MESSAGE: Final[tuple[tuple[str, tuple[type[BackendError], str]], ...]] = (
 """Checked before the class: New Relic reports even a syntax error with the class SERVER_ERROR."""
 
 
-class ErrorExtensions(msgspec.Struct, rename={"error_class": "errorClass"}):
-    """Class or code of an error."""
-
+class _ErrorExtensions(msgspec.Struct, rename={"error_class": "errorClass"}):
     error_class: str | None = None
     error_code: str | None = None
     code: str | None = None
@@ -64,7 +62,7 @@ class GraphQLError(msgspec.Struct):
 
     message: str = ""
     path: list[str | int] | None = None
-    extensions: ErrorExtensions | None = None
+    extensions: _ErrorExtensions | None = None
 
     @property
     def alias(self) -> str:

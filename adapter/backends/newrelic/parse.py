@@ -22,49 +22,41 @@ _TIMESERIES_COLUMNS: Final = frozenset({"beginTimeSeconds", "comparison"})
 """Columns that only rows of TIMESERIES and COMPARE WITH have."""
 
 
-class NrqlTimeWindow(msgspec.Struct):
-    """The time range of a query, in milliseconds."""
-
+class _NrqlTimeWindow(msgspec.Struct):
     end: int | None = None
 
 
-class NrqlMetadata(msgspec.Struct, rename={"time_window": "timeWindow"}):
-    """Facets and time range of a result."""
-
+class _NrqlMetadata(msgspec.Struct, rename={"time_window": "timeWindow"}):
     facets: list[str] | None = None
-    time_window: NrqlTimeWindow | None = None
+    time_window: _NrqlTimeWindow | None = None
 
 
-class NrqlResult(msgspec.Struct):
-    """The rows of one query."""
-
+class _NrqlResult(msgspec.Struct):
     results: list[Row]
-    metadata: NrqlMetadata
+    metadata: _NrqlMetadata
 
 
-class AccountResult(msgspec.Struct):
+class _AccountResult(msgspec.Struct):
     """The result of one query; null if it failed."""
 
-    nrql: NrqlResult | None = None
+    nrql: _NrqlResult | None = None
 
 
-class NerdGraphData(msgspec.Struct):
+class _NerdGraphData(msgspec.Struct):
     """The results by alias."""
 
-    actor: dict[str, AccountResult | None] | None = None
+    actor: dict[str, _AccountResult | None] | None = None
 
 
-class NerdGraphResponse(msgspec.Struct):
-    """Results and errors."""
-
-    data: NerdGraphData | None = None
+class _NerdGraphResponse(msgspec.Struct):
+    data: _NerdGraphData | None = None
     errors: list[GraphQLError] | None = None
 
 
 def samples_by_query(body: bytes, batch: Sequence[NewRelicParameters], now: datetime) -> list[Samples | BackendError]:
     """Return the samples or the error of each query; raise if the whole request failed."""
     try:
-        response = msgspec.json.decode(body, type=NerdGraphResponse)
+        response = msgspec.json.decode(body, type=_NerdGraphResponse)
     except (msgspec.DecodeError, RecursionError) as error:
         raise BackendRejected(_INVALID_RESPONSE, detail=str(error)[:200]) from None
     aliases = [alias(number) for number in range(len(batch))]
@@ -80,7 +72,7 @@ def samples_by_query(body: bytes, batch: Sequence[NewRelicParameters], now: date
 
 
 def _outcome(
-    result: AccountResult | None, error: GraphQLError | None, parameters: NewRelicParameters, now: datetime
+    result: _AccountResult | None, error: GraphQLError | None, parameters: NewRelicParameters, now: datetime
 ) -> Samples | BackendError:
     if result is None or result.nrql is None:
         return from_graphql_error(error) if error is not None else BackendRejected(_INVALID_RESPONSE, detail="no data")
@@ -90,7 +82,7 @@ def _outcome(
         return invalid_row
 
 
-def _sample(row: Row, metadata: NrqlMetadata, parameters: NewRelicParameters, now: datetime) -> RawSample:
+def _sample(row: Row, metadata: _NrqlMetadata, parameters: NewRelicParameters, now: datetime) -> RawSample:
     if row.keys() & _TIMESERIES_COLUMNS:
         raise BadQuery("the query returns several values per series: remove TIMESERIES or COMPARE WITH")
     facets = metadata.facets or []
@@ -129,7 +121,7 @@ def _value(row: Row, facets: Sequence[str], column: str) -> float:
         return math.inf
 
 
-def _time(row: Row, metadata: NrqlMetadata, now: datetime) -> datetime:
+def _time(row: Row, metadata: _NrqlMetadata, now: datetime) -> datetime:
     """Return the time of the event, or the end of the query's time range, but never a time in the future."""
     milliseconds = next((row[name] for name in _TIME_COLUMNS if row.get(name) is not None), None)
     if milliseconds is None and metadata.time_window is not None:
