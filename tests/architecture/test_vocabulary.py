@@ -17,111 +17,29 @@ MODULES = sorted(
     path for folder in ("adapter", "autoscaler", "bench", "tools") for path in (ROOT / folder).rglob("*.py")
 )
 
-RETIRED_KEYS = {
-    *(
-        "tokenMemory",
-        "allowMemory",
-        "denyMemory",
-        "breaker",
-        "failures",
-        "rest",
-        "longest",
-        "largestAnswer",
-        "mostSeries",
-    ),
-    *(
-        "mostRows",
-        "questionsPerCall",
-        "pace",
-        "lookEvery",
-        "passOn",
-        "reads",
-        "lookback",
-        "concurrentRequests",
-        "drain",
-    ),
-    *("headerCount", "headerBytes", "authorityLifetime", "overlap", "basic", "connections"),
+RETIRED_KEYS = """
+tokenMemory allowMemory denyMemory breaker failures rest longest largestAnswer mostSeries mostRows questionsPerCall pace
+lookEvery passOn reads lookback concurrentRequests drain headerCount headerBytes authorityLifetime overlap basic
+connections
+"""
+RETIRED_MODULES = """
+about access aside asking book bound breaker carrier conclude confine director door draft encode exchange fill gate given
+guard hear journal lanes lessons line lines load memory notice outcome pace pacing page_door passing peer picture place
+plan question reads refusals refuse report scene setting setting_apart shelf strict supply suspects tell tell_metrics
+text trust turns values verdict way ways weather wire words working world
+"""
+NOT_RETIRED_HERE = {
+    "autoscaler/conformance/report.py",
+    "autoscaler/conformance/values.py",
+    "autoscaler/values",
+    "autoscaler/wire",
 }
-RETIRED_MODULES = {
-    *(
-        "about",
-        "access",
-        "aside",
-        "asking",
-        "book",
-        "bound",
-        "breaker",
-        "carrier",
-        "conclude",
-        "confine",
-        "director",
-        "door",
-    ),
-    *(
-        "draft",
-        "encode",
-        "exchange",
-        "fill",
-        "gate",
-        "given",
-        "guard",
-        "hear",
-        "journal",
-        "lanes",
-        "lessons",
-        "line",
-        "lines",
-    ),
-    *(
-        "load",
-        "memory",
-        "notice",
-        "outcome",
-        "pace",
-        "pacing",
-        "page_door",
-        "passing",
-        "peer",
-        "picture",
-        "place",
-        "plan",
-    ),
-    *(
-        "question",
-        "reads",
-        "refusals",
-        "refuse",
-        "report",
-        "scene",
-        "setting",
-        "setting_apart",
-        "shelf",
-        "strict",
-        "supply",
-    ),
-    *(
-        "suspects",
-        "tell",
-        "tell_metrics",
-        "text",
-        "trust",
-        "turns",
-        "values",
-        "verdict",
-        "way",
-        "ways",
-        "weather",
-        "wire",
-    ),
-    *("words", "working", "world"),
-}
-NOT_RETIRED_HERE = {"autoscaler/wire", "autoscaler/values", "autoscaler/conformance/report.py"}
 RETIRED_METRIC_WORDS = {"stretch", "lateness", "leading", "figures", "told", "asked"}
-RETIRED_EVERYWHERE = (
-    *("tokenMemory", "allowMemory", "denyMemory", "largestAnswer", "mostSeries", "mostRows", "questionsPerCall"),
-    *("lookEvery", "passOn", "period_stretch", "SteadyscaleNobodyLeads", "metrics-reader", "steadyscale:auth-reader"),
-    *("setting_apart", "Turnstile", "Deposed", "Suspects", "Halves", "MetricSupply", "RuleBook"),
-)
+RETIRED_EVERYWHERE = """
+tokenMemory allowMemory denyMemory largestAnswer mostSeries mostRows questionsPerCall lookEvery passOn period_stretch
+SteadyscaleNobodyLeads figures-reader steadyscale:trust steadyscale:leadership setting_apart Turnstile Deposed Suspects
+Halves MetricSupply RuleBook SettingApart
+"""
 BAD_FIRST_WORDS = re.compile(r"(Say|Tell|Let|Hear|Give|Whether|Who|What|How)\b")
 
 
@@ -141,7 +59,7 @@ def test_docstrings_start_with_what_the_function_does(path):
 
 def test_no_module_or_folder_has_a_retired_name():
     parts = {part for path in MODULES for part in (path, *path.parents) if ROOT in part.parents}
-    names = {str(part.relative_to(ROOT)) for part in parts if part.stem in RETIRED_MODULES}
+    names = {str(part.relative_to(ROOT)) for part in parts if part.stem in RETIRED_MODULES.split()}
 
     assert names - NOT_RETIRED_HERE == set()
 
@@ -150,7 +68,7 @@ def test_no_configuration_key_has_a_retired_name():
     keys = set(re.findall(r"(?m)^\| `(\w+)` \|", (ROOT / "docs" / "configuration.md").read_text()))  # generated
 
     assert "circuitBreaker" in keys
-    assert keys & RETIRED_KEYS == set()
+    assert keys & set(RETIRED_KEYS.split()) == set()
 
 
 def test_no_metric_has_a_retired_name():
@@ -161,7 +79,7 @@ def test_no_metric_has_a_retired_name():
 
 
 def test_retired_names_are_nowhere_in_the_tree():
-    command = ["git", "grep", "--fixed-strings", "--name-only", *(f"-e{word}" for word in RETIRED_EVERYWHERE)]
+    command = ["git", "grep", "--fixed-strings", "--name-only", *(f"-e{word}" for word in RETIRED_EVERYWHERE.split())]
     command += ["--", ".", f":!{Path(__file__).relative_to(ROOT)}"]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
 
