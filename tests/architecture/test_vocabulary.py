@@ -25,8 +25,8 @@ connections
 RETIRED_MODULES = """
 about access aside asking book bound breaker carrier conclude confine director door draft encode exchange fill gate
 given guard hear journal lanes lessons line lines load memory notice outcome pace pacing page_door passing peer picture
-place plan question reads refusals refuse report scene setting setting_apart shelf strict supply suspects tell tell_metrics
-text trust turns values verdict way ways weather wire words working world
+place plan question reads refusals refuse report scene setting setting_apart shelf strict supply suspects tell
+tell_metrics text trust turns values verdict way ways weather wire words working world
 """
 NOT_RETIRED_HERE = {
     "autoscaler/conformance/report.py",
