@@ -1,7 +1,6 @@
-"""A Prometheus with fixed data for all tests, and a check for leaked threads, sockets and tasks."""
+"""A Prometheus with fixed data for all tests, and a check for leaked sockets and tasks."""
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -35,28 +34,23 @@ def proxy(fixed: Server) -> Iterator[FailingProxy]:
 
 @pytest.fixture
 async def no_resource_leaks() -> AsyncIterator[None]:
-    """Fail if a test leaves threads, sockets or tasks open."""
-    await asyncio.to_thread(lambda: None)  # creates the loop's own threads
+    """Fail if a test leaves sockets or tasks open."""
     before = _open_resources()
     yield
     for _ in range(200):
         if not _has_more(before):
             return
         await asyncio.sleep(0.02)  # servers in this process close their side a moment later
-    pytest.fail(f"open before: {before}, now: {_open_resources()}, {_threads()}")
+    pytest.fail(f"open before: {before}, now: {_open_resources()}")
 
 
-def _open_resources() -> tuple[int, int, int]:
-    return len(_threads()), _sockets(), len(asyncio.all_tasks())
+def _open_resources() -> tuple[int, int]:
+    return _sockets(), len(asyncio.all_tasks())
 
 
-def _has_more(before: tuple[int, int, int]) -> bool:
+def _has_more(before: tuple[int, int]) -> bool:
     """Return whether anything is open that was not; resources of an earlier test may be closed by now."""
     return any(now > then for now, then in zip(_open_resources(), before, strict=True))
-
-
-def _threads() -> list[str]:
-    return sorted(thread.name for thread in threading.enumerate() if thread.name.startswith("prometheus-"))
 
 
 def _sockets() -> int:

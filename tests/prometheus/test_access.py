@@ -172,7 +172,6 @@ async def test_server_certificate_of_an_unknown_ca_is_rejected_until_the_ca_file
         assert await fetch_value(prometheus) == 1
 
 
-@pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")  # pytest resets urllib3's filter
 async def test_insecure_skip_verify_accepts_any_certificate(encrypted: Encrypted) -> None:
     async with backend(encrypted.proxy.url, tls=encrypted.tls(ca_file="", insecure_skip_verify=True)) as prometheus:
         assert await fetch_value(prometheus) == 1

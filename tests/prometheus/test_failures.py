@@ -1,7 +1,6 @@
 """Failures of Prometheus or of a proxy in front of it, their error classes, and recovery."""
 
 import asyncio
-import threading
 from datetime import timedelta
 
 import pytest
@@ -93,12 +92,12 @@ async def test_read_history_counts_failures_until_the_next_success(proxy: Failin
 
 
 @pytest.mark.parametrize("kind", ["stall", "drip"])
-async def test_deadline_aborts_the_request_and_frees_its_thread(proxy: FailingProxy, kind: str) -> None:
+async def test_deadline_aborts_the_request_and_frees_its_connection(proxy: FailingProxy, kind: str) -> None:
     async with backend(proxy.url, max_connections=2) as prometheus:
         proxy.failure = kind
         loop = asyncio.get_running_loop()
         started = loop.time()
-        # Six requests over two threads: those that wait for a thread time out, too.
+        # Six requests over two connections: those that wait for a connection time out, too.
         failures = await asyncio.gather(*(failure(prometheus) for _ in range(6)))
         assert loop.time() - started < 1
         assert {error.failure for error in failures} == {FailureClass.TIMED_OUT}
@@ -115,10 +114,10 @@ async def test_cancelling_the_caller_aborts_the_request(proxy: FailingProxy) -> 
         with pytest.raises(asyncio.CancelledError):
             await fetching
         proxy.failure = ""
-        assert await prometheus.fetch(QUERY, timedelta(seconds=2))  # the only thread is free
+        assert await prometheus.fetch(QUERY, timedelta(seconds=2))  # the only connection is free
 
 
-async def test_closing_aborts_running_requests_and_stops_the_threads(proxy: FailingProxy) -> None:
+async def test_closing_aborts_running_requests(proxy: FailingProxy) -> None:
     loop = asyncio.get_running_loop()
     async with backend(proxy.url) as prometheus:
         proxy.failure = "stall"
@@ -128,7 +127,6 @@ async def test_closing_aborts_running_requests_and_stops_the_threads(proxy: Fail
     assert loop.time() - started < 1
     with pytest.raises(errors.BackendUnreachable):
         await fetching
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("prometheus-")]
 
 
 async def test_failed_requests_are_not_retried(proxy: FailingProxy) -> None:

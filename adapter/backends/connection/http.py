@@ -113,8 +113,8 @@ class HttpClient:
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # ProtectedCall has the deadline
-                raise_for_status=False,
             )
+            self._session._retry_connection = False  # noqa: SLF001 - else aiohttp repeats a GET without a response
         return self._session
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:

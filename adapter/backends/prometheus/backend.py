@@ -1,20 +1,19 @@
-"""The Prometheus backend: queries with the timestamps of their samples, sent by threads within a deadline."""
+"""The Prometheus backend: queries with the timestamps of their samples."""
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from cachetools import TTLCache
+from prometheus_api_client import PrometheusConnect
 
-from adapter.backends.connection.http_credentials import HttpCredentials
-from adapter.backends.prometheus.client import Client
-from adapter.backends.prometheus.connection import AbortableRequest
-from adapter.backends.prometheus.parse import names, partial_result_error, samples
+from adapter.backends.connection.http import HttpClient
+from adapter.backends.prometheus.api_request import ApiRequest, RecordingSession
+from adapter.backends.prometheus.parse import ApiResponse, decode, names, partial_result_error, samples
 from adapter.backends.prometheus.settings import Prometheus
-from adapter.backends.resilience.protected_call import ProtectedCall
 from adapter.errors import BadQuery
 from adapter.rules.promql.sample_age import with_timestamps
 from adapter.rules.query_builder import Query
@@ -26,6 +25,9 @@ Result: TypeAlias = tuple[tuple[RawSample, ...], tuple[str, ...]]
 
 _log = logging.getLogger(__name__)
 _PING_DEADLINE: Final = timedelta(seconds=5)
+_ALL_STATUSES: Final = range(600)
+"""``decode`` translates error responses, because Prometheus explains errors in the body."""
+
 _MAX_QUERIES: Final = 4096
 _VARIANT_TTL: Final = 300
 """Seconds; that two series had the same labels may have been temporary."""
@@ -38,10 +40,8 @@ class PrometheusBackend:
         self.name = name
         self._settings = settings
         self._clock = clock
-        credentials = HttpCredentials(settings)
-        self._client = Client(settings, credentials)
-        self._protected = ProtectedCall(settings.circuit_breaker, clock, credentials.secrets)
-        self._threads = ThreadPoolExecutor(settings.max_connections, f"prometheus-{name}")
+        self._client = HttpClient(settings, clock)
+        self._requests: Any = PrometheusConnect(url="", session=RecordingSession(), method=settings.method)
         self._variants: TTLCache[str, tuple[str, ...]] = TTLCache(_MAX_QUERIES, _VARIANT_TTL)
         """By query, the variant that yields timestamps too, as far as it is known; empty if there is none."""
         self._last_warnings: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class PrometheusBackend:
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return all series of the query, each with the timestamp of its sample."""
         ends = asyncio.get_running_loop().time() + deadline.total_seconds()
-        result, warnings = await self._protected.run(query.text, deadline, lambda: self._fetch(query.text, ends))
+        result, warnings = await self._client.run(query.text, deadline, lambda: self._fetch(query.text, ends))
         if warnings != self._last_warnings:
             self._last_warnings = warnings
             _log.warning("responses have warnings", extra={"backend": self.name, "warnings": warnings[:5]})
@@ -60,23 +60,17 @@ class PrometheusBackend:
     async def names(self, selector: str, age: timedelta, deadline: timedelta) -> frozenset[str]:
         """Return the names of the series that match and have samples not older than ``age``."""
         now = self._clock()
-        ends = asyncio.get_running_loop().time() + deadline.total_seconds()
-
-        def send(request: AbortableRequest) -> frozenset[str]:
-            return names(self._client.series(request, selector, now - age, now))
-
-        return await self._protected.run(selector, deadline, lambda: self._in_thread(send, ends))
+        parameters = {**self._settings.parameters, "match[]": selector}
+        request = self._requests.get_series(now - age, now, params=parameters)
+        return await self._client.run(selector, deadline, lambda: self._send(request, names))
 
     async def ping(self) -> None:
         """Evaluate an expression that needs no data."""
         ends = asyncio.get_running_loop().time() + _PING_DEADLINE.total_seconds()
-        await self._protected.run("ping", _PING_DEADLINE, lambda: self._query("vector(1)", ends))
+        await self._client.run("ping", _PING_DEADLINE, lambda: self._query("vector(1)", ends))
 
     async def aclose(self) -> None:
-        """End running requests, then stop the threads and close connections."""
-        await self._protected.aclose()
-        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
-        self._client.close()
+        await self._client.aclose()
 
     async def _fetch(self, text: str, ends: float) -> Result:
         """Query values and timestamps together, or the values alone where the two cannot be combined."""
@@ -105,18 +99,13 @@ class PrometheusBackend:
 
     async def _query(self, text: str, ends: float) -> Result:
         now = self._clock()
+        milliseconds = math.ceil((ends - asyncio.get_running_loop().time()) * 1000)
+        # The server stops the evaluation when the response is no longer awaited.
+        parameters = {**self._settings.parameters, "timeout": f"{max(milliseconds, 1)}ms"}
+        request = self._requests.custom_query(text, params=parameters)
+        return await self._send(request, lambda response: (samples(response, now), response.partial_warnings))
 
-        def send(request: AbortableRequest) -> Result:
-            # Parsed in the thread, too: ten thousand series would block the event loop.
-            response = self._client.query(request, text)
-            return samples(response, now), response.partial_warnings
-
-        return await self._in_thread(send, ends)
-
-    async def _in_thread(self, send: Callable[[AbortableRequest], T], ends: float) -> T:
-        """Run a request in a thread; when the caller is cancelled, abort the request without waiting for the thread."""
-        request = AbortableRequest(ends)
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, send, request)
-        finally:
-            request.abort()
+    async def _send(self, request: ApiRequest, parse: Callable[[ApiResponse], T]) -> T:
+        response = await self._client.request(request.method, request.target, accept=_ALL_STATUSES, data=request.form)
+        # Parsed in a thread: ten thousand series would block the event loop.
+        return await asyncio.to_thread(lambda: parse(decode(response.status, response.body)))

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Final, TypeAlias
 
 import msgspec
 
+from adapter.backends.connection import http_errors
 from adapter.backends.prometheus import errors
 from adapter.errors import BackendError, BackendRejected, BadQuery
 from adapter.rules.promql.sample_age import KIND_LABEL, TIMESTAMP_KIND
@@ -58,14 +60,16 @@ _decode_point = msgspec.json.Decoder(Point).decode
 _decode_label_sets = msgspec.json.Decoder(list[dict[str, str]]).decode
 
 
-def decode(body: bytes) -> ApiResponse:
+def decode(status: int, body: bytes) -> ApiResponse:
     """Decode a response; raise ``BackendError`` if it is an error or not one of Prometheus."""
     try:
         response = _decode_response(body)
     except msgspec.DecodeError as error:
+        if status != HTTPStatus.OK:  # not all of these responses come from Prometheus itself
+            raise http_errors.from_status(status, body) from None
         raise _invalid(str(error)) from None
-    if response.status == "error":
-        raise errors.from_body(200, errors.ErrorBody(response.status, response.error_type, response.error))
+    if status != HTTPStatus.OK or response.status == "error":
+        raise errors.from_response(status, response.error_type, response.error)
     return response
 
 

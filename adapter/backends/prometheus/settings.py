@@ -20,7 +20,7 @@ class Prometheus(HttpSettings, frozen=True, kw_only=True):
     """Sent with every request: ``X-Scope-OrgID`` is the tenant of Mimir and Cortex, ``THANOS-TENANT`` of Thanos."""
 
     max_connections: int = 4
-    """How many queries can be in flight, each in a thread of this backend."""
+    """How many queries can be in flight."""
 
     max_response_bytes: int = 64 * 1024 * 1024
     """Larger responses are rejected, which bounds memory; the default is enough for 100,000 series with 12 labels."""

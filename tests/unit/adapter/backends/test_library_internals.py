@@ -13,72 +13,38 @@ from aiobotocore.credentials import AioAssumeRoleCredentialFetcher, AioDeferredR
 from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
 from prometheus_api_client import PrometheusConnect
-from requests.adapters import HTTPAdapter
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
-from urllib3.connection import HTTPConnection
 
-from adapter.backends.prometheus.connection import AbortableConnection, AbortablePool, AbortableTlsPool
-from adapter.backends.prometheus.parse import ApiResponse
-from adapter.backends.prometheus.session import ResponseHolder
+from adapter.backends.prometheus.api_request import ApiRequest, RecordingSession
 
 
 def parameter_names(function: object) -> list[str]:
     return list(inspect.signature(function).parameters)  # type: ignore[arg-type]
 
 
+def test_aiobotocore_has_the_overridden_method() -> None:
+    assert parameter_names(AIOHTTPSession._get_session) == ["self", "proxy_url"]
+
+
 @pytest.mark.parametrize(
-    ("method", "parameters"),
+    ("method", "target", "form"),
     [
-        pytest.param(HTTPConnection._new_conn, ["self"], id="urllib3 HTTPConnection._new_conn"),
-        pytest.param(HTTPAdapter.init_poolmanager, ["self", "connections", "maxsize", "block"], id="init_poolmanager"),
-        pytest.param(HTTPAdapter.proxy_manager_for, ["self", "proxy"], id="proxy_manager_for"),
-        pytest.param(HTTPAdapter.cert_verify, ["self", "conn", "url", "verify", "cert"], id="cert_verify"),
-        pytest.param(
-            HTTPAdapter.build_connection_pool_key_attributes,
-            ["self", "request", "verify", "cert"],
-            id="build_connection_pool_key_attributes",
-        ),
-        pytest.param(AIOHTTPSession._get_session, ["self", "proxy_url"], id="aiobotocore AIOHTTPSession._get_session"),
+        pytest.param("GET", "/api/v1/query?query=up+%2B+1&timeout=9ms", None, id="GET"),
+        pytest.param("POST", "/api/v1/query", {"query": "up + 1", "timeout": "9ms"}, id="POST"),
     ],
 )
-def test_overridden_method_has_the_expected_parameters(method: object, parameters: list[str]) -> None:
-    assert parameter_names(method)[: len(parameters)] == parameters
+def test_prometheus_api_client_builds_requests_without_sending_them(method: str, target: str, form: object) -> None:
+    library = PrometheusConnect(url="", session=RecordingSession(), method=method)
+    query = library.custom_query("up + 1", params={"timeout": "9ms"})
+    assert isinstance(query, ApiRequest)
+    assert (query.method, query.target, query.form) == (method, target, form)
+    series = library.get_series(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC), {"match[]": "up"})
+    assert isinstance(series, ApiRequest)
+    assert (series.method, series.form) == ("GET", None)
+    assert series.target == "/api/v1/series?match%5B%5D=up&start=1767225600.0&end=1767312000.0"
 
 
-def test_urllib3_connects_through_the_overridden_method() -> None:
-    assert "self._new_conn()" in inspect.getsource(HTTPConnection.connect)
-    assert (HTTPConnectionPool.ConnectionCls, HTTPSConnectionPool.ConnectionCls) != (None, None)
-
-
-def test_pool_manager_creates_pools_of_the_given_classes() -> None:
-    manager = PoolManager()
-    manager.pool_classes_by_scheme = {"http": AbortablePool, "https": AbortableTlsPool}
-    pool = manager.connection_from_url("http://127.0.0.1:1")
-    assert isinstance(pool, AbortablePool)
-    assert isinstance(pool._new_conn(), AbortableConnection)
-    assert list(manager.pools.keys())
-    manager.clear()
-
-
-def test_prometheus_api_client_returns_the_response_holder_unchanged() -> None:
-    holder = ResponseHolder(ApiResponse("success"))
-
-    class Session:
-        verify, cert = True, None
-
-        def mount(self, *_: object) -> None:
-            """Ignore the library's adapter."""
-
-        def request(self, **_: object) -> ResponseHolder:
-            return holder
-
-        def get(self, *_: object, **__: object) -> ResponseHolder:
-            return holder
-
-    library = PrometheusConnect(url="http://x", session=Session())
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    assert library.custom_query("up") is holder
-    assert library.get_series(now, now) is holder
+def test_aiohttp_repeats_requests_only_as_the_session_attribute_says() -> None:
+    assert "self._retry_connection" in inspect.getsource(aiohttp.ClientSession._request)
 
 
 def test_aiohttp_response_stores_its_body_where_it_is_set() -> None:
