@@ -102,7 +102,7 @@ async def write_status(
     history = persistence.encode_history(decision.history, effective.spec, settings, decision.at)
     _require_leadership(dependencies)
     try:
-        await dependencies.statuses.write(stored, replace(decision.status, memory=history))
+        await dependencies.statuses.write(stored, replace(decision.status, controller_state=history))
     except KubeError as error:
         state.pending_status = decision.status
         state.failed_status_writes += 1

@@ -90,7 +90,7 @@ def _decode_history(text: str, now: datetime) -> History:
     version, *fields = text.split(";")
     values = dict(field.split("=", 1) for field in fields)
     if version != "v1" or {"at", "rec", "up", "down"} - values.keys():
-        raise ValueError(f"unsupported version of status.memory: {version[:20]}")
+        raise ValueError(f"unsupported version of status.controllerState: {version[:20]}")
     at = min(datetime.fromisoformat(values["at"]), now)
     recommendations = [Recommendation(replicas, time) for replicas, time in _decode(values["rec"], at)]
     last = _latest(recommendations)

@@ -113,8 +113,8 @@ class Reconciler:
 
     def _restore(self, key: str, stored: Autoscaler, plan: ReconcilePlan, now: datetime) -> ReconcileState:
         """Create the state of an autoscaler from the history in its status."""
-        history = persistence.decode_history(stored.status.memory, now)
-        persisted = persistence.fingerprint(history, plan.spec, now) if stored.status.memory else None
+        history = persistence.decode_history(stored.status.controller_state, now)
+        persisted = persistence.fingerprint(history, plan.spec, now) if stored.status.controller_state else None
         return self.state.add(key, ReconcileState(stored.metadata.uid, history, persisted=persisted))
 
     @staticmethod

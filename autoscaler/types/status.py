@@ -1,4 +1,4 @@
-"""The status of an autoscaler: autoscaling/v2's HorizontalPodAutoscalerStatus plus fallback state and memory."""
+"""The status of an autoscaler: autoscaling/v2's HorizontalPodAutoscalerStatus plus fallback state and history."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -112,17 +112,16 @@ class Status(Record):
     last_scale_time: datetime | None = None
     current_replicas: int = 0
     conditions: tuple[Condition, ...] = ()
-    memory: str | None = None
+    controller_state: str | None = None
     """The history, serialized by ``controller.persistence``, so that a new leader continues from it."""
 
     def condition(self, kind: str) -> Condition | None:
-        """Return the condition of this type, if any."""
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
     def is_equivalent_to(self, other: "Status") -> bool:
         """Return whether a write of this status over the other can be skipped.
 
-        Quantities are compared by value, None equals an empty list of metrics, and ``memory`` is ignored.
+        Quantities are compared by value, None equals an empty list of metrics, and ``controller_state`` is ignored.
         """
         return (
             self.desired_replicas == other.desired_replicas

@@ -64,7 +64,7 @@ async def test_autoscaler_is_stored_with_defaults(api: Api) -> None:
 
 async def test_status_is_written_and_then_patched(api: Api) -> None:
     ready = Condition("AbleToScale", "True", NOW, "ReadyForNewScale", "recommended size matches current size")
-    first = Status(3, (UNREAD,), 1, NOW, 2, (ready,), memory="v1;rec=3@0")
+    first = Status(3, (UNREAD,), 1, NOW, 2, (ready,), controller_state="v1;rec=3@0")
     second = Status(4, None, 1, None, 3, (ready,))
     async with autoscaler(api) as (informer, key):
         writer = StatusWriter(api.client, informer)

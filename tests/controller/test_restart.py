@@ -57,9 +57,9 @@ async def test_pending_status_is_flushed_at_shutdown(harness):
     harness.external_metrics.set("queue", 40)
     await asyncio.sleep(0.2)
     assert harness.replicas() == 6
-    assert "up=2@" not in harness.status()["memory"]
+    assert "up=2@" not in harness.status()["controllerState"]
     await harness.stop(process)
-    assert "up=2@" in harness.status()["memory"]
+    assert "up=2@" in harness.status()["controllerState"]
     harness.start()
     await asyncio.sleep(60)
     assert harness.replicas() == 6

@@ -47,7 +47,7 @@ def test_every_status_is_valid():
     status = Status(
         current_metrics=(UNREAD, MetricStatus(type="External", external=failing)),
         conditions=(Condition("AbleToScale", "False"),),
-        memory="v1",
+        controller_state="v1",
     )
     sent = {key: value for key, value in encode_status(status).items() if value is not None}
     content = {"metadata": {"name": "it"}, "status": sent}
