@@ -8,18 +8,20 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from msgspec.structs import replace
 
 from autoscaler.algorithm.decide import decide
 from autoscaler.algorithm.metric_context import MetricContext
+from autoscaler.algorithm.propose import propose
 from autoscaler.algorithm.write_failures import after_failed_rescale
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler, Metadata
 from autoscaler.types.decision import Decision, Event
 from autoscaler.types.history import History, Recommendation, ScaleEvent
-from autoscaler.types.metric_result import Tolerance
+from autoscaler.types.metric_result import Proposal, Tolerance
 from autoscaler.types.observation import (
     Container,
     ExternalReading,
@@ -244,6 +246,12 @@ def make_metric_context(replicas: int = 3, status_replicas: int | None = None, *
     return replace(context, **parts)
 
 
+def proposal_of(metric: Metric, reading: Reading, context: MetricContext) -> Proposal:
+    result = propose(metric, reading, context)
+    assert isinstance(result, Proposal), result
+    return result
+
+
 # --- history and status ----------------------------------------------------------------------------------------------
 
 
@@ -379,6 +387,11 @@ def condition_content(decision: Decision, kind: str) -> tuple[str, str, str] | N
     return None if condition is None else (condition.status, condition.reason, condition.message)
 
 
+def transition_time(decision: Decision, kind: str) -> datetime | None:
+    condition = decision.status.condition(kind)
+    return None if condition is None else condition.last_transition_time
+
+
 def condition_reasons(decision: Decision) -> dict[str, tuple[str, str]]:
     """Return status and reason of all conditions, in order."""
     return {one.type: (one.status, one.reason) for one in decision.status.conditions}
@@ -398,20 +411,20 @@ def normal_event(reason: str, message: str) -> Event:
     return Event("Normal", reason, message)
 
 
-def external_status(name: str = "queue_depth", *, average: str | None = None, **parts: object) -> MetricStatus:
+def external_status(name: str = "queue_depth", *, average: str | None = None, **parts: Any) -> MetricStatus:
     """Make the status of an external metric."""
     current = MetricValue(average_value=None if average is None else Quantity.parse(average))
     entry = ExternalMetricStatus(MetricIdentifier(name), current)
     return MetricStatus(type=EXTERNAL, external=replace(entry, **parts))
 
 
-def failing_status(name: str = "queue_depth", since: datetime = NOW, **parts: object) -> MetricStatus:
+def failing_status(name: str = "queue_depth", since: datetime = NOW, **parts: Any) -> MetricStatus:
     """Make the status of a failing metric that is not yet in fallback."""
     return external_status(name, fallback_status="Normal", first_failure_time=since, **parts)
 
 
 def fallback_status(
-    name: str = "queue_depth", since: datetime = NOW, replicas: int = 10, captured: int = 3, **parts: object
+    name: str = "queue_depth", since: datetime = NOW, replicas: int = 10, captured: int = 3, **parts: Any
 ) -> MetricStatus:
     """Make the status of a metric in fallback."""
     return external_status(

@@ -1,8 +1,8 @@
 """Calculate a replica count from metric values and pods.
 
-The order of operations is that of upstream: ratios are floats of two integers, a ratio is multiplied before it is
-rounded, averages and percentages are truncated first. Exact arithmetic gives other results: 25 pods at 110 % of a
-target of 50 % yield 56, not 55.
+Rounding makes the order of operations visible, so it is upstream's: averages and percentages are truncated to integers,
+a ratio is the float quotient of two integers, and it is multiplied before it is rounded up. With a target of 50 %,
+25 pods at 110 % yield 56 replicas; exact arithmetic yields 55.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,12 +50,11 @@ class AverageValueTarget(Record):
     target: int
 
     def compare(self, values: Mapping[str, int]) -> UsageRatio:
-        """Average all values, including those of pods that were not listed."""
+        """Average all values, also those of pods that the list of pods does not contain."""
         average = quotient(wrap64(sum(values.values())), len(values))
         return UsageRatio(ratio(average, self.target), average)
 
     def assumed_value(self, _pod: str) -> int:
-        """Return the target itself."""
         return self.target
 
 
@@ -69,10 +68,10 @@ class UtilizationTarget(Record):
         """Divide the total usage by the total requests of the pods that have both, in whole percent."""
         requests = self.requests
         known = [name for name in values if name in requests]
-        requested = wrap64(sum(requests[name] for name in known))
+        requested = wrap64(sum([requests[name] for name in known]))
         if requested == 0:
             return None
-        used = wrap64(sum(values[name] for name in known))
+        used = wrap64(sum([values[name] for name in known]))
         percent = wrap32(quotient(wrap64(used * 100), requested))
         return UsageRatio(ratio(percent, self.target), quotient(used, len(known)), percent)
 

@@ -72,10 +72,10 @@ SCALED_TO_ZERO_TRUE: Final = _scaled_to_zero(TRUE, "ScaledToZero", "the HPA cont
 SCALED_TO_ZERO_FALSE: Final = _scaled_to_zero(
     FALSE, "NotScaledToZero", "the HPA controller did not scale the workload to zero"
 )
-FALLBACK_UNKNOWN_TARGET: Final = _fallback_active(
+FALLBACK_UNKNOWN_WITHOUT_TARGET: Final = _fallback_active(
     UNKNOWN, "FailedGetScale", "no metric was read, because the target's scale could not be read"
 )
-FALLBACK_UNKNOWN_DISABLED: Final = _fallback_active(
+FALLBACK_UNKNOWN_WHILE_DISABLED: Final = _fallback_active(
     UNKNOWN, "ScalingDisabled", "no metric was read, because scaling is disabled"
 )
 FALLBACK_FEATURE_OFF: Final = _fallback_active(

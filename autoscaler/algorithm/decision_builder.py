@@ -26,8 +26,8 @@ class DecisionBuilder:
         self.history = history
         self.gates = gates
         self.now = now
-        self.second = now.replace(microsecond=0)
-        """The time in whole seconds, the precision of timestamps in the status."""
+        self.status_time = now.replace(microsecond=0)
+        """The time in whole seconds, as timestamps in the status have it."""
         self.current = 0
         """The target's replicas, once they are read."""
         self.steps: list[Step] = []
@@ -48,7 +48,7 @@ class DecisionBuilder:
         kind, status, reason, message = update.type, update.status, update.reason, update.message
         old = self._conditions.get(kind)
         if old is None or old.status != status:
-            self._conditions[kind] = Condition(kind, status, self.second, reason, message)
+            self._conditions[kind] = Condition(kind, status, self.status_time, reason, message)
         elif old.reason != reason or old.message != message:
             self._conditions[kind] = Condition(kind, status, old.last_transition_time, reason, message)
 

@@ -71,7 +71,7 @@ def _record(metric: Metric, result: MetricResult, context: MetricContext, builde
 def combine(results: Sequence[EffectiveResult], current: int) -> RecommendationStep:
     """Return the highest proposal. Any unavailable metric blocks scaling down; no proposal at all blocks any change.
 
-    Like upstream, a proposal of 0 is replaced by any later proposal, which determines the metric that is named.
+    Like upstream, any later proposal replaces one of 0, so that the condition names the last of the metrics at 0.
     """
     replicas, winner, unavailable = 0, None, 0
     for index, result in enumerate(results):
@@ -90,6 +90,6 @@ def first_unavailable(results: Sequence[EffectiveResult]) -> UnavailableMetric |
 
 
 def combined_error(first: UnavailableMetric, recommendation: RecommendationStep) -> str:
-    """Return upstream's error for unavailable metrics, which contains only the first one's error."""
+    """Return upstream's error for unavailable metrics, which contains only the error of the first of them."""
     counts = f"{recommendation.unavailable} invalid out of {recommendation.metrics}"
     return f"invalid metrics ({counts}), first error is: {first.error}"

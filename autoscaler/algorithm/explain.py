@@ -34,7 +34,6 @@ class Explanation(Record):
 
 
 def explain(decision: Decision) -> Explanation:
-    """Return the explanation of a decision."""
     return Explanation(decision.may_change_at, tuple(_explain_step(step, decision.steps) for step in decision.steps))
 
 
@@ -73,7 +72,6 @@ _RULES: dict[type[Step], str] = {
 
 
 def rule(step: Step) -> str:
-    """Return the rule that a step applied."""
     if isinstance(step, steps.MetricProposalStep):
         return step.calculation.rule.value
     return _RULES[type(step)]

@@ -46,7 +46,6 @@ class FailureRun(Record):
 
     @property
     def is_in_fallback(self) -> bool:
-        """True while the fallback is active."""
         return self.replicas is not None
 
     def to_status(self, current: MetricValue = NO_VALUE) -> MetricStatus:
@@ -78,7 +77,7 @@ def metric_key(metric: MetricIdentifier) -> MetricKey:
 
 
 def sources_with_fallback(spec: Spec) -> tuple[ExternalSource, ...]:
-    """Return the external metrics that have a fallback."""
+    """Return the sources of the external metrics that have a fallback."""
     return tuple(
         metric.external
         for metric in spec.metrics or ()
@@ -105,7 +104,7 @@ def _merged(first: FailureRun, second: FailureRun) -> FailureRun:
 
 
 def active_runs(status: Status, gates: FeatureGates) -> FailureRuns:
-    """Read the failure runs, except those from before the feature gate was off, which are outdated."""
+    """Read the failure runs; when the feature gate is switched on again, ignore those from before it was off."""
     condition = status.condition(conditions.FALLBACK_ACTIVE)
     was_off = condition is not None and condition.reason == conditions.FEATURE_DISABLED
     return {} if was_off and gates.HPAExternalMetricFallback else failure_runs_of(status)
@@ -118,7 +117,7 @@ def preserved_runs(spec: Spec, runs: FailureRuns) -> tuple[MetricStatus, ...] | 
 
 
 def preserved_metrics(status: Status, runs: FailureRuns) -> tuple[MetricStatus, ...] | None:
-    """Return the metrics of the status unchanged, unless they contain outdated failure runs."""
+    """Return the metrics of the status unchanged, unless they contain outdated failure runs (see ``active_runs``)."""
     return status.current_metrics if runs or not failure_runs_of(status) else None
 
 

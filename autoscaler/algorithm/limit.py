@@ -99,7 +99,10 @@ def allowed_rate(
 
 
 def _allowed_by(policy: Policy, direction: Direction, start: int, previous: int) -> int:
-    """Apply one policy. Like upstream, percentages round up when scaling up and towards zero when scaling down."""
+    """Apply one policy. Like upstream, percentages round up when scaling up and towards zero when scaling down.
+
+    A policy of unknown type allows what the previous policy allows, as in upstream.
+    """
     if policy.type == PODS_POLICY:
         return wrap32(start + direction * policy.value)
     if policy.type == PERCENT_POLICY:
@@ -109,7 +112,6 @@ def _allowed_by(policy: Policy, direction: Direction, start: int, previous: int)
 
 
 def _replicas_at_start_of(policy: Policy, current: int, history: History, now: datetime) -> int:
-    """Return the replica count at the start of the policy's period."""
     since = now - timedelta(seconds=policy.period_seconds)
     added = sum(event.change for event in history.scale_ups if event.at > since)
     removed = sum(event.change for event in history.scale_downs if event.at > since)

@@ -41,7 +41,7 @@ def group_pods(
 
 
 def count_ready(pods: Sequence[Pod]) -> int:
-    """Count the running and ready pods; like upstream, terminating ones too."""
+    """Count the running and ready pods; like upstream, including terminating pods."""
     return sum(1 for pod in pods if pod.phase == "Running" and pod.ready == TRUE)
 
 
@@ -97,7 +97,7 @@ def _container_requests(pod: Pod, resource: str, container: str) -> int | Calcul
 
 
 def _pod_level_request(pod: Pod, resource: str) -> int | CalculationFailure:
-    """Return the pod-level request plus overhead; the sum of containers does not include overhead."""
+    """Return the pod-level request, or else the effective request of the containers, plus the pod's overhead."""
     request = _aggregate(pod, resource)
     if pod.requests is not None and resource in pod.requests and _is_pod_level_resource(resource):
         request = pod.requests[resource]

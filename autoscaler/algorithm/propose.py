@@ -29,7 +29,7 @@ def propose(metric: Metric, reading: Reading, context: MetricContext) -> MetricR
 
 
 def describe(metric: Metric) -> str:
-    """Name a metric as upstream's conditions and events do, which call an Object metric with AverageValue external."""
+    """Name a metric as upstream does, which calls an Object metric with an AverageValue target an external metric."""
     kind = metric.type
     if kind == EXTERNAL and metric.external is not None:
         return f"external metric {metric.external.metric.name}({go_syntax(metric.external.metric.selector)})"

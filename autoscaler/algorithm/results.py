@@ -45,7 +45,7 @@ def target_unavailable(builder: DecisionBuilder, target: UnavailableTarget) -> D
     builder.set_condition(conditions.target_unavailable(target.message))
     builder.events.append(conditions.warning_event("FailedGetScale", target.message))
     builder.steps.append(steps.TargetUnavailableStep(target.message))
-    builder.set_fallback_condition((), conditions.FALLBACK_UNKNOWN_TARGET)
+    builder.set_fallback_condition((), conditions.FALLBACK_UNKNOWN_WITHOUT_TARGET)
     previous = builder.autoscaler.status
     metrics = fallback.preserved_metrics(previous, builder.failure_runs)
     status = replace(previous, current_metrics=metrics, conditions=builder.conditions())
@@ -62,12 +62,11 @@ def scaling_disabled(builder: DecisionBuilder) -> Decision:
         builder.remove_condition(conditions.SCALED_TO_ZERO)
     builder.steps.append(steps.ScalingDisabledStep(scale_to_zero_enabled=builder.gates.HPAScaleToZero))
     metrics = fallback.preserved_runs(builder.autoscaler.spec, builder.failure_runs)
-    builder.set_fallback_condition(metrics, conditions.FALLBACK_UNKNOWN_DISABLED)
+    builder.set_fallback_condition(metrics, conditions.FALLBACK_UNKNOWN_WHILE_DISABLED)
     return _decision(builder, _status(builder, 0, metrics), 0)
 
 
 def moved_to_bound(builder: DecisionBuilder, route: MoveToBound) -> Decision:
-    """Return the decision for a target outside its bounds."""
     builder.steps.append(steps.OutOfBoundsStep(builder.current, route.replicas))
     metrics = fallback.preserved_runs(builder.autoscaler.spec, builder.failure_runs)
     return _applied(builder, route.replicas, metrics, Outcome(rescale_reason=route.reason))
@@ -85,7 +84,7 @@ def invalid_selector(builder: DecisionBuilder, problem: SelectorProblem) -> Deci
 def blocked(
     builder: DecisionBuilder, results: Sequence[EffectiveResult], recommendation: steps.RecommendationStep
 ) -> Decision:
-    """Return the decision for metrics that allow no change, because too many are unavailable."""
+    """Return the decision if no replica count can be computed, because metrics are missing or unavailable."""
     builder.steps.append(recommendation)
     first = first_unavailable(results)
     if first is None:
@@ -106,7 +105,7 @@ def computed(
     *,
     minimum: int,
 ) -> Decision:
-    """Return the decision for a computed replica count; ``minimum`` is that of ``EvaluateMetrics``."""
+    """Return the decision for a computed replica count, which is raised to ``minimum`` after scaling to zero."""
     description, reason = _describe(builder, results, recommendation)
     builder.set_condition(conditions.metrics_valid(description))
     builder.set_condition(conditions.stabilization(stabilized.step))
@@ -145,7 +144,7 @@ def _applied(
 ) -> Decision:
     """Return a decision that scales the target, unless the replicas are unchanged or must not be applied."""
     builder.set_fallback_condition(metrics)
-    is_applied = not _check_not_applied(builder, replicas)
+    is_applied = _check_applicable(builder, replicas)
     rescales = is_applied and replicas != builder.current
     if rescales:
         _rescale(builder, replicas, outcome.rescale_reason)
@@ -156,7 +155,6 @@ def _applied(
 
 
 def _rescale(builder: DecisionBuilder, replicas: int, reason: str) -> None:
-    """Set the conditions, event and history of a rescale."""
     spec, current = builder.autoscaler.spec, builder.current
     builder.set_condition(conditions.rescaled(replicas))
     message = f"New size: {replicas}; reason: {reason}"
@@ -175,7 +173,7 @@ def _not_computed(
 ) -> Decision:
     """Return a decision without a replica count: the target and the desired replicas in the status stay unchanged."""
     builder.set_fallback_condition(metrics)
-    _check_not_applied(builder, builder.current)
+    _check_applicable(builder, builder.current)
     builder.late_events.append(conditions.warning_event("FailedComputeMetricsReplicas", problem))
     status = _status(builder, builder.autoscaler.status.desired_replicas, metrics)
     error = f"failed to compute desired number of replicas based on listed metrics for {builder.target_name}: {problem}"
@@ -183,8 +181,8 @@ def _not_computed(
     return _decision(builder, status, builder.current, outcome)
 
 
-def _check_not_applied(builder: DecisionBuilder, replicas: int) -> bool:
-    """Return whether a conflict or the mode prevents the decision from being applied, and record that."""
+def _check_applicable(builder: DecisionBuilder, replicas: int) -> bool:
+    """Return whether the decision is applied. If a conflict or the mode prevents that, record it."""
     spec, conflicts, current = builder.autoscaler.spec, builder.observation.conflicts, builder.current
     if conflicts:
         builder.set_condition(conditions.conflict(conflicts))
@@ -198,8 +196,8 @@ def _check_not_applied(builder: DecisionBuilder, replicas: int) -> bool:
         builder.set_condition(conditions.dry_run(replicas))
         builder.steps.append(steps.NotAppliedStep(steps.NotAppliedReason.DRY_RUN, replicas, current))
     else:
-        return False
-    return True
+        return True
+    return False
 
 
 def _status(
@@ -210,7 +208,7 @@ def _status(
         desired_replicas=desired,
         current_metrics=metrics,
         observed_generation=autoscaler.metadata.generation if builder.gates.HPAGeneration else None,
-        last_scale_time=builder.second if rescaled else autoscaler.status.last_scale_time,
+        last_scale_time=builder.status_time if rescaled else autoscaler.status.last_scale_time,
         current_replicas=builder.current,
         conditions=builder.conditions(),
     )

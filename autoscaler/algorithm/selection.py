@@ -23,8 +23,8 @@ def check_selector(target: ScaleTarget, observation: Observation) -> SelectorPro
     if target.selector_error is not None:
         message = f"couldn't convert selector into a corresponding internal selector object: {target.selector_error}"
         return _problem("InvalidSelector", message)
-    if len(observation.selecting) > 1:
-        names = " ".join(observation.selecting)
+    if len(observation.selected_by) > 1:
+        names = " ".join(observation.selected_by)
         message = f"pods by selector {target.selector} are controlled by more than one HPA (e.g. [{names}])"
         return _problem("AmbiguousSelector", message)
     return None
@@ -35,6 +35,6 @@ def _problem(reason: str, message: str) -> SelectorProblem:
 
 
 def selecting_autoscalers(pods: Sequence[Pod], selectors: Mapping[str, Selector], limit: int = 2) -> tuple[str, ...]:
-    """Return, sorted, the autoscalers whose selector matches at least one pod; two suffice to report an ambiguity."""
+    """Return the first autoscalers by name whose selector matches at least one pod; two suffice for an ambiguity."""
     matching = (name for name in sorted(selectors) if any(selectors[name].matches(pod.labels) for pod in pods))
     return tuple(name for name, _ in zip(matching, range(limit), strict=False))

@@ -18,7 +18,6 @@ _NO_EXTERNAL_TARGET = MetricFailure(f"invalid external metric source: {_NEITHER}
 
 
 def propose_object(source: ObjectSource, reading: Reading, context: MetricContext) -> MetricResult:
-    """Return the result of an Object metric."""
     result = _object(source, reading, context)
     is_average = source.target.type == AVERAGE_VALUE
     if isinstance(result, MetricFailure):
@@ -31,7 +30,6 @@ def propose_object(source: ObjectSource, reading: Reading, context: MetricContex
 
 
 def propose_external(source: ExternalSource, reading: Reading, context: MetricContext) -> MetricResult:
-    """Return the result of an External metric."""
     result = _external(source, reading, context)
     is_average = source.target.average_value is not None
     if isinstance(result, MetricFailure):
@@ -84,7 +82,7 @@ def _external(source: ExternalSource, reading: Reading, context: MetricContext) 
 
 
 def _failure_of(source: ExternalSource, reading: Reading, context: MetricContext) -> ExternalReading | MetricFailure:
-    """Return the failure. A function of its own, so that a successful read does not format the message."""
+    """Return the failure. Separate from ``_external``, so that a successful read does not format the message."""
     selector = go_syntax(source.metric.selector)
     return expect_reading(
         reading, ExternalReading, f"unable to get external metric {context.namespace}/{source.metric.name}/{selector}"

@@ -11,7 +11,7 @@ from autoscaler.types.steps import ResultStep, WriteFailedStep
 
 
 def after_failed_rescale(decision: Decision, autoscaler: Autoscaler, history: History, error: str) -> Decision:
-    """Return the decision for a failed write of the scale: the recommendation is ordered, the rescale is not."""
+    """Return the decision for a failed write of the scale; its history keeps the recommendation, not the rescale."""
     replicas = decision.replicas
     before, scale = autoscaler.status, autoscaler.spec.scale_target_ref
     status = replace(

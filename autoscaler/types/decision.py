@@ -25,8 +25,6 @@ class Decision(Record):
 
     at: datetime
     replicas: int
-    """Desired replica count."""
-
     scale_to: int | None
     """Replica count to write to the scale subresource; None: no write."""
 

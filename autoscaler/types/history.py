@@ -34,7 +34,7 @@ class History(Record):
     scale_downs: tuple[ScaleEvent, ...] = ()
 
     def seeded(self, replicas: int, now: datetime) -> "History":
-        """Add the current replica count to an empty history, so that a restart does not skip the first window."""
+        """Add the current replicas to an empty history, so that a restart does not skip the stabilization window."""
         if self.recommendations:
             return self
         return msgspec.structs.replace(self, recommendations=(Recommendation(replicas, now),))

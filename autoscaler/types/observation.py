@@ -142,8 +142,8 @@ class Observation(Record):
     readings: tuple[Reading, ...] = ()
     """One reading per entry of spec.metrics, in the same order."""
 
-    selecting: tuple[str, ...] = ()
-    """Autoscalers whose target selector matches some of these pods, as ``namespace/name``; two are ambiguous."""
+    selected_by: tuple[str, ...] = ()
+    """Autoscalers whose target's selector matches some of these pods, as ``namespace/name``; two are ambiguous."""
 
     conflicts: tuple[str, ...] = ()
     """Other autoscalers with the same target, such as ``HorizontalPodAutoscaler/shop/web``."""

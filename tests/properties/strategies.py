@@ -25,6 +25,7 @@ from autoscaler.types.observation import (
     Pod,
     PodReading,
     Reading,
+    ScaleTarget,
     UnavailableReading,
     UnavailableTarget,
 )
@@ -53,7 +54,7 @@ from tests.builders import (
 
 @dataclass(frozen=True)
 class DecisionInputs:
-    """The inputs of sample decision."""
+    """The inputs of one decision."""
 
     autoscaler: Autoscaler
     observation: Observation
@@ -74,11 +75,13 @@ class DecisionInputs:
 
     @property
     def current(self) -> int:
+        assert isinstance(self.observation.target, ScaleTarget)
         return self.observation.target.replicas
 
     def ordered(self, order: list[int]) -> "DecisionInputs":
         """Return the same inputs with the metrics in another order."""
         spec = self.autoscaler.spec
+        assert spec.metrics is not None
         return DecisionInputs(
             replace(self.autoscaler, spec=replace(spec, metrics=tuple(spec.metrics[index] for index in order))),
             replace(self.observation, readings=tuple(self.observation.readings[index] for index in order)),
@@ -157,6 +160,7 @@ def _pod_readings(count: int) -> st.SearchStrategy[PodReading]:
 @cache
 def readings_of(kind: str, count: int) -> st.SearchStrategy[Reading]:
     """Return readings of a metric, available and unavailable."""
+    available: st.SearchStrategy[Reading]
     if kind == EXTERNAL:
         available = _TOTALS
     elif kind == OBJECT:
@@ -193,13 +197,18 @@ metric_statuses: st.SearchStrategy[MetricStatus] = st.builds(
 zero_conditions = st.builds(
     Condition, st.just("ScaledToZero"), st.sampled_from(["True", "False"]), SECONDS.map(ago), st.just("x"), st.just("y")
 )
+
+
+def name_in_status(entry: MetricStatus) -> str:
+    assert entry.external is not None
+    return entry.external.metric.name
+
+
 statuses = st.builds(
     Status,
     desired_replicas=SIZES,
     current_replicas=SIZES,
-    current_metrics=st.lists(metric_statuses, max_size=2, unique_by=lambda entry: entry.external.metric.name).map(
-        tuple
-    ),
+    current_metrics=st.lists(metric_statuses, max_size=2, unique_by=name_in_status).map(tuple),
     conditions=st.lists(zero_conditions, max_size=1).map(tuple),
 )
 gates = st.sampled_from(
@@ -237,7 +246,7 @@ def _decision_inputs(draw: st.DrawFn) -> DecisionInputs:
     listed = draw(pods)
     size = draw(SIZES)
     target = make_target(min(max(size, minimum), maximum) if draw(_TENTHS) else size, draw(SIZES), draw(_SELECTORS))
-    readings = tuple(draw(readings_of(metric.type, len(listed))) for metric in spec.metrics)
+    readings = tuple(draw(readings_of(metric.type, len(listed))) for metric in spec.metrics or ())
     observation = Observation(target, listed, readings, conflicts=draw(_CONFLICTS))
     return DecisionInputs(
         make_autoscaler(spec, draw(statuses)), observation, draw(histories), draw(settings), draw(gates), NOW

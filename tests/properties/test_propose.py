@@ -5,7 +5,6 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from autoscaler.algorithm.calculate import AverageValueTarget, UtilizationTarget, from_pods
-from autoscaler.algorithm.propose import propose
 from autoscaler.types.metric_result import Calculation, CalculationRule, PodGroups, Tolerance
 from tests.builders import (
     TOLERANCE,
@@ -18,6 +17,7 @@ from tests.builders import (
     make_sample,
     make_samples,
     pod_reading,
+    proposal_of,
 )
 
 quick = hypothesis(max_examples=60, deadline=None)
@@ -47,6 +47,7 @@ def test_missing_and_unready_pods_dampen_a_change_but_never_reverse_it(case, cur
     result = from_pods(samples, groups, current, tolerance, target)
     assert isinstance(result, Calculation)
     assume(result.refined_ratio is not None)
+    assert result.multiplier is not None
     undamped = result.ratio * result.multiplier
 
     if result.ratio > 1:
@@ -63,6 +64,7 @@ def test_ratio_within_tolerance_proposes_no_change(milli, target, tolerance):
     current = len(milli)
     result = from_pods(make_samples(*milli), PodGroups(current), current, tolerance, AverageValueTarget(target))
 
+    assert isinstance(result, Calculation)
     if tolerance.covers(result.ratio):
         assert (result.replicas, result.rule) == (current, CalculationRule.WITHIN_TOLERANCE)
     elif result.ratio > 1:
@@ -80,7 +82,8 @@ def test_more_load_never_proposes_fewer_replicas_if_all_pods_are_ready(milli, da
     context = make_metric_context(len(milli))
 
     assert (
-        propose(metric, pod_reading(*milli), context).replicas <= propose(metric, pod_reading(*more), context).replicas
+        proposal_of(metric, pod_reading(*milli), context).replicas
+        <= proposal_of(metric, pod_reading(*more), context).replicas
     )
 
 
@@ -93,7 +96,7 @@ def test_more_load_never_proposes_fewer_replicas_if_all_pods_are_ready(milli, da
 )
 def test_longer_queue_never_proposes_fewer_replicas_if_all_pods_are_ready(milli, more, size, metric):
     less, greater = (
-        propose(metric, external_reading(number / 1000), make_metric_context(size)).replicas
+        proposal_of(metric, external_reading(number / 1000), make_metric_context(size)).replicas
         for number in (milli, milli + more)
     )
 
@@ -105,7 +108,7 @@ def test_more_load_may_propose_fewer_replicas_if_pods_are_fewer_than_spec_replic
     context = make_metric_context(10, pods=make_pods(5))
 
     at_target, above = (
-        propose(make_resource_metric(), pod_reading(*[milli] * 5), context).replicas for milli in (500, 600)
+        proposal_of(make_resource_metric(), pod_reading(*[milli] * 5), context).replicas for milli in (500, 600)
     )
 
     assert (at_target, above) == (10, 6)
@@ -115,7 +118,7 @@ def test_average_target_within_tolerance_proposes_status_replicas():
     """Upstream proposes the status replicas of 6, and not the spec replicas of 10."""
     context = make_metric_context(10, 6)
 
-    assert propose(make_external_metric(), external_reading(30), context).replicas == 6
+    assert proposal_of(make_external_metric(), external_reading(30), context).replicas == 6
 
 
 def test_missing_pod_may_prevent_a_scale_up():
@@ -123,4 +126,7 @@ def test_missing_pod_may_prevent_a_scale_up():
     samples = {f"p{index}": make_sample(600) for index in range(3)}
     requests = dict.fromkeys((*samples, "gone"), 1000)
 
-    assert from_pods(samples, groups, 4, TOLERANCE, UtilizationTarget(50, requests)).replicas == 4
+    result = from_pods(samples, groups, 4, TOLERANCE, UtilizationTarget(50, requests))
+
+    assert isinstance(result, Calculation)
+    assert result.replicas == 4

@@ -70,6 +70,7 @@ from tests.builders import (
     make_target,
     object_reading,
     pod_reading,
+    proposal_of,
     unavailable_reading,
 )
 
@@ -135,7 +136,7 @@ PENDING = {"phase": "Pending", "ready": "False"}
     ],
 )
 def test_utilization_examples(target, milli, pods, spec_replicas, expected):
-    result = propose(make_resource_metric(utilization=target), pod_reading(*milli), context_of(pods, spec_replicas))
+    result = proposal_of(make_resource_metric(utilization=target), pod_reading(*milli), context_of(pods, spec_replicas))
 
     calculation = result.calculation
     assert (result.replicas, calculation.utilization, calculation.usage) == expected
@@ -144,7 +145,7 @@ def test_utilization_examples(target, milli, pods, spec_replicas, expected):
 def test_utilization_example_12_sample_of_an_unlisted_pod_counts_as_a_pod():
     reading = replace(pod_reading(1500), samples={**make_samples(1500), "ghost": make_sample(5)})
 
-    result = propose(make_resource_metric(), reading, context_of(make_pods(2)))
+    result = proposal_of(make_resource_metric(), reading, context_of(make_pods(2)))
 
     assert (result.replicas, result.calculation.ratio, result.calculation.refined_ratio) == (5, 3.0, 1.5)
     assert result.calculation.multiplier == 3
@@ -161,7 +162,7 @@ def test_utilization_example_12_sample_of_an_unlisted_pod_counts_as_a_pod():
     ],
 )
 def test_pod_average_examples(target, milli, pods, expected):
-    result = propose(make_pods_metric(average=target), pod_reading(*milli), context_of(pods))
+    result = proposal_of(make_pods_metric(average=target), pod_reading(*milli), context_of(pods))
 
     assert (result.replicas, result.calculation.usage) == expected
 
@@ -169,13 +170,13 @@ def test_pod_average_examples(target, milli, pods, expected):
 def test_pod_average_example_14_sample_of_an_unlisted_pod_counts_in_the_average_only():
     reading = replace(pod_reading(10000), samples={**make_samples(10000), "ghost": make_sample(90000)})
 
-    result = propose(make_pods_metric(average="10"), reading, context_of(make_pods(1)))
+    result = proposal_of(make_pods_metric(average="10"), reading, context_of(make_pods(1)))
 
     assert (result.replicas, result.calculation.usage) == (5, 50000)
 
 
 def test_ratio_is_multiplied_by_ready_pods_and_not_by_spec_replicas():
-    result = propose(make_resource_metric(), pod_reading(*[600] * 5), context_of(make_pods(5), 10))
+    result = proposal_of(make_resource_metric(), pod_reading(*[600] * 5), context_of(make_pods(5), 10))
 
     assert (result.replicas, result.calculation.ratio) == (6, 1.2)
 
@@ -299,6 +300,7 @@ def test_samples_of_ignored_and_unready_pods_do_not_count():
 
     result = from_pods(make_samples(5, 999, 999), groups, 3, TOLERANCE, AverageValueTarget(10))
 
+    assert isinstance(result, Calculation)
     assert (result.replicas, result.usage) == (1, 5)
 
 
@@ -341,7 +343,7 @@ def test_utilization_without_requests_fails(requests, missing):
     ],
 )
 def test_external_value_target(metric, reading, pods, expected):
-    result = propose(make_external_metric(value=metric), external_reading(*reading), context_of(pods))
+    result = proposal_of(make_external_metric(value=metric), external_reading(*reading), context_of(pods))
 
     assert (max(result.replicas, 0), result.calculation.usage) == expected
 
@@ -349,7 +351,7 @@ def test_external_value_target(metric, reading, pods, expected):
 def test_object_value_target():
     metric = make_object_metric()
 
-    result = propose(metric, object_reading(20), context_of(make_pods(3)))
+    result = proposal_of(metric, object_reading(20), context_of(make_pods(3)))
 
     status = ObjectMetricStatus(
         MetricIdentifier("requests"),
@@ -372,7 +374,7 @@ def test_object_value_target():
 def test_external_average_target(metric, reading, replicas, status_replicas, expected):
     context = context_of((), replicas, status_replicas)
 
-    result = propose(make_external_metric(average=metric), external_reading(reading), context)
+    result = proposal_of(make_external_metric(average=metric), external_reading(reading), context)
 
     assert (result.replicas, result.calculation.usage) == expected
 
@@ -386,7 +388,7 @@ def test_external_average_target(metric, reading, replicas, status_replicas, exp
     ],
 )
 def test_object_average_target(usage, expected):
-    result = propose(make_object_metric(average="5"), object_reading(usage), context_of((), 3))
+    result = proposal_of(make_object_metric(average="5"), object_reading(usage), context_of((), 3))
 
     assert (result.replicas, result.calculation.usage) == expected
 
@@ -781,7 +783,7 @@ def test_average_value_takes_precedence_over_utilization_whatever_the_type():
     metric = Metric(type=RESOURCE, resource=ResourceSource("cpu", target))
 
     assert (
-        propose(metric, pod_reading(1000), context_of(make_pods(1))).calculation.rule
+        proposal_of(metric, pod_reading(1000), context_of(make_pods(1))).calculation.rule
         is CalculationRule.WITHIN_TOLERANCE
     )
 
@@ -790,7 +792,7 @@ def test_average_value_takes_precedence_over_value_whatever_the_type():
     target = MetricTarget("Value", value=Quantity.parse("1"), average_value=Quantity.parse("5"))
     metric = Metric(type=EXTERNAL, external=ExternalSource(MetricIdentifier("q"), target))
 
-    assert propose(metric, external_reading(50), make_metric_context()).replicas == 10
+    assert proposal_of(metric, external_reading(50), make_metric_context()).replicas == 10
 
 
 def test_pod_level_requests_need_their_feature_gate():
@@ -799,7 +801,7 @@ def test_pod_level_requests_need_their_feature_gate():
 
     def utilization(metric, **gates):
         context = make_metric_context(pods=(pod,), gates=FeatureGates(**gates))
-        return propose(metric, pod_reading(1000), context).calculation.utilization
+        return proposal_of(metric, pod_reading(1000), context).calculation.utilization
 
     assert utilization(make_resource_metric()) == 50
     assert utilization(make_resource_metric(), PodLevelResources=False) == 100

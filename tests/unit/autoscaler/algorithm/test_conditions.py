@@ -17,6 +17,7 @@ from tests.builders import (
     make_observation,
     make_spec,
     run_reconciles,
+    transition_time,
     unavailable_reading,
 )
 
@@ -43,7 +44,7 @@ def test_transition_time_of_a_condition_changes_only_with_its_status():
         status=Status(),
     )
 
-    times = [one.status.condition("ScalingActive").last_transition_time for one in (good, still, bad)]
+    times = [transition_time(one, "ScalingActive") for one in (good, still, bad)]
     assert times == [later(0), later(0), later(30)]
 
 
@@ -101,7 +102,9 @@ def test_condition_missing_in_a_json_status_is_none(status):
 
 
 def test_condition_of_a_json_status_is_found_by_its_type():
-    assert condition_of({"conditions": [{"type": "B"}, {"type": "A", "status": "True"}]}, "A")["status"] == "True"
+    condition = {"type": "A", "status": "True"}
+
+    assert condition_of({"conditions": [{"type": "B"}, condition]}, "A") == condition
 
 
 def test_times_in_the_status_are_whole_seconds():

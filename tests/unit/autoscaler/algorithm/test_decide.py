@@ -261,7 +261,7 @@ def test_target_outside_its_bounds_is_scaled_to_the_bound_without_metrics(replic
             id="invalid selector",
         ),
         pytest.param(
-            make_observation(selecting=("shop/other", "shop/web")),
+            make_observation(selected_by=("shop/other", "shop/web")),
             (
                 "AmbiguousSelector",
                 "pods by selector app=web are controlled by more than one HPA (e.g. [shop/other shop/web])",
@@ -419,7 +419,7 @@ def success(size, reason):
                 "readings": (external_reading(12),),
             },
             (3, {"ScaledToZero": NOT_AT_ZERO}, [success(3, ABOVE_TARGET)], None),
-            "scale up from own zero",
+            "scale up after scaling to zero",
         ),
         example(
             {
@@ -434,7 +434,7 @@ def success(size, reason):
                 [],
                 None,
             ),
-            "no change at own zero",
+            "no change after scaling to zero",
         ),
         example(
             {
@@ -444,7 +444,7 @@ def success(size, reason):
                 "readings": (external_reading(0),),
             },
             (2, {"ScalingLimited": NOT_LIMITED}, [success(2, BELOW)], None),
-            "raised minReplicas at own zero",
+            "raised minReplicas after scaling to zero",
         ),
         example(
             {
@@ -483,7 +483,7 @@ def success(size, reason):
         ),
     ],
 )
-def test_kubernetes_answers(given, expect):
+def test_decision_equals_that_of_kubernetes(given, expect):
     scale_to, conditions, events, error = expect
     observation = make_observation(*given["readings"], replicas=given["replicas"])
 
@@ -504,7 +504,7 @@ def test_moving_to_a_bound_sets_no_condition_of_metrics_and_limits():
 def test_unavailable_metric_has_an_empty_status_entry():
     decision = decide_once(make_spec(*TWO), make_observation(UNAVAILABLE, external_reading(30), replicas=8))
 
-    unread, read = decision.status.current_metrics
+    unread, read = decision.status.current_metrics or ()
     assert (unread.type, read) == ("", external_status("q", average="3750m"))
 
 
@@ -785,14 +785,14 @@ def test_unavailable_metrics_limit_until_their_fallback():
     assert (without.limiting_factor, without.may_change_at) == (LimitingFactor.METRICS_UNAVAILABLE, None)
 
 
-def test_raised_min_replicas_at_own_zero_is_the_limiting_factor():
+def test_raised_min_replicas_after_scaling_to_zero_is_the_limiting_factor():
     spec = make_spec(minimum=2, behavior=make_behavior())
     decision = decide_once(spec, make_observation(external_reading(0), replicas=0), status=scaled_to_zero_status())
 
     assert (decision.steps[-2], decision.limiting_factor) == (ScaleFromZeroStep(0, 2), LimitingFactor.MIN_REPLICAS)
 
 
-def test_proposal_of_zero_at_own_zero_has_no_limiting_factor():
+def test_proposal_of_zero_after_scaling_to_zero_has_no_limiting_factor():
     spec = make_spec(minimum=0)
     decision = decide_once(
         spec,

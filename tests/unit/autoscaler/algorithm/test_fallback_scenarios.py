@@ -43,6 +43,7 @@ from tests.builders import (
     pod_reading,
     run_reconciles,
     scaled_to_zero_status,
+    transition_time,
     unavailable_reading,
 )
 
@@ -64,6 +65,11 @@ PENDING = (
 )
 READABLE = ("False", "NoFailureKnown", "no external metric with a fallback is known to fail")
 FEATURE_OFF = ("Unknown", "FeatureDisabled", "the feature gate HPAExternalMetricFallback is off")
+
+
+def identifier_of(metric):
+    assert metric.external is not None
+    return metric.external.metric
 
 
 def fallback_active(replicas, name="queue_depth", since="2026-03-01T12:00:00Z"):
@@ -235,8 +241,8 @@ def test_06_same_metric_with_two_selectors_falls_back_separately():
 
     assert active.replicas == 10
     assert metrics_of(active) == (
-        external_status(average="5", metric=one.external.metric, fallback_status="Normal"),
-        fallback_status(captured=6, metric=other.external.metric),
+        external_status(average="5", metric=identifier_of(one), fallback_status="Normal"),
+        fallback_status(captured=6, metric=identifier_of(other)),
     )
     assert condition_content(active, KIND) == fallback_active(10)
 
@@ -258,7 +264,7 @@ def test_07_reordered_metrics_keep_their_failure_runs():
     )
 
 
-def test_08_fallback_scales_up_from_own_zero():
+def test_08_fallback_scales_up_after_scaling_to_zero():
     quick = make_behavior(up=make_rules(Policy("Pods", 50, 60)))
     spec = with_fallback(minimum=0, behavior=quick)
 
@@ -321,7 +327,7 @@ def test_10_recovery_sends_one_event():
     )
     assert condition_content(recovered, KIND) == READABLE
     assert event_messages(recovered) == [deactivated("7m30s")]
-    assert recovered.status.condition(KIND).last_transition_time == later(450)
+    assert transition_time(recovered, KIND) == later(450)
     assert (event_messages(after), after.status_changed) == ([], False)
 
 
@@ -938,7 +944,7 @@ def test_fallback_condition_is_unknown_for_an_unavailable_target():
 
 def test_invalid_metric_selector_keeps_its_failure_run():
     bad = make_external_metric(selector={"a b": "1"}, fallback=make_fallback(10))
-    status = Status(current_metrics=(failing_status(metric=bad.external.metric),))
+    status = Status(current_metrics=(failing_status(metric=identifier_of(bad)),))
 
     decision = decide_once(make_spec(bad), make_observation(BadSelector("bad")), status=status)
 

@@ -1,4 +1,4 @@
-"""Resource requests of pods."""
+"""Resource requests of pods: containers, sidecars, pod-level requests and overhead."""
 
 import pytest
 
@@ -102,7 +102,7 @@ def test_container_requests(given, expected):
         pytest.param(
             {
                 "resource": "gpu",
-                "requests": {**CPU, "gpu": Quantity.parse("1")},
+                "requests": CPU | {"gpu": Quantity.parse("1")},
                 "containers": (make_container(gpu="2"),),
             },
             2000,

@@ -36,6 +36,6 @@ def test_autoscalers_that_select_pods(pods, selectors, expected):
     assert selecting_autoscalers(pods, selectors) == expected
 
 
-@pytest.mark.parametrize("selecting", [(), ("shop/web",)])
-def test_valid_selector_has_no_problem(selecting):
-    assert check_selector(make_target(), make_observation(selecting=selecting)) is None
+@pytest.mark.parametrize("selected_by", [(), ("shop/web",)])
+def test_valid_selector_has_no_problem(selected_by):
+    assert check_selector(make_target(), make_observation(selected_by=selected_by)) is None

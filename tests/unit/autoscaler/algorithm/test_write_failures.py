@@ -31,6 +31,7 @@ from tests.builders import (
     run_reconciles,
     scaled_to_zero_status,
     settled_history,
+    transition_time,
     unavailable_reading,
 )
 
@@ -78,7 +79,7 @@ def test_failed_write_changes_the_transition_time_of_able_to_scale_in_every_reco
 
     first, second = run_reconciles(make_spec(), inputs)
 
-    assert [one.status.condition("AbleToScale").last_transition_time for one in (first, second)] == [NOW, later(15)]
+    assert [transition_time(one, "AbleToScale") for one in (first, second)] == [NOW, later(15)]
     assert second.status_changed
 
 

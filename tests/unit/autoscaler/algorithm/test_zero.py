@@ -43,7 +43,7 @@ CPU, QUEUE = make_resource_metric(), make_external_metric()
 
 
 @pytest.mark.parametrize(
-    ("minimum", "metric", "is_own_zero", "route"),
+    ("minimum", "metric", "scaled_by_autoscaler", "route"),
     [
         pytest.param(0, QUEUE, False, ScalingDisabled(), id="zero replicas set by a user disable scaling"),
         pytest.param(
@@ -53,22 +53,26 @@ CPU, QUEUE = make_resource_metric(), make_external_metric()
             ScalingDisabled(),
             id="zero replicas set by a user disable scaling although minReplicas is 1",
         ),
-        pytest.param(0, QUEUE, True, EvaluateMetrics(), id="own zero with an external metric evaluates metrics"),
-        pytest.param(0, CPU, True, ScalingDisabled(), id="own zero with only pod metrics disables scaling"),
-        pytest.param(2, QUEUE, True, EvaluateMetrics(2), id="own zero with raised minReplicas has a minimum"),
+        pytest.param(0, QUEUE, True, EvaluateMetrics(), id="external metric is evaluated after scaling to zero"),
+        pytest.param(0, CPU, True, ScalingDisabled(), id="only pod metrics after scaling to zero disable scaling"),
+        pytest.param(2, QUEUE, True, EvaluateMetrics(2), id="minReplicas raised after scaling to zero is a minimum"),
         pytest.param(
-            2, CPU, True, EvaluateMetrics(2), id="own zero with raised minReplicas and only pod metrics has a minimum"
+            2,
+            CPU,
+            True,
+            EvaluateMetrics(2),
+            id="minReplicas raised after scaling to zero is a minimum for pod metrics too",
         ),
         pytest.param(None, QUEUE, True, EvaluateMetrics(1), id="minReplicas defaults to 1"),
     ],
 )
-def test_route_at_zero_replicas(minimum, metric, is_own_zero, route):
-    status = scaled_to_zero_status() if is_own_zero else Status()
+def test_route_at_zero_replicas(minimum, metric, scaled_by_autoscaler, route):
+    status = scaled_to_zero_status() if scaled_by_autoscaler else Status()
 
     assert choose_route(make_autoscaler(make_spec(metric, minimum=minimum), status), 0, ALL_GATES) == route
 
 
-def test_route_at_own_zero_with_the_gate_off_is_scaling_disabled():
+def test_route_after_scaling_to_zero_with_the_gate_off_is_scaling_disabled():
     autoscaler = make_autoscaler(make_spec(QUEUE, minimum=0), scaled_to_zero_status())
 
     assert choose_route(autoscaler, 0, SCALE_TO_ZERO_GATE_OFF) == ScalingDisabled()
@@ -132,7 +136,7 @@ def test_min_replicas_defaults_to_one(min_replicas, minimum):
     assert minimum_of(make_spec(minimum=min_replicas)) == minimum
 
 
-def test_raised_min_replicas_at_own_zero_needs_an_available_metric():
+def test_raised_min_replicas_after_scaling_to_zero_needs_an_available_metric():
     spec = make_spec(QUEUE, minimum=2)
 
     stuck = decide_once(spec, make_observation(unavailable_reading(), replicas=0), status=scaled_to_zero_status())
@@ -147,7 +151,7 @@ def test_raised_min_replicas_at_own_zero_needs_an_available_metric():
         pytest.param(make_behavior(), ("False", "DesiredWithinRange"), id="with behavior the condition names no limit"),
     ],
 )
-def test_raised_min_replicas_at_own_zero_scales_up(behavior, limited):
+def test_raised_min_replicas_after_scaling_to_zero_scales_up(behavior, limited):
     spec = make_spec(QUEUE, minimum=2, behavior=behavior)
 
     scaled_up = decide_once(
