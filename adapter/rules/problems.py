@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 
 from adapter.decoding.problem import Problem
-from adapter.rules.go_template.nodes import TemplateError
-from adapter.rules.query_template import cached_parse, render_template
+from adapter.rules.go_template.lexer import TemplateError
+from adapter.rules.query_builder import cached_template, render_template
 from adapter.rules.rule import INDEX, Rule
 from autoscaler.values.names import label_key_problems, path_segment_problems
 
@@ -60,7 +60,7 @@ def _source_problems(rule: Rule, path: str, backends: Collection[str] | None) ->
         yield Problem(f"{path}.static", "at least one series is required if no backend is set")
     if "<<" in rule.query and not rule.series:
         try:
-            render_template(cached_parse(rule.query), "", ())
+            render_template(cached_template(rule.query), "", ())
         except TemplateError as error:
             yield Problem(f"{path}.query", f"invalid template: {error}")
     if rule.backend and backends is not None and rule.backend not in backends:

@@ -5,10 +5,14 @@ import json
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote_plus
 
-from adapter.rules.go_template.nodes import TemplateError, Value
+from adapter.rules.go_template.lexer import TemplateError
+
+Value: TypeAlias = Any
+"""Values are typed dynamically, as in Go templates."""
 
 _VERB: Final = re.compile(r"%(?P<flags>[-+# 0]*\d*(?:\.\d+)?)(?P<verb>[a-zA-Z%])")
 
@@ -67,13 +71,13 @@ def _format_verb(flags: str, verb: str, value: Value) -> str:
 
 
 def _print(*values: object) -> str:
-    parts: list[str] = []
-    for number, value in enumerate(values):
+    text = ""
+    for previous, value in pairwise(("", *values)):
         # Go's Sprint puts a space between two values when neither is a string.
-        if number and not isinstance(value, str) and not isinstance(values[number - 1], str):
-            parts.append(" ")
-        parts.append(format_value(value))
-    return "".join(parts)
+        text += (
+            format_value(value) if isinstance(value, str) or isinstance(previous, str) else f" {format_value(value)}"
+        )
+    return text
 
 
 def _index(value: Value, *keys: Value) -> Value:
@@ -94,21 +98,9 @@ def _slice(value: Value, *bounds: int) -> Value:
     return value[first:last]
 
 
-def _and(*values: object) -> object:
-    return next((value for value in values if not value), values[-1])
-
-
-def _or(*values: object) -> object:
-    return next((value for value in values if value), values[-1])
-
-
-def _equals(first: object, *others: object) -> bool:
-    return any(first == other for other in others)
-
-
 FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
-    "and": _and,
-    "or": _or,
+    "and": lambda *values: next((value for value in values if not value), values[-1]),
+    "or": lambda *values: next((value for value in values if value), values[-1]),
     "not": operator.not_,
     "len": len,
     "index": _index,
@@ -118,7 +110,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
     "println": lambda *values: " ".join(map(format_value, values)) + "\n",
     "html": lambda *values: html.escape(_print(*values)),
     "urlquery": lambda *values: quote_plus(_print(*values)),
-    "eq": _equals,
+    "eq": lambda first, *others: first in others,
     "ne": operator.ne,
     "lt": operator.lt,
     "le": operator.le,

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from adapter.rules.go_template.nodes import TemplateError
-
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+)
       | (?P<string>"(?:[^"\\\n]|\\.)*"|`[^`]*`)
@@ -18,6 +16,10 @@ _TOKEN: Final = re.compile(
 )
 _OPEN, _CLOSE = "<<", ">>"
 _COMMENT: Final = re.compile(r"(?:-\s)?\s*/\*.*?\*/\s*(?:\s-)?>>", re.DOTALL)
+
+
+class TemplateError(ValueError):
+    """The template cannot be parsed or rendered."""
 
 
 class TemplateToken(NamedTuple):

@@ -5,8 +5,7 @@ from typing import Final
 
 import msgspec
 
-from adapter.rules.go_template.parser import parse
-from adapter.rules.go_template.render import render
+from adapter.rules.go_template.template import Template
 from autoscaler.types.record import Record
 
 _NAMESPACE: Final = frozenset({"namespace", "namespaces"})
@@ -38,7 +37,7 @@ class Resources(Record, frozen=True):
         for label, override in sorted(self.overrides.items()):
             if not override.group and override.resource.lower() in _NAMESPACE:
                 return label
-        return render(parse(self.template), {"Group": "", "Resource": "namespace"}) if self.template else ""
+        return Template(self.template).render({"Group": "", "Resource": "namespace"}) if self.template else ""
 
 
 class MetricName(Record, frozen=True):

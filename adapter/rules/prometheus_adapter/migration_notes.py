@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, Literal
 
-from adapter.rules.go_template.nodes import TemplateError
-from adapter.rules.go_template.parser import parse
+from adapter.rules.go_template.lexer import TemplateError
+from adapter.rules.go_template.template import Template
 from adapter.rules.problems import name_problems
 from adapter.rules.prometheus_adapter.discovery_rule import DiscoveryRule
 from adapter.rules.prometheus_adapter.naming import MetricNaming, NamingError, single_series_name
 from adapter.rules.promql.lexer import PromqlError, tokenize
-from adapter.rules.query_template import render_template
+from adapter.rules.query_builder import render_template
 from autoscaler.types.record import Record
 
 _GROUP_WITH_SUFFIX: Final = re.compile(r"\$\d+[A-Za-z_]")
@@ -92,7 +92,7 @@ def _template_notes(template: str, path: str) -> Iterator[MigrationNote]:
         yield MigrationNote(path, "error", "is required: it is the query that is sent to Prometheus")
         return
     try:
-        query = render_template(parse(template), "series", ['label="value"'])
+        query = render_template(Template(template), "series", ['label="value"'])
     except TemplateError as error:
         yield MigrationNote(path, "error", f"invalid template: {error}")
         return

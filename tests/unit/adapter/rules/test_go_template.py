@@ -1,8 +1,7 @@
 import pytest
 
-from adapter.rules.go_template.nodes import TemplateError
-from adapter.rules.go_template.parser import parse
-from adapter.rules.go_template.render import render
+from adapter.rules.go_template.lexer import TemplateError
+from adapter.rules.go_template.template import Template
 
 DATA = {
     "Series": "lag",
@@ -49,7 +48,7 @@ DATA = {
     ],
 )
 def test_template_is_rendered_as_in_go(template: str, expected: str) -> None:
-    assert render(parse(template), DATA) == expected
+    assert Template(template).render(DATA) == expected
 
 
 @pytest.mark.parametrize(
@@ -74,4 +73,4 @@ def test_template_is_rendered_as_in_go(template: str, expected: str) -> None:
 )
 def test_template_that_go_rejects_is_rejected(template: str, reason: str) -> None:
     with pytest.raises(TemplateError, match=reason):
-        render(parse(template), DATA)
+        Template(template).render(DATA)

@@ -5,7 +5,7 @@ import pytest
 from adapter.rules.prometheus_adapter.conversion import convert_rules, parse_file
 from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
 from adapter.rules.promql.matchers import NotExpressible
-from adapter.rules.query_template import render_query
+from adapter.rules.query_builder import render_query
 from adapter.rules.rule import Rule
 from autoscaler.values.selector import parse
 
