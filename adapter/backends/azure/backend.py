@@ -11,8 +11,7 @@ from adapter.backends.azure.query import AzureQuery, build_queries
 from adapter.backends.azure.settings import Azure, AzureParameters
 from adapter.backends.connection.secret_file import redacted_results
 from adapter.backends.parameters import parameters
-from adapter.backends.resilience.batching import Batcher
-from adapter.backends.resilience.bisect import Batch, BatchSender
+from adapter.backends.resilience.batching import Batch, Batcher
 from adapter.backends.resilience.protected_call import ProtectedCall
 from adapter.backends.resilience.rate_limit import RateLimit
 from adapter.errors import BackendError
@@ -40,10 +39,9 @@ class AzureBackend:
             min_interval=timedelta(seconds=1) / settings.max_requests_per_second,
         )
         # Azure rejects a request as a whole if one of its resources is invalid.
-        sender: BatchSender[AzureQuery, Samples] = BatchSender(
-            self._request, key=repr, group_key=lambda query: query.batch
+        self._batcher: Batcher[AzureQuery, Samples] = Batcher(
+            self._request, key=repr, max_queries=_MAX_RESOURCES, group_key=lambda query: query.batch
         )
-        self._batcher = Batcher(sender.send, max_queries=_MAX_RESOURCES, group_key=sender.group_key)
 
     async def fetch(self, query: Query, deadline: timedelta) -> Samples:
         """Return the newest value of each series of the rule's resources."""

@@ -17,8 +17,7 @@ from adapter.backends.cloudwatch.query import (
 )
 from adapter.backends.connection.aws.client import AwsClient
 from adapter.backends.connection.secret_file import redacted_results
-from adapter.backends.resilience.batching import Batcher
-from adapter.backends.resilience.bisect import Batch, BatchSender
+from adapter.backends.resilience.batching import Batch, Batcher
 from adapter.backends.resilience.rate_limit import RateLimit
 from adapter.errors import BackendError, BackendRejected
 from adapter.sample import RawSample
@@ -36,10 +35,13 @@ class RegionClient:
         self._client = client
         self._rate_limit = rate_limit
         self._clock = clock
-        sender: BatchSender[CloudWatchQuery, Samples] = BatchSender(
-            self._request, key=lambda query: query.text, group_key=batch_key, rejected_positions=rejected_positions
+        self._batcher: Batcher[CloudWatchQuery, Samples] = Batcher(
+            self._request,
+            key=lambda query: query.text,
+            max_queries=MAX_QUERIES,
+            group_key=batch_key,
+            rejected_positions=rejected_positions,
         )
-        self._batcher = Batcher(sender.send, max_queries=MAX_QUERIES, group_key=sender.group_key)
 
     async def query(self, query: CloudWatchQuery, deadline: timedelta) -> Samples:
         """Return the samples of a query, which is sent together with others."""

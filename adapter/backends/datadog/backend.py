@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 from adapter.backends.datadog.client import DatadogClient, Samples
 from adapter.backends.datadog.settings import Datadog, DatadogParameters
 from adapter.backends.parameters import parameters
-from adapter.backends.resilience.batching import Batcher
-from adapter.backends.resilience.bisect import Batch, BatchSender
+from adapter.backends.resilience.batching import Batch, Batcher
 from adapter.rules.query_builder import Query
 
 _PING_TIMEOUT: Final = timedelta(seconds=5)
@@ -29,10 +28,12 @@ class DatadogBackend:
     def __init__(self, name: str, settings: Datadog, clock: Callable[[], datetime]) -> None:
         self.name = name
         self._client = DatadogClient(settings, clock)
-        sender: BatchSender[DatadogQuery, Samples] = BatchSender(
-            self._request, key=lambda query: query.text, group_key=lambda query: query.parameters.window
+        self._batcher: Batcher[DatadogQuery, Samples] = Batcher(
+            self._request,
+            key=lambda query: query.text,
+            max_queries=settings.max_queries_per_request,
+            group_key=lambda query: query.parameters.window,
         )
-        self._batcher = Batcher(sender.send, max_queries=settings.max_queries_per_request, group_key=sender.group_key)
 
     async def fetch(self, query: Query, deadline: timedelta) -> Samples:
         """Return the newest point of each series."""

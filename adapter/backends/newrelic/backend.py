@@ -13,8 +13,7 @@ from adapter.backends.newrelic.parse import Samples, samples_by_query
 from adapter.backends.newrelic.request import PING, build_request
 from adapter.backends.newrelic.settings import NewRelic, NewRelicParameters
 from adapter.backends.parameters import parameters
-from adapter.backends.resilience.batching import Batcher
-from adapter.backends.resilience.bisect import Batch, BatchSender
+from adapter.backends.resilience.batching import Batch, Batcher
 from adapter.backends.resilience.rate_limit import RateLimit
 from adapter.errors import BackendError
 from adapter.rules.query_builder import Query
@@ -40,8 +39,9 @@ class NewRelicBackend:
         self._clock = clock
         self._key = SecretFile(settings.api_key_file, "apiKeyFile")
         self._client = HttpClient(settings.http, clock, (self._key,))
-        sender: BatchSender[NewRelicQuery, Samples] = BatchSender(self._request, key=lambda query: query.text)
-        self._batcher = Batcher(sender.send, max_queries=settings.max_queries_per_request, group_key=sender.group_key)
+        self._batcher: Batcher[NewRelicQuery, Samples] = Batcher(
+            self._request, key=lambda query: query.text, max_queries=settings.max_queries_per_request
+        )
         self._rate_limit = RateLimit(
             max_concurrent=settings.http.max_connections, min_interval=settings.min_request_interval
         )

@@ -2,17 +2,27 @@
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
+from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.backends.resilience.bisect import Batch, BatchSender
+from adapter.backends.resilience.batching import Batch, Batcher
 from adapter.errors import BackendError, BackendRejected, BadQuery
 
 TIMEOUT = timedelta(seconds=5)
+
+
+def batcher(
+    request: Callable[[Batch[int]], Awaitable[Sequence[int | BackendError]]], **options: Any
+) -> Batcher[int, int]:
+    return Batcher(request, key=str, max_queries=500, linger=timedelta(), **options)
+
+
+async def send(batcher: Batcher[int, int], queries: Iterable[int]) -> list[int | BaseException]:
+    return await asyncio.gather(*(batcher.query(number, TIMEOUT) for number in queries), return_exceptions=True)
 
 
 class FakeSystem:
@@ -22,7 +32,7 @@ class FakeSystem:
         self.invalid = set(invalid)
         self.requests: list[list[int]] = []
         self.error: BackendError | None = None
-        self.sender: BatchSender[int, int] = BatchSender(self.request, key=str, group_key=lambda each: each % groups)
+        self.batcher: Batcher[int, int] = batcher(self.request, group_key=lambda number: number % groups)
 
     async def request(self, batch: Batch[int]) -> Sequence[int | BackendError]:
         self.requests.append(list(batch.queries))
@@ -36,8 +46,8 @@ class FakeSystem:
 
     async def send(self, queries: Sequence[int]) -> list[int | str]:
         self.requests.clear()
-        results = await self.sender.send(queries, TIMEOUT)
-        return [type(result).__name__ if isinstance(result, BackendError) else result for result in results]
+        results = await send(self.batcher, queries)
+        return [type(result).__name__ if isinstance(result, BaseException) else result for result in results]
 
 
 def expected(queries: Sequence[int], invalid: set[int]) -> list[int | str]:
@@ -73,8 +83,7 @@ async def test_positions_named_by_the_error_replace_the_search():
             raise BadQuery("invalid", detail=str(invalid[0]))
         return [number * 2 for number in batch.queries]
 
-    sender: BatchSender[int, int] = BatchSender(request, key=str, rejected_positions=lambda error: {int(error.detail)})
-    results = await sender.send(range(40), TIMEOUT)
+    results = await send(batcher(request, rejected_positions=lambda error: {int(error.detail)}), range(40))
     assert [position for position, result in enumerate(results) if isinstance(result, BadQuery)] == [3, 30]
     assert all(result == position * 2 for position, result in enumerate(results) if position not in {3, 30})
     assert sorted(sizes) == [1, 1, 38, 39, 40]
@@ -95,13 +104,3 @@ async def test_error_that_concerns_no_single_query_fails_the_batch_without_a_sea
     system.error = BackendRejected("rate limit exceeded")
     assert await system.send(range(8)) == ["BackendRejected"] * 8
     assert len(system.requests) == 1
-
-
-async def test_cancelled_send_cancels_its_requests():
-    system = FakeSystem()
-    sending = asyncio.create_task(system.sender.send([1, 2], TIMEOUT))
-    await asyncio.sleep(0)
-    sending.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await sending
-    assert not asyncio.all_tasks() - {asyncio.current_task()}

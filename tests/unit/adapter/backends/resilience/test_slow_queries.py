@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from adapter.backends.resilience.batching import Batcher
-from adapter.backends.resilience.bisect import Batch, BatchSender
+from adapter.backends.resilience.batching import Batch, Batcher
 from adapter.backends.resilience.protected_call import ProtectedCall
 from adapter.backends.settings import CircuitBreakerSettings
 from adapter.errors import BackendError, BadQuery
@@ -34,8 +33,7 @@ class FakeSystem:
         self.invalid = set(invalid)
         self.batches: list[list[int]] = []
         self.running = self.max_running_alone = 0
-        self.sender: BatchSender[int, int] = BatchSender(self.request, key=str)
-        self.batcher: Batcher[int, int] = Batcher(self.sender.send, max_queries=500, group_key=self.sender.group_key)
+        self.batcher: Batcher[int, int] = Batcher(self.request, key=str, max_queries=500)
 
     async def request(self, batch: Batch[int]) -> Sequence[int | BackendError]:
         self.batches.append(list(batch.queries))
@@ -98,7 +96,7 @@ async def test_timeouts_that_are_not_consecutive_quarantine_no_query():
     system.durations[37] = 3600
     await system.interval()
     await system.interval(range(1))
-    assert len(system.sender._quarantine) == 0
+    assert len(system.batcher._quarantine) == 0
 
 
 async def test_other_queries_do_not_wait_for_a_slow_query():
@@ -198,8 +196,8 @@ async def test_timeout_repeated_by_an_open_circuit_does_not_count_as_slow():
     async def request(batch: Batch[int]) -> Sequence[int | BackendError]:
         return await protected.run(repr(batch.queries), batch.time_left(), lambda: system.request(batch))
 
-    sender: BatchSender[int, int] = BatchSender(request, key=str)
+    batcher: Batcher[int, int] = Batcher(request, key=str, max_queries=500)
     for _ in range(10):
-        await sender.send(QUERIES, DEADLINE)
+        await asyncio.gather(*(batcher.query(number, DEADLINE) for number in QUERIES), return_exceptions=True)
     assert system.sizes() == [100]
-    assert len(sender._quarantine) == 0
+    assert len(batcher._quarantine) == 0
