@@ -13,11 +13,15 @@ from autoscaler.types.spec import (
     SELECT_MIN,
     UTILIZATION,
     VALUE,
+    ExternalSource,
     Metric,
     MetricIdentifier,
     MetricTarget,
+    ObjectSource,
+    PodsSource,
     Spec,
 )
+from autoscaler.validation.metrics import sources_of
 from autoscaler.values.selector import SelectorError, from_label_selector
 
 
@@ -32,7 +36,6 @@ class Advice(Record):
 
 
 def warnings(autoscaler: Autoscaler) -> tuple[Advice, ...]:
-    """Return the warnings about an autoscaler."""
     spec = with_defaults(autoscaler.spec)
     return (*_metrics_advice(spec), *_scale_from_zero_advice(spec))
 
@@ -41,10 +44,10 @@ def _metrics_advice(spec: Spec) -> Iterator[Advice]:
     for index, metric in enumerate(spec.metrics or ()):
         path = f"spec.metrics[{index}]"
         yield from _fallback_advice(metric, f"{path}.external.fallback", spec)
-        for field, target in _targets(metric):
-            yield from _target_advice(metric, target, f"{path}.{field}.target")
-        for field, identifier in _identifiers(metric):
-            yield from _selector_advice(identifier, f"{path}.{field}.metric.selector")
+        for field, source in sources_of(metric).items():
+            yield from _target_advice(metric, source.target, f"{path}.{field}.target")
+            if isinstance(source, ObjectSource | ExternalSource | PodsSource):
+                yield from _selector_advice(source.metric, f"{path}.{field}.metric.selector")
 
 
 def _fallback_advice(metric: Metric, path: str, spec: Spec) -> Iterator[Advice]:
@@ -94,21 +97,3 @@ def _scale_from_zero_advice(spec: Spec) -> Iterator[Advice]:
             "a percentage of zero replicas is zero, so with minReplicas 0 the target cannot scale up from zero: add a"
             " policy of type Pods and set selectPolicy to Max",
         )
-
-
-def _targets(metric: Metric) -> Iterator[tuple[str, MetricTarget]]:
-    for field, source in (
-        ("object", metric.object),
-        ("external", metric.external),
-        ("pods", metric.pods),
-        ("resource", metric.resource),
-        ("containerResource", metric.container_resource),
-    ):
-        if source is not None:
-            yield field, source.target
-
-
-def _identifiers(metric: Metric) -> Iterator[tuple[str, MetricIdentifier]]:
-    for field, source in (("object", metric.object), ("external", metric.external), ("pods", metric.pods)):
-        if source is not None:
-            yield field, source.metric

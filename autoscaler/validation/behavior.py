@@ -22,17 +22,21 @@ _POLICY_TYPES: Final = (PODS_POLICY, PERCENT_POLICY)
 _SELECT_POLICIES: Final = (SELECT_MAX, SELECT_MIN, SELECT_DISABLED)
 
 
-def behavior_problems(behavior: Behavior | None, path: str) -> Iterator[ValidationProblem]:
-    """Yield the problems of a behavior, scaleUp first."""
+def behavior_problems(behavior: Behavior | None) -> Iterator[ValidationProblem]:
     if behavior is None:
         return
     for rules, direction in ((behavior.scale_up, "scaleUp"), (behavior.scale_down, "scaleDown")):
         if rules is not None:
-            yield from _rules_problems(rules, f"{path}.{direction}")
+            yield from _rules_problems(rules, f"spec.behavior.{direction}")
 
 
 def _rules_problems(rules: ScalingRules, path: str) -> Iterator[ValidationProblem]:
-    yield from _window_problems(rules.stabilization_window_seconds, f"{path}.stabilizationWindowSeconds")
+    seconds = rules.stabilization_window_seconds
+    if seconds is not None and seconds < 0:
+        yield invalid(f"{path}.stabilizationWindowSeconds", seconds, "must be greater than or equal to zero")
+    if seconds is not None and seconds > MAX_WINDOW_SECONDS:
+        detail = f"must be less than or equal to {MAX_WINDOW_SECONDS}"
+        yield invalid(f"{path}.stabilizationWindowSeconds", seconds, detail)
     if rules.select_policy is not None and rules.select_policy not in _SELECT_POLICIES:
         yield not_supported(f"{path}.selectPolicy", rules.select_policy, _SELECT_POLICIES)
     if not rules.policies:
@@ -43,13 +47,6 @@ def _rules_problems(rules: ScalingRules, path: str) -> Iterator[ValidationProble
         yield invalid(f"{path}.tolerance", str(rules.tolerance), "must be greater than or equal to 0")
 
 
-def _window_problems(seconds: int | None, path: str) -> Iterator[ValidationProblem]:
-    if seconds is not None and seconds < 0:
-        yield invalid(path, seconds, "must be greater than or equal to zero")
-    if seconds is not None and seconds > MAX_WINDOW_SECONDS:
-        yield invalid(path, seconds, f"must be less than or equal to {MAX_WINDOW_SECONDS}")
-
-
 def _policy_problems(policy: Policy, path: str) -> Iterator[ValidationProblem]:
     if policy.type not in _POLICY_TYPES:
         yield not_supported(f"{path}.type", policy.type, _POLICY_TYPES)
@@ -58,6 +55,5 @@ def _policy_problems(policy: Policy, path: str) -> Iterator[ValidationProblem]:
     if policy.period_seconds <= 0:
         yield invalid(f"{path}.periodSeconds", policy.period_seconds, "must be greater than zero")
     if policy.period_seconds > MAX_PERIOD_SECONDS:
-        yield invalid(
-            f"{path}.periodSeconds", policy.period_seconds, f"must be less than or equal to {MAX_PERIOD_SECONDS}"
-        )
+        detail = f"must be less than or equal to {MAX_PERIOD_SECONDS}"
+        yield invalid(f"{path}.periodSeconds", policy.period_seconds, detail)

@@ -1,10 +1,10 @@
 """Validates metadata: names, labels, annotations, and fields that are immutable on update."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from autoscaler.types.autoscaler import Metadata
-from autoscaler.validation.problem import EnumValue, ValidationProblem, invalid, required, too_long
+from autoscaler.validation.problem import EnumValue, NameRule, ValidationProblem, invalid, name_problems, too_long
 from autoscaler.values.names import (
     annotation_key_problems,
     dns_label_problems,
@@ -17,8 +17,6 @@ from autoscaler.values.names import (
 )
 
 MAX_ANNOTATION_BYTES: Final = 256 * 1024
-
-_Rule: TypeAlias = Callable[[str], list[str]]
 
 
 def created_metadata_problems(metadata: Metadata) -> Iterator[ValidationProblem]:
@@ -34,45 +32,29 @@ def stored_metadata_problems(metadata: Metadata) -> Iterator[ValidationProblem]:
 
 
 def updated_metadata_problems(metadata: Metadata, old: Metadata) -> Iterator[ValidationProblem]:
-    """Yield the problems of a metadata update."""
     if not metadata.resource_version:
         yield invalid("metadata.resourceVersion", "", "must be specified for an update")
     yield from _negative_generation(metadata)
     if metadata.generation < old.generation:
         yield invalid("metadata.generation", metadata.generation, "must not be decremented")
-    if metadata.name != old.name:
-        yield invalid("metadata.name", metadata.name, "field is immutable")
-    if metadata.namespace != old.namespace:
-        yield invalid("metadata.namespace", metadata.namespace, "field is immutable")
-    if metadata.uid != old.uid:
-        yield invalid("metadata.uid", EnumValue(metadata.uid), "field is immutable")
+    for field, value, before in (
+        ("name", metadata.name, old.name),
+        ("namespace", metadata.namespace, old.namespace),
+        ("uid", EnumValue(metadata.uid), old.uid),
+    ):
+        if value != before:
+            yield invalid(f"metadata.{field}", value, "field is immutable")
     yield from _label_and_annotation_problems(metadata)
 
 
-def _standalone(metadata: Metadata, name_rule: _Rule, prefix_rule: _Rule) -> Iterator[ValidationProblem]:
+def _standalone(metadata: Metadata, name_rule: NameRule, prefix_rule: NameRule) -> Iterator[ValidationProblem]:
     if metadata.generate_name:
         for detail in prefix_rule(metadata.generate_name):
             yield invalid("metadata.generateName", metadata.generate_name, detail)
-    yield from _name_problems(metadata.name, name_rule)
-    yield from _namespace_problems(metadata.namespace)
+    yield from name_problems("metadata.name", metadata.name, name_rule, "name or generateName is required")
+    yield from name_problems("metadata.namespace", metadata.namespace, dns_label_problems)
     yield from _negative_generation(metadata)
     yield from _label_and_annotation_problems(metadata)
-
-
-def _name_problems(name: str, rule: _Rule) -> Iterator[ValidationProblem]:
-    if not name:
-        yield required("metadata.name", "name or generateName is required")
-        return
-    for detail in rule(name):
-        yield invalid("metadata.name", name, detail)
-
-
-def _namespace_problems(namespace: str) -> Iterator[ValidationProblem]:
-    if not namespace:
-        yield required("metadata.namespace")
-        return
-    for detail in dns_label_problems(namespace):
-        yield invalid("metadata.namespace", namespace, detail)
 
 
 def _negative_generation(metadata: Metadata) -> Iterator[ValidationProblem]:

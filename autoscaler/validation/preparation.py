@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from autoscaler.settings import FeatureGates
 from autoscaler.types.autoscaler import Autoscaler, Metadata
-from autoscaler.types.spec import Behavior, Metric, ScalingRules, Spec
+from autoscaler.types.spec import Behavior, Metric, Spec
 from autoscaler.types.status import Status
 
 
@@ -29,13 +29,10 @@ def _without_disabled_fields(spec: Spec, *, gates: FeatureGates, old: Spec | Non
 def _updated_metadata(metadata: Metadata, old: Autoscaler, spec: Spec, gates: FeatureGates) -> Metadata:
     """Set the fields that a client cannot change: generation and uid."""
     generation = old.metadata.generation
-    if gates.HPAGeneration and not _are_equivalent(spec, old.spec):
+    has_changed = replace(spec, metrics=spec.metrics or ()) != replace(old.spec, metrics=old.spec.metrics or ())
+    if gates.HPAGeneration and has_changed:
         generation += 1
     return replace(metadata, generation=generation, uid=metadata.uid or old.metadata.uid)
-
-
-def _are_equivalent(spec: Spec, other: Spec) -> bool:
-    return replace(spec, metrics=spec.metrics or ()) == replace(other, metrics=other.metrics or ())
 
 
 def _uses_tolerance(spec: Spec) -> bool:
@@ -46,11 +43,8 @@ def _uses_tolerance(spec: Spec) -> bool:
 
 
 def _without_tolerance(behavior: Behavior) -> Behavior:
-    return Behavior(_rules_without_tolerance(behavior.scale_up), _rules_without_tolerance(behavior.scale_down))
-
-
-def _rules_without_tolerance(rules: ScalingRules | None) -> ScalingRules | None:
-    return rules and replace(rules, tolerance=None)
+    up, down = behavior.scale_up, behavior.scale_down
+    return Behavior(up and replace(up, tolerance=None), down and replace(down, tolerance=None))
 
 
 def _uses_fallback(spec: Spec) -> bool:

@@ -1,6 +1,6 @@
 """A validation problem with kind, path, value and detail, formatted like Kubernetes' field errors."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import TypeAlias
 
@@ -30,6 +30,7 @@ class EnumValue(str):
 
 
 Value: TypeAlias = int | str | EnumValue | Quantity
+NameRule: TypeAlias = Callable[[str], list[str]]
 
 
 class ValidationProblem(Record):
@@ -53,29 +54,33 @@ class ValidationProblem(Record):
 
 
 def required(path: str, detail: str = "") -> ValidationProblem:
-    """Return the problem of a missing value."""
     return ValidationProblem(ProblemKind.REQUIRED, path, None, detail)
 
 
 def invalid(path: str, value: Value, detail: str) -> ValidationProblem:
-    """Return the problem of an invalid value."""
     return ValidationProblem(ProblemKind.INVALID, path, value, detail)
 
 
 def not_supported(path: str, value: str, supported: Iterable[str]) -> ValidationProblem:
-    """Return the problem of a value that is not one of the supported ones."""
     detail = f"supported values: {', '.join(map(quoted, sorted(supported)))}"
     return ValidationProblem(ProblemKind.NOT_SUPPORTED, path, EnumValue(value), detail)
 
 
 def forbidden(path: str, detail: str) -> ValidationProblem:
-    """Return the problem of a field that must not be set."""
     return ValidationProblem(ProblemKind.FORBIDDEN, path, None, detail)
 
 
 def too_long(path: str, max_bytes: int) -> ValidationProblem:
-    """Return the problem of a value that exceeds a size limit."""
     return ValidationProblem(ProblemKind.TOO_LONG, path, None, f"may not be more than {max_bytes} bytes")
+
+
+def name_problems(path: str, name: str, rule: NameRule, missing: str = "") -> Iterator[ValidationProblem]:
+    """Yield the problems of a required name; ``rule`` returns the details of those of a name that is present."""
+    if not name:
+        yield required(path, missing)
+    else:
+        for detail in rule(name):
+            yield invalid(path, name, detail)
 
 
 def _format_value(value: Value) -> str:
