@@ -3,6 +3,7 @@
 import json
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from autoscaler.conformance.report import run_file
 VECTORS = Path(__file__).parents[3] / "vectors"
 
 FIVE = {"format": "DecimalSI", "string": "+5", "canonical": "5", "milliValue": 5000, "value": 5, "float": "5e+00"}
-QUANTITIES = {
+QUANTITIES: dict[str, Any] = {
     "seed": 1,
     "parse": [
         FIVE | {"s": "+5", "ok": True, "sign": 1, "isZero": False, "asInt64": 5},
