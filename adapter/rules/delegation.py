@@ -46,7 +46,6 @@ class DelegatedRule(Rule, frozen=True):
 
 
 def delegated_rule(delegate: Delegate, namespace: str, metric: str, selector: Selector) -> DelegatedRule:
-    """Return the rule that reads one metric from the delegate."""
     return DelegatedRule(
         name=metric,
         backend=delegate.backend,

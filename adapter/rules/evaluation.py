@@ -87,7 +87,6 @@ def _avg(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
 
 
 def _common_labels(usable: tuple[Sample, ...]) -> Mapping[str, str]:
-    """Return the labels that have the same value in all series."""
     first, *others = (sample.labels for sample in usable)
     return {key: value for key, value in first.items() if all(labels.get(key) == value for labels in others)}
 

@@ -34,7 +34,6 @@ def problems(rules: Mapping[str, Rule], backends: Collection[str] | None = None)
 
 
 def rule_problems(rule: Rule, path: str, backends: Collection[str] | None = None) -> Iterator[Problem]:
-    """Yield the problems of one rule by itself."""
     yield from (Problem(f"{path}.name", problem) for problem in name_problems(rule.name))
     for number, alias in enumerate(rule.aliases):
         yield from (Problem(f"{path}.aliases[{number}]", problem) for problem in name_problems(alias))
@@ -87,7 +86,6 @@ def _time_problems(rule: Rule, path: str) -> Iterator[Problem]:
 
 
 def name_problems(name: str) -> list[str]:
-    """Return the reasons why a text cannot be the name of a metric."""
     if not name:
         return ["must not be empty"]
     if reason := _RESERVED_NAMES.get(name.lower()):

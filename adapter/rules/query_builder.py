@@ -45,7 +45,6 @@ class Query(Record, frozen=True):
 
 
 def snapshot_query(rule: Rule) -> Query:
-    """Return the query for all series of a rule."""
     if rule.is_static:
         return Query(STATIC, _encode_sorted(rule.static).decode(), rule.static)
     return Query(rule.backend, rule.query or _encode_sorted(rule.parameters).decode())

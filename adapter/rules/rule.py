@@ -143,7 +143,6 @@ class Rule(Record, frozen=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the name and all aliases."""
         return (self.name, *self.aliases)
 
     @property
@@ -155,7 +154,6 @@ class Rule(Record, frozen=True):
 
     @property
     def is_static(self) -> bool:
-        """Return whether the rule has constant series instead of a backend."""
         return not self.backend
 
     @property
@@ -164,5 +162,4 @@ class Rule(Record, frozen=True):
         return bool(self.series) or "<<" in self.query
 
     def applies_to(self, namespace: str) -> bool:
-        """Return whether the metric can be read in this namespace."""
         return not self.namespaces or namespace in self.namespaces

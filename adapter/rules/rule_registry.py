@@ -40,7 +40,6 @@ class RuleRegistry:
 
     @property
     def rules(self) -> RuleSet:
-        """Return all rules in force."""
         return self._index().rules
 
     def set_file_rules(self, rules: Iterable[Rule]) -> None:
@@ -76,7 +75,6 @@ class RuleRegistry:
         return self._index().origins.get(id(rule), FILE_ORIGIN)
 
     def rules_for_query(self, key: Hashable) -> tuple[Rule, ...]:
-        """Return the rules whose snapshot comes from the query with this key."""
         return tuple(self._index().by_query.get(key, ()))
 
     def _index(self) -> "_Index":

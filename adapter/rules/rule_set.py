@@ -33,13 +33,11 @@ class RuleSet:
         return iter(self._rules)
 
     def find(self, namespace: str, metric: str) -> Rule | None:
-        """Return the rule for a metric in a namespace, or None."""
         by_namespace = self._by_name.get(metric.lower(), {})
         candidates = [by_namespace[key] for key in (namespace, _ALL_NAMESPACES) if key in by_namespace]
         return min(candidates, key=itemgetter(0))[1] if candidates else None
 
     def namespaces_with(self, metric: str) -> tuple[str, ...]:
-        """Return the namespaces for which a rule defines this metric."""
         return tuple(sorted(namespace for namespace in self._by_name.get(metric.lower(), ()) if namespace))
 
     def names(self, namespace: str) -> tuple[str, ...]:

@@ -51,15 +51,12 @@ class KafkaBackend:
         return await self._protected.run(query.text, deadline, operation)
 
     async def ping(self) -> None:
-        """Request the list of brokers."""
-
         async def operation() -> None:
             await self._brokers.send_to_any(parse.metadata_request(()))
 
         await self._protected.run("ping", _PING_DEADLINE, operation)
 
     async def aclose(self) -> None:
-        """End running requests and close all connections."""
         await self._protected.aclose()
         await self._brokers.aclose()
 
@@ -111,7 +108,6 @@ class KafkaBackend:
         return await asyncio.to_thread(self._read_credentials)
 
     def _read_credentials(self) -> KafkaCredentials:
-        """Return the credentials; reads files, so it runs in a thread."""
         tls = self._tls.context() if self._tls else None
         if self._sasl is None or self._password is None:
             return KafkaCredentials(tls)

@@ -39,7 +39,6 @@ class KafkaCredentials(NamedTuple):
 
     @property
     def security_protocol(self) -> str:
-        """Return the value of Kafka's ``security.protocol``."""
         return f"{'SASL_' if self.mechanism else ''}{'SSL' if self.tls else 'PLAINTEXT'}"
 
 
@@ -52,7 +51,6 @@ class KafkaBrokers:
         self._connections: dict[Address, SharedConnection[AIOKafkaConnection]] = {}
 
     async def send(self, broker: Address, request: Request[Any]) -> Any:  # noqa: ANN401 - responses have no types
-        """Send a request to a broker and return the response."""
         if broker not in self._connections:
             self._connections[broker] = SharedConnection(lambda: self._connect(broker), _close, _is_usable)
         async with self._connections[broker].acquire() as connection:
@@ -66,7 +64,6 @@ class KafkaBrokers:
         return await self._bootstrap.run(lambda broker: self.send(broker, request))
 
     async def aclose(self) -> None:
-        """Close all connections."""
         for connection in self._connections.values():
             await connection.aclose()
 

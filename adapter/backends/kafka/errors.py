@@ -29,13 +29,11 @@ _CONNECTION_ERRORS: Final = (OSError, EOFError, asyncio.IncompleteReadError, Tim
 
 
 def from_code(code: int) -> BackendError:
-    """Return the error for an error code in a response."""
     error_type, message = _BY_CODE.get(code, (BackendRejected, "the broker returned an error"))
     return error_type(message, detail=f"{code} {errors.for_code(code).__name__}")
 
 
 def from_exception(error: BaseException) -> BackendError:
-    """Return the error for an exception of aiokafka."""
     if isinstance(error, BackendError):
         return error
     if (code := getattr(error, "errno", None)) in _BY_CODE and isinstance(error, errors.KafkaError):

@@ -49,7 +49,6 @@ class CommitProgress:
 
 
 def select_partitions(wanted: KafkaParameters, partitions: Mapping[Partition, object]) -> list[Partition]:
-    """Return the partitions that a rule reads, sorted."""
     ranges = parse_ranges(wanted.partitions) if wanted.partitions else None
     return sorted(each for each in partitions if ranges is None or any(each.number in range_ for range_ in ranges))
 

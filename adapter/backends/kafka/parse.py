@@ -39,12 +39,10 @@ def metadata_request(topics: Iterable[str]) -> MetadataRequest:
 
 
 def coordinator_request(group: str) -> FindCoordinatorRequest:
-    """Return the request for the coordinator of a group."""
     return FindCoordinatorRequest(group, _GROUP_COORDINATOR)
 
 
 def committed_offsets_request(group: str) -> OffsetFetchRequest:
-    """Return the request for all committed offsets of a group."""
     return OffsetFetchRequest(group, None)
 
 
@@ -72,7 +70,6 @@ def parse_leaders(response: Any, topics: Iterable[str]) -> Leaders:  # noqa: ANN
 
 
 def parse_coordinator(response: Any) -> Address:  # noqa: ANN401
-    """Return the address of the coordinator of a group."""
     if response.error_code:
         raise from_code(response.error_code)
     return Address(response.host, response.port)

@@ -58,7 +58,6 @@ class KafkaParameters(Parameters, frozen=True):
     consumers would not help, but one should run. 0: disabled."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Validate the parameters."""
         if not self.group:
             yield Problem(f"{path}.group", "must not be empty")
         for number, topic in enumerate(self.topics):
@@ -114,7 +113,6 @@ class Kafka(BackendSettings, frozen=True):
     circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Validate the settings."""
         yield from address_problems(self.bootstrap_servers, f"{path}.bootstrapServers")
         if self.sasl is not None and not self.sasl.username:
             yield Problem(f"{path}.sasl.username", "must not be empty")

@@ -56,8 +56,6 @@ class NatsBackend:
         return await self._protected.run(query.text, deadline, operation)
 
     async def ping(self) -> None:
-        """Connect if necessary, and wait for a PONG."""
-
         async def operation() -> None:
             async with self._connection.acquire() as connection:
                 await connection.ping()
@@ -65,7 +63,6 @@ class NatsBackend:
         await self._protected.run("ping", _PING_DEADLINE, operation)
 
     async def aclose(self) -> None:
-        """End running requests and close the connection."""
         await self._protected.aclose()
         await self._connection.aclose()
 
@@ -99,7 +96,6 @@ class NatsBackend:
         return connection
 
     def _read_credentials(self) -> NatsCredentials:
-        """Return the credentials; reads files, so it runs in a thread."""
         tls = self._settings.tls
         credentials = NatsCredentials(self._tls.context(), tls is not None, tls.server_name if tls else "")
         if self._password is not None:

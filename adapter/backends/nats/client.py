@@ -73,7 +73,6 @@ class NatsConnection:
 
     @property
     def is_usable(self) -> bool:
-        """Return whether requests can be sent."""
         return self._is_open and self._client.is_connected
 
     async def open(self, server: Address) -> None:
@@ -104,13 +103,11 @@ class NatsConnection:
         self._is_open = True
 
     async def request(self, subject: str, payload: bytes) -> bytes:
-        """Send a request to the JetStream API and return the response."""
         response = await self._run(subject, self._client.request(f"{self._api}.{subject}", payload, _NO_TIMEOUT))
         body: bytes = response.data
         return body
 
     async def ping(self) -> None:
-        """Send a PING and wait for the PONG."""
         await self._run("", self._client.flush(timeout=_NO_TIMEOUT))
 
     async def close(self) -> None:
@@ -150,7 +147,6 @@ class NatsConnection:
                 _fail(failure, from_exception(error))
 
     async def _on_closed(self) -> None:
-        """Fail all pending requests."""
         for failure in self._pending:
             _fail(failure, from_exception(self._client.last_error))
 

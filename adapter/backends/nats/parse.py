@@ -64,7 +64,6 @@ class ListPage(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Return the number of entries on the page."""
         return sum(len(each or ()) for each in (self.streams, self.consumers, self.missing))
 
 
@@ -84,7 +83,6 @@ def api_subject(wanted: NatsParameters) -> str:
 
 
 def response_type(wanted: NatsParameters) -> type[Stream] | type[Consumer] | type[ListPage]:
-    """Return the type of the API response."""
     if wanted.measure == "messages":
         return Stream if wanted.stream else ListPage
     return Consumer if wanted.consumer else ListPage

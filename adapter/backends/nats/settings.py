@@ -36,7 +36,6 @@ class NatsParameters(Parameters, frozen=True):
     messages. The default counts all work that is not finished."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Validate the parameters."""
         for key, name in (("stream", self.stream), ("consumer", self.consumer)):
             if name and not _NAME.fullmatch(name):
                 yield Problem(f"{path}.{key}", "must not contain spaces, dots, slashes, * or >")
@@ -92,11 +91,9 @@ class Nats(BackendSettings, frozen=True):
 
     @property
     def api(self) -> str:
-        """Return the subject prefix of the JetStream API."""
         return self.api_prefix or (f"$JS.{self.domain}.API" if self.domain else "$JS.API")
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Validate the settings."""
         yield from address_problems(self.addresses, f"{path}.addresses")
         files = {
             "passwordFile": self.password_file,

@@ -30,13 +30,11 @@ class PostgreSqlBackend:
         self._protected = ProtectedCall(settings.circuit_breaker, clock, (password,) if password is not None else ())
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
-        """Return a series for each row."""
         wanted, now = parameters(query, PostgreSqlParameters), self._clock()
         end = asyncio.get_running_loop().time() + deadline.total_seconds()
         return await self._protected.run(query.text, deadline, lambda: self._fetch_rows(wanted, now, end))
 
     async def ping(self) -> None:
-        """Begin and end a transaction."""
         end = asyncio.get_running_loop().time() + _PING_DEADLINE.total_seconds()
 
         async def operation() -> None:
@@ -46,7 +44,6 @@ class PostgreSqlBackend:
         await self._protected.run("ping", _PING_DEADLINE, operation)
 
     async def aclose(self) -> None:
-        """End running queries and close all connections."""
         await self._protected.aclose()
         await self._pool.aclose()
 

@@ -79,7 +79,6 @@ class PostgreSqlConnectionPool:
                 self._close_in_background(connection)
 
     async def aclose(self) -> None:
-        """Close all connections."""
         for connection, _ in self._idle:
             self._closing.add(asyncio.create_task(_close(connection)))
         self._idle.clear()
@@ -120,7 +119,6 @@ class PostgreSqlConnectionPool:
         }
 
     def _read_credentials(self) -> _Credentials:
-        """Return the credentials; reads files, so it runs in a thread."""
         password = self.password.read_sync() if self.password is not None else ""
         if self._settings.ssl_mode == "disable":
             return _Credentials(password, None)

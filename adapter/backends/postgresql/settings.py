@@ -35,7 +35,6 @@ class PostgreSqlParameters(Parameters, frozen=True):
     """Column with the timestamp of the value. Default: the time of the query."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Validate the parameters."""
         keyword = first_keyword(self.query)
         if not keyword:
             yield Problem(f"{path}.query", "must not be empty")
@@ -104,7 +103,6 @@ class PostgreSql(BackendSettings, frozen=True):
     circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Validate the settings."""
         yield from _host_problems(self.host, f"{path}.host")
         for key, text in (("database", self.database), ("username", self.username)):
             if not text:

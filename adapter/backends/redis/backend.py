@@ -6,12 +6,12 @@ from typing import Final
 
 from redis.exceptions import AskError
 
-from adapter.backends.connection.address import Address, address
+from adapter.backends.connection.address import address
 from adapter.backends.connection.secret_file import SecretFile
 from adapter.backends.connection.tls import TlsFiles
 from adapter.backends.parameters import parameters
 from adapter.backends.redis.client import RedisConnectionPool, RedisLogin, Reply, raise_error_reply
-from adapter.backends.redis.nodes import ClusterNodes, RedisNodes, SentinelResolver, SingleNode, fixed
+from adapter.backends.redis.nodes import ClusterNodes, SentinelMaster
 from adapter.backends.redis.parse import (
     is_key_missing,
     measure_command,
@@ -41,7 +41,6 @@ class RedisBackend:
         self._clock = clock
         self._secrets: list[SecretFile] = []
         self._protected = ProtectedCall(settings.circuit_breaker, clock, self._secrets)
-        self._sentinels: SentinelResolver | None = None
         self._nodes = self._create_nodes()
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
@@ -54,23 +53,18 @@ class RedisBackend:
         return await self._protected.run(query.text, deadline, operation)
 
     async def ping(self) -> None:
-        """Send PING."""
-
         async def operation() -> None:
-            raise_error_reply(await self._nodes.execute(b"", ("PING",)))
+            raise_error_reply(await self._nodes.execute(("PING",)))
 
         await self._protected.run("ping", _PING_DEADLINE, operation)
 
     async def aclose(self) -> None:
-        """End running requests and close all connections."""
         await self._protected.aclose()
         await self._nodes.aclose()
-        if self._sentinels is not None:
-            await self._sentinels.aclose()
 
     async def _fetch_key(self, wanted: RedisParameters, now: datetime) -> tuple[RawSample, ...]:
         key = wanted.key.encode()
-        exists, reply = await self._nodes.execute(key, ("EXISTS", key), measure_command(wanted.measure, key))
+        exists, reply = await self._nodes.execute(("EXISTS", key), measure_command(wanted.measure, key), key=key)
         if is_key_missing(reply):
             return tuple(samples_of_missing_key(wanted, now))
         raise_error_reply([exists, reply])
@@ -86,7 +80,7 @@ class RedisBackend:
                 batch_replies = await node.execute(*(measure_command(wanted.measure, key) for key in batch))
                 replies |= zip(batch, batch_replies, strict=True)
         for key in [key for key, reply in replies.items() if isinstance(reply, AskError)]:  # moved since the scan
-            (replies[key],) = await self._nodes.execute(key, measure_command(wanted.measure, key))
+            (replies[key],) = await self._nodes.execute(measure_command(wanted.measure, key), key=key)
         existing = {key: reply for key, reply in replies.items() if not is_key_missing(reply)}
         raise_error_reply(existing.values())
         return tuple(sample for key, reply in existing.items() for sample in samples(wanted, key, reply, now))
@@ -102,17 +96,18 @@ class RedisBackend:
                 raise BadQuery("more keys match the pattern than maxKeys allows")
         return list(keys)
 
-    def _create_nodes(self) -> RedisNodes:
+    def _create_nodes(self) -> RedisConnectionPool | ClusterNodes:
         settings = self._settings
+        sentinel, max_connections = settings.sentinel, settings.max_connections
+        addresses = [address(text, SENTINEL_PORT if sentinel else PORT) for text in settings.addresses]
         login = self._login(settings.username, settings.password_file, "passwordFile", settings.database)
         if settings.cluster:
-            return ClusterNodes(self._addresses(PORT), login, settings.max_connections)
-        if settings.sentinel is None:
-            return SingleNode(fixed(self._addresses(PORT)[0]), login, settings.max_connections)
-        sentinel = settings.sentinel
+            return ClusterNodes(addresses, login, max_connections)
+        if sentinel is None:
+            return RedisConnectionPool(addresses[0], login, max_connections)
         sentinel_login = self._login(sentinel.username, sentinel.password_file, "sentinel.passwordFile", 0)
-        self._sentinels = SentinelResolver(self._addresses(SENTINEL_PORT), sentinel_login, sentinel.master)
-        return SingleNode(self._sentinels.master_address, login, settings.max_connections)
+        sentinels = [RedisConnectionPool(each, sentinel_login, 1) for each in addresses]
+        return SentinelMaster(sentinels, sentinel.master, login, max_connections)
 
     def _login(self, username: str, password_file: str, setting: str, database: int) -> RedisLogin:
         password = SecretFile(password_file, setting) if password_file else None
@@ -120,6 +115,3 @@ class RedisBackend:
             self._secrets.append(password)
         tls = self._settings.tls
         return RedisLogin(username, password, database, TlsFiles(tls) if tls else None, tls.server_name if tls else "")
-
-    def _addresses(self, default_port: int) -> list[Address]:
-        return [address(text, default_port) for text in self._settings.addresses]

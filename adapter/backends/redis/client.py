@@ -7,7 +7,7 @@ to an earlier command could still arrive on it.
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -40,30 +40,34 @@ class RedisLogin(NamedTuple):
     server_name: str
 
 
-class TlsConnection(Connection):
+class RedisConnection(Connection):
     """A connection with a given TLS context. redis-py would read the certificate files in the event loop."""
 
-    def __init__(self, *, context: ssl.SSLContext, server_name: str, **options: Any) -> None:  # noqa: ANN401
+    def __init__(self, *, context: ssl.SSLContext | None, server_name: str, **options: Any) -> None:  # noqa: ANN401
         super().__init__(**options)
         self._context, self._server_name = context, server_name
 
     def _connection_arguments(self) -> dict[str, Any]:
-        server_name = {"server_hostname": self._server_name} if self._server_name else {}
-        return {"host": self.host, "port": self.port, "ssl": self._context, **server_name}
+        return {**super()._connection_arguments(), "ssl": self._context, "server_hostname": self._server_name or None}
 
 
 class RedisConnectionPool:
     """Connections to one node."""
 
-    def __init__(self, resolve: Callable[[], Awaitable[Address]], login: RedisLogin, max_connections: int) -> None:
-        self._resolve = resolve
-        """Called before every connection, because a Sentinel failover changes the address of the master."""
-
-        self._login = login
+    def __init__(self, address: Address, login: RedisLogin, max_connections: int) -> None:
+        self._address, self._login = address, login
         self._idle: list[Connection] = []
         self._slots = asyncio.Semaphore(max_connections)
 
-    async def execute(self, *commands: Command) -> list[Reply]:
+    async def masters(self) -> "Sequence[RedisConnectionPool]":
+        """Return the nodes that together have all keys."""
+        return (self,)
+
+    async def resolve(self) -> Address:
+        """Return the address for a new connection."""
+        return self._address
+
+    async def execute(self, *commands: Command, key: bytes = b"") -> list[Reply]:  # noqa: ARG002 - has all keys
         """Send commands in one pipeline and return the reply to each; error replies are returned, not raised."""
         try:
             async with self._slots, self._acquire() as connection:
@@ -107,24 +111,21 @@ class RedisConnectionPool:
         return None
 
     async def _connect(self) -> Connection:
-        host, port = await self._resolve()
+        host, port = await self.resolve()
         login = self._login
-        password, tls = await asyncio.to_thread(self._read_files)
-        options: dict[str, Any] = {
-            "host": host,
-            "port": port,
-            "db": login.database,
-            "username": login.username or None,
-            "password": password,
-            "protocol": _RESP2,
-            "socket_timeout": None,  # ProtectedCall applies the deadline
-            "socket_connect_timeout": None,
-            "driver_info": None,
-        }
-        if tls is None:
-            connection = Connection(**options)
-        else:
-            connection = TlsConnection(context=tls, server_name=login.server_name, **options)
+        connection = RedisConnection(
+            host=host,
+            port=port,
+            db=login.database,
+            username=login.username or None,
+            password=await login.password.read() if login.password else None,
+            context=await asyncio.to_thread(login.tls.context) if login.tls else None,
+            server_name=login.server_name,
+            protocol=_RESP2,
+            socket_timeout=None,  # ProtectedCall applies the deadline
+            socket_connect_timeout=None,
+            driver_info=None,
+        )
         try:
             await connection.connect()  # type: ignore[no-untyped-call]
         except BaseException:
@@ -132,14 +133,8 @@ class RedisConnectionPool:
             raise
         return connection
 
-    def _read_files(self) -> tuple[str | None, ssl.SSLContext | None]:
-        """Return password and TLS context; reads files, so it runs in a thread."""
-        login = self._login
-        return login.password.read_sync() if login.password else None, login.tls.context() if login.tls else None
-
 
 def raise_error_reply(replies: Iterable[Reply]) -> None:
-    """Raise the first error among the replies."""
     for reply in replies:
         if isinstance(reply, Exception):
             raise from_exception(reply) from None

@@ -27,7 +27,6 @@ _BY_CODE: Final[dict[str, tuple[type[BackendError], str]]] = {
 
 
 def from_exception(error: BaseException) -> BackendError:
-    """Return the error for an exception of redis-py or an error reply."""
     if isinstance(error, BackendError):
         return error
     detail = str(error)[:_MAX_DETAIL]

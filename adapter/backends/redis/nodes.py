@@ -1,7 +1,7 @@
-"""Selection of the node for a command: the only node, the master behind Sentinel, or the cluster node with the key."""
+"""Selection of the node for a command: the master behind Sentinel, or the cluster node with the key."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Sequence
+from typing import Final
 
 from redis.crc import key_slot
 from redis.exceptions import AskError, MovedError
@@ -15,38 +15,6 @@ from adapter.errors import BackendError, BackendRejected
 _MAX_REDIRECTS: Final = 5
 
 
-class RedisNodes(Protocol):
-    """The nodes of a Redis deployment."""
-
-    async def execute(self, key: bytes, *commands: Command) -> list[Reply]:
-        """Execute commands on the node that has the key; error replies are returned, not raised."""
-
-    async def masters(self) -> Sequence[RedisConnectionPool]:
-        """Return the nodes that together have all keys."""
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-
-
-class SingleNode:
-    """A deployment with one master; ``resolve`` returns its address before each connection."""
-
-    def __init__(self, resolve: Callable[[], Awaitable[Address]], login: RedisLogin, max_connections: int) -> None:
-        self._pool = RedisConnectionPool(resolve, login, max_connections)
-
-    async def execute(self, key: bytes, *commands: Command) -> list[Reply]:  # noqa: ARG002 - the node has all keys
-        """Execute commands on the master."""
-        return await self._pool.execute(*commands)
-
-    async def masters(self) -> Sequence[RedisConnectionPool]:
-        """Return the only node."""
-        return (self._pool,)
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._pool.aclose()
-
-
 class ClusterNodes:
     """The nodes of a Redis Cluster, discovered from seed nodes and redirects."""
 
@@ -58,7 +26,7 @@ class ClusterNodes:
 
         self._seeds = Failover([self._pool(seed) for seed in seeds])
 
-    async def execute(self, key: bytes, *commands: Command) -> list[Reply]:
+    async def execute(self, *commands: Command, key: bytes = b"") -> list[Reply]:
         """Execute commands on the node that has the key, following redirects."""
         slot = key_slot(key)
         for _ in range(_MAX_REDIRECTS):
@@ -91,39 +59,38 @@ class ClusterNodes:
         return [self._pool(address) for address in parse_slots(slots)]
 
     async def aclose(self) -> None:
-        """Close all connections."""
         for pool in self._pools.values():
             await pool.aclose()
 
     def _pool(self, address: Address) -> RedisConnectionPool:
         if address not in self._pools:
-            self._pools[address] = RedisConnectionPool(fixed(address), self._login, self._max_connections)
+            self._pools[address] = RedisConnectionPool(address, self._login, self._max_connections)
         return self._pools[address]
 
 
-class SentinelResolver:
-    """Finds the address of the current master by asking Redis Sentinel."""
+class SentinelMaster(RedisConnectionPool):
+    """The current master, found with Redis Sentinel before each connection, because a failover changes its address."""
 
-    def __init__(self, sentinels: Sequence[Address], login: RedisLogin, master: str) -> None:
-        self._pools = [RedisConnectionPool(fixed(sentinel), login, 1) for sentinel in sentinels]
-        self._sentinels = Failover(self._pools)
-        self._master = master
+    def __init__(
+        self, sentinels: Sequence[RedisConnectionPool], name: str, login: RedisLogin, max_connections: int
+    ) -> None:
+        super().__init__(Address("", 0), login, max_connections)
+        self._sentinels, self._servers, self._name = sentinels, Failover(sentinels), name
 
-    async def master_address(self) -> Address:
-        """Return the address of the master."""
-        command = ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._master)
-        match await self._sentinels.run(lambda pool: pool.execute_one(*command)):
+    async def resolve(self) -> Address:
+        command = ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._name)
+        match await self._servers.run(lambda sentinel: sentinel.execute_one(*command)):
             case [bytes() as host, bytes() as port] if port.isdigit():
                 return Address(host.decode("utf-8", "replace"), int(port))
             case None:
                 raise BackendRejected("the sentinels do not know the master: check sentinel.master")
             case _:
-                raise BackendRejected(UNEXPECTED, detail="SENTINEL GET-MASTER-ADDR-BY-NAME")
+                raise BackendRejected(UNEXPECTED, detail=command[1])
 
     async def aclose(self) -> None:
-        """Close all connections."""
-        for pool in self._pools:
+        for pool in self._sentinels:
             await pool.aclose()
+        await super().aclose()
 
 
 def parse_slots(reply: Reply) -> list[Address]:
@@ -136,12 +103,3 @@ def parse_slots(reply: Reply) -> list[Address]:
             case _:
                 raise BackendRejected(UNEXPECTED, detail="CLUSTER SLOTS")
     return list(masters)
-
-
-def fixed(address: Address) -> Callable[[], Awaitable[Address]]:
-    """Return a resolver for a node whose address does not change."""
-
-    async def resolve() -> Address:
-        return address
-
-    return resolve

@@ -26,18 +26,15 @@ _SCAN_COUNT: Final = 500
 
 
 def measure_command(measure: str, key: str | bytes) -> tuple[str | bytes, ...]:
-    """Return the command that measures a key."""
     command = _COMMANDS[measure][0]
     return (command, "GROUPS", key) if measure in GROUP_MEASURES else (command, key)
 
 
 def scan_command(wanted: RedisParameters, cursor: int) -> tuple[str | bytes | int, ...]:
-    """Return the command for the next page of matching keys."""
     return ("SCAN", cursor, "MATCH", wanted.keys, "COUNT", _SCAN_COUNT, "TYPE", _COMMANDS[wanted.measure][1])
 
 
 def parse_scan(reply: Any) -> tuple[int, list[bytes]]:  # noqa: ANN401 - a reply can be anything
-    """Return the next cursor and the keys of a page."""
     match reply:
         case [bytes() as cursor, [*keys]] if cursor.isdigit() and all(isinstance(key, bytes) for key in keys):
             return int(cursor), keys
@@ -45,7 +42,6 @@ def parse_scan(reply: Any) -> tuple[int, list[bytes]]:  # noqa: ANN401 - a reply
 
 
 def parse_exists(reply: Any) -> bool:  # noqa: ANN401
-    """Return whether a reply to EXISTS says that the key exists."""
     return _count(reply) > 0
 
 

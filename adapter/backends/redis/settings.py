@@ -49,11 +49,9 @@ class RedisParameters(Parameters, frozen=True):
 
     @property
     def is_zero_if_missing(self) -> bool:
-        """Return whether a missing key has the value 0."""
         return self.missing == "zero" or (self.missing is None and self.measure not in _STREAM_MEASURES)
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Validate the parameters."""
         if bool(self.key) == bool(self.keys):
             yield Problem(f"{path}.key", "exactly one of key and keys is required")
         if self.group and self.measure not in GROUP_MEASURES:
@@ -118,7 +116,6 @@ class Redis(BackendSettings, frozen=True):
     circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Validate the settings."""
         yield from address_problems(self.addresses, f"{path}.addresses")
         if len(self.addresses) > 1 and not self.cluster and self.sentinel is None:
             yield Problem(f"{path}.addresses", "several addresses require cluster: true or sentinel")

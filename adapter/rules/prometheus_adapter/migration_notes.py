@@ -36,7 +36,6 @@ class MigrationNote(Record, frozen=True):
 
 
 def migration_notes(rule: DiscoveryRule, path: str) -> Iterator[MigrationNote]:
-    """Yield all notes about a rule."""
     try:
         naming = MetricNaming(rule)
     except NamingError as error:

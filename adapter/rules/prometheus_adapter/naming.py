@@ -49,7 +49,6 @@ class MetricNaming:
         return passes and self._matches.search(series) is not None
 
     def name(self, series: str) -> str:
-        """Return the metric name for an accepted series."""
         match = self._matches.search(series)
         return "" if match is None else _REFERENCE.sub(lambda reference: _group(match, reference), self.template)
 

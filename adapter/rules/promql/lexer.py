@@ -43,7 +43,6 @@ class PromqlToken(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Return the position after the token."""
         return self.start + len(self.text)
 
 
@@ -72,7 +71,6 @@ def tokenize(text: str) -> list[PromqlToken]:
 
 
 def vector_selectors(text: str) -> list[VectorSelector]:
-    """Return the vector selectors of an expression, in order."""
     return list(_selectors(tokenize(text)))
 
 

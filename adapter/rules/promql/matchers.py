@@ -34,7 +34,6 @@ def escape_regex(value: str) -> str:
 
 
 def equality_matcher(label: str, value: str) -> str:
-    """Return the matcher for one value of a label."""
     return f"{label}={quote(value)}"
 
 

@@ -15,7 +15,7 @@ from nats.aio.client import Client
 from redis.asyncio.connection import Connection
 
 from adapter.backends.nats.client import NatsClient
-from adapter.backends.redis.client import TlsConnection
+from adapter.backends.redis.client import RedisConnection
 
 
 def parameters(function: Any) -> list[str]:
@@ -25,7 +25,7 @@ def parameters(function: Any) -> list[str]:
 def test_redis_connection_takes_its_socket_arguments_from_the_overridden_method() -> None:
     assert parameters(Connection._connection_arguments) == []
     assert "self._connection_arguments()" in inspect.getsource(Connection._connect)
-    assert TlsConnection._connection_arguments is not Connection._connection_arguments
+    assert RedisConnection._connection_arguments is not Connection._connection_arguments
     assert Connection(host="h", port=1)._connection_arguments() == {"host": "h", "port": 1}
 
 
