@@ -33,7 +33,7 @@ from autoscaler.types.observation import (
     ScaleTarget,
 )
 from autoscaler.values.quantity import Quantity
-from autoscaler.wire import decode_autoscaler, encode_spec, encode_status
+from autoscaler.wire import decode_autoscaler, encode
 
 NOW = datetime(2026, 3, 1, 14, 0, tzinfo=UTC)
 ROUNDS = 60
@@ -226,8 +226,8 @@ def json_of(autoscaler: Autoscaler) -> str:
                 "creationTimestamp": "2026-02-01T08:00:00Z",
                 "labels": metadata.labels,
             },
-            "spec": encode_spec(autoscaler.spec),
-            "status": encode_status(autoscaler.status),
+            "spec": encode(autoscaler.spec),
+            "status": encode(autoscaler.status),
         },
         separators=(",", ":"),
     )

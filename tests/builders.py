@@ -63,7 +63,7 @@ from autoscaler.types.spec import (
 from autoscaler.types.status import TRUE, Condition, ExternalMetricStatus, MetricStatus, MetricValue, Status
 from autoscaler.values.quantity import Quantity
 from autoscaler.values.selector import LabelSelector
-from autoscaler.wire import decode_status, encode_status
+from autoscaler.wire import decode_status, encode
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALL_GATES = FeatureGates()
@@ -375,7 +375,7 @@ def run_reconciles(
 
 
 def encode_and_decode(status: Status) -> Status:
-    return decode_status(json.loads(json.dumps(encode_status(status))))
+    return decode_status(json.loads(json.dumps(encode(status))))
 
 
 # --- contents of decisions -------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from autoscaler.conformance.inputs import EPOCH, Comparison, Json, decode_histor
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import Settings
 from autoscaler.types.spec import Behavior, Spec
-from autoscaler.wire import decode_spec, encode_spec
+from autoscaler.wire import decode_spec, encode
 
 _STABILIZATION: Final = ("stabilized", "recommendationsAfter")
 _RATE: Final = ("effectiveBehavior", "limited", "scaleUpLimit", "scaleDownLimit")
@@ -83,4 +83,4 @@ def _effective(case: Json, behavior: Behavior | None, settings: Settings) -> obj
     if behavior is not None and behavior.scale_down is not None and not case.get("behaviorIsFinal"):
         seconds = int(windows(behavior, settings)[1].total_seconds())
         behavior = replace(behavior, scale_down=replace(behavior.scale_down, stabilization_window_seconds=seconds))
-    return encode_spec(Spec(behavior=behavior)).get("behavior")
+    return encode(Spec(behavior=behavior)).get("behavior")

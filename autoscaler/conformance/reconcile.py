@@ -14,7 +14,7 @@ from autoscaler.types.decision import Decision
 from autoscaler.types.observation import Observation, Pod, ScaleTarget, TargetReadStage, UnavailableTarget
 from autoscaler.types.status import Status
 from autoscaler.values.selector import SelectorError, parse
-from autoscaler.wire import decode_autoscaler, decode_spec, encode_status
+from autoscaler.wire import decode_autoscaler, decode_spec, encode
 
 MAX_SCALE_WRITES = 5
 """How often upstream tries to write the scale before it reports a conflict."""
@@ -49,7 +49,7 @@ def _read_back(output: Json) -> Json:
     if status is None:
         return output
     decoded = decode_autoscaler({"status": {"currentMetrics": status["currentMetrics"]}}).status
-    return {**output, "status": {**status, "currentMetrics": encode_status(decoded)["currentMetrics"]}}
+    return {**output, "status": {**status, "currentMetrics": encode(decoded)["currentMetrics"]}}
 
 
 class Replay:
@@ -183,7 +183,7 @@ def status_output(status: Status) -> Json:
         "desiredReplicas": status.desired_replicas,
         "lastScaleTime": inputs.seconds_of(status.last_scale_time),
         "observedGeneration": status.observed_generation,
-        "currentMetrics": encode_status(status)["currentMetrics"],
+        "currentMetrics": encode(status)["currentMetrics"],
         "conditions": [
             {"lastTransitionTime": inputs.seconds_of(entry.pop("last_transition_time")), **entry}
             for entry in map(asdict, status.conditions)

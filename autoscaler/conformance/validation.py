@@ -9,12 +9,12 @@ from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.validation import ValidationProblem, api_server_problems, prepare, problems
-from autoscaler.wire import DecodeError, decode_autoscaler, decode_spec, encode_spec
+from autoscaler.wire import DecodeError, decode_autoscaler, decode_spec, encode
 
 
 def apply_defaults(case: Json, _document: Json) -> Comparison:
     """Apply the defaults to a spec."""
-    return {"output": case["output"]}, {"output": encode_spec(with_defaults(decode_spec(case["input"])))}
+    return {"output": case["output"]}, {"output": encode(with_defaults(decode_spec(case["input"])))}
 
 
 def validate(case: Json, _document: Json) -> Comparison:

@@ -12,7 +12,7 @@ from autoscaler.kube.informer import Informer
 from autoscaler.kube.watch import ListWatch
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.status import Status
-from autoscaler.wire import DecodeError, decode_autoscaler, encode_status
+from autoscaler.wire import DecodeError, decode_autoscaler, encode
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class StatusWriter:
         """
         metadata = autoscaler.metadata
         path = f"{_POD_AUTOSCALERS}/namespaces/{metadata.namespace}/podautoscalers/{metadata.name}/status"
-        patch = merge_patch(encode_status(autoscaler.status), encode_status(status))
+        patch = merge_patch(encode(autoscaler.status), encode(status))
         body: Json = {"metadata": {"resourceVersion": metadata.resource_version}, "status": patch}
         with self._informer.own_write(f"{metadata.namespace}/{metadata.name}"):
             written = self._informer.apply_response(await self._client.patch(path, body))

@@ -39,7 +39,7 @@ from autoscaler.values.names import container_resource_problems, dns_label_probl
 
 MetricSource: TypeAlias = ObjectSource | ExternalSource | PodsSource | ResourceSource | ContainerResourceSource
 
-_FIELD_OF: Final = {
+FIELD_OF: Final = {
     OBJECT: "object",
     EXTERNAL: "external",
     PODS: "pods",
@@ -73,20 +73,20 @@ def metrics_problems(
 def sources_of(metric: Metric) -> dict[str, MetricSource]:
     """Return the sources that are set, by field name, in the order of upstream's checks."""
     sources = (metric.object, metric.external, metric.pods, metric.resource, metric.container_resource)
-    return {field: source for field, source in zip(_FIELD_OF.values(), sources, strict=True) if source is not None}
+    return {field: source for field, source in zip(FIELD_OF.values(), sources, strict=True) if source is not None}
 
 
 def _metric_problems(metric: Metric, path: str, rules: MetricRules) -> Iterator[ValidationProblem]:
     if not metric.type:
         yield required(f"{path}.type", "must specify a metric source type")
-    if metric.type not in _FIELD_OF:
-        yield not_supported(f"{path}.type", metric.type, _FIELD_OF)
+    if metric.type not in FIELD_OF:
+        yield not_supported(f"{path}.type", metric.type, FIELD_OF)
     sources = sources_of(metric)
     for field, source in list(sources.items())[:1]:  # as upstream: of several sources, only the first is validated
         yield from _source_problems(source, f"{path}.{field}", rules)
-    expected = _FIELD_OF.get(metric.type)
+    expected = FIELD_OF.get(metric.type)
     if expected is None:
-        yield not_supported(f"{path}.type", metric.type, _FIELD_OF)  # as upstream, a second time
+        yield not_supported(f"{path}.type", metric.type, FIELD_OF)  # as upstream, a second time
     elif expected not in sources:
         yield required(f"{path}.{expected}", "must populate information for the given metric source")
     if len(sources) > 1:
@@ -102,9 +102,10 @@ def _source_problems(source: MetricSource, path: str, rules: MetricRules) -> Ite
         case ResourceSource() if not source.name:
             yield required(f"{path}.name", "must specify a resource name")
         case ContainerResourceSource():
-            name, container = EnumValue(source.name), source.container
-            yield from name_problems(f"{path}.name", name, container_resource_problems, "must specify a resource name")
-            yield from name_problems(f"{path}.container", container, dns_label_problems, "must specify a container")
+            resource, missing = EnumValue(source.name), "must specify a resource name"
+            yield from name_problems(f"{path}.name", resource, container_resource_problems, missing)
+            container, missing = source.container, "must specify a container"
+            yield from name_problems(f"{path}.container", container, dns_label_problems, missing)
         case _:
             pass
     if isinstance(source, ObjectSource | ExternalSource | PodsSource):

@@ -2,7 +2,7 @@
 
 from autoscaler.wire.decode_error import DecodeError, FieldError
 from autoscaler.wire.decoding import decode_autoscaler, decode_spec, decode_status
-from autoscaler.wire.encoding import encode_spec, encode_status
+from autoscaler.wire.encoding import encode
 
 __all__ = [
     "DecodeError",
@@ -10,6 +10,5 @@ __all__ = [
     "decode_autoscaler",
     "decode_spec",
     "decode_status",
-    "encode_spec",
-    "encode_status",
+    "encode",
 ]

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from autoscaler.types.record import Record
-from autoscaler.wire.document import UnknownKey
 
 
 class FieldError(Record):
@@ -26,14 +25,6 @@ class DecodeError(ValueError):
     def __init__(self, errors: tuple[FieldError, ...]) -> None:
         self.errors = errors
         super().__init__("; ".join(map(str, errors)))
-
-
-def unknown_key_error(key: UnknownKey) -> FieldError:
-    """Return the error for an unknown key, with the most similar known one."""
-    if key.nearest:
-        parent, dot, _ = key.path.rpartition(".")
-        return FieldError(key.path, f"unknown field; did you mean {key.nearest}?", f"{parent}{dot}{key.nearest}")
-    return FieldError(key.path, f"unknown field; known fields are {', '.join(key.known)}")
 
 
 _TYPE_NAMES: Final[Mapping[str, str]] = {

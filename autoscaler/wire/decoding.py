@@ -8,12 +8,7 @@ from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.spec import Spec
 from autoscaler.types.status import Status
 from autoscaler.values.quantity import Quantity
-from autoscaler.wire.decode_error import (
-    DecodeError,
-    json_type_name,
-    unknown_key_error,
-    validation_field_error,
-)
+from autoscaler.wire.decode_error import DecodeError, json_type_name, validation_field_error
 from autoscaler.wire.document import unknown_keys, with_zero_values
 
 T = TypeVar("T")
@@ -25,17 +20,14 @@ def decode_autoscaler(document: object, *, strict: bool = False) -> Autoscaler:
 
 
 def decode_spec(document: object, *, strict: bool = False) -> Spec:
-    """Decode the value of ``spec``."""
     return _decode(document, Spec, strict=strict)
 
 
 def decode_status(document: object, *, strict: bool = False) -> Status:
-    """Decode the value of ``status``."""
     return _decode(document, Status, strict=strict)
 
 
 def _quantity(_: type, value: object) -> Quantity:
-    """Decode a quantity from a string or number."""
     match value:
         case str():
             return Quantity.parse(value.strip())
@@ -53,7 +45,7 @@ def _quantity(_: type, value: object) -> Quantity:
 
 
 def _decode(document: object, kind: type[T], *, strict: bool) -> T:
-    errors = tuple(unknown_key_error(key) for key in unknown_keys(document, kind)) if strict else ()
+    errors = tuple(unknown_keys(document, kind)) if strict else ()
     try:
         value = _convert(document, kind)
     except msgspec.ValidationError as error:

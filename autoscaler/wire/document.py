@@ -12,8 +12,8 @@ from typing import Any, Final
 from msgspec import Struct, inspect
 
 from autoscaler.types.autoscaler import Autoscaler, Metadata
-from autoscaler.types.record import Record
 from autoscaler.types.status import Condition
+from autoscaler.wire.decode_error import FieldError
 
 _ALSO_KNOWN: Final[Mapping[type[Struct], tuple[str, ...]]] = {
     Autoscaler: ("apiVersion", "kind"),
@@ -31,16 +31,11 @@ _ALSO_KNOWN: Final[Mapping[type[Struct], tuple[str, ...]]] = {
 """Keys that Kubernetes defines and that are not used here."""
 
 
-class UnknownKey(Record):
-    """A key that its type does not define."""
-
-    path: str
-    known: tuple[str, ...]
-    nearest: str | None = None
+_shape = cache(inspect.type_info)
 
 
-def unknown_keys(document: object, kind: type) -> Iterator[UnknownKey]:
-    """Yield every key of the document that its type does not define, in the document's order."""
+def unknown_keys(document: object, kind: type) -> Iterator[FieldError]:
+    """Yield an error for every key of the document that its type does not define, in the document's order."""
     return _unknown(document, _shape(kind), "")
 
 
@@ -49,13 +44,8 @@ def with_zero_values(document: object, kind: type) -> object:
     return _completed(document, _shape(kind))
 
 
-@cache
-def _shape(kind: type) -> inspect.Type:
-    return inspect.type_info(kind)
-
-
-def _unknown(value: object, shape: inspect.Type, path: str) -> Iterator[UnknownKey]:
-    match _without_optional(shape), value:
+def _unknown(value: object, shape: inspect.Type, path: str) -> Iterator[FieldError]:
+    match without_optional(shape), value:
         case inspect.StructType() as struct, dict():
             yield from _unknown_in_struct(value, struct, path)
         case inspect.VarTupleType(item_type=inner), list():
@@ -65,29 +55,29 @@ def _unknown(value: object, shape: inspect.Type, path: str) -> Iterator[UnknownK
             pass  # a value without keys, or of a wrong type, which decoding reports
 
 
-def _unknown_in_struct(value: Mapping[Any, Any], struct: inspect.StructType, path: str) -> Iterator[UnknownKey]:
+def _unknown_in_struct(value: Mapping[Any, Any], struct: inspect.StructType, path: str) -> Iterator[FieldError]:
     fields = {field.encode_name: field.type for field in struct.fields}
     also_known = _ALSO_KNOWN.get(struct.cls, ())
     for key, item in value.items():
-        key_path = f"{path}.{key}" if path else str(key)
         if key in fields:
-            yield from _unknown(item, fields[key], key_path)
+            yield from _unknown(item, fields[key], f"{path}.{key}" if path else key)
         elif key not in also_known:
-            known = (*fields, *also_known)
-            yield UnknownKey(key_path, known, _nearest(str(key), known))
+            yield _unknown_key_error(path, str(key), (*fields, *also_known))
 
 
-def _nearest(key: str, known: tuple[str, ...]) -> str | None:
+def _unknown_key_error(parent: str, key: str, known: tuple[str, ...]) -> FieldError:
+    prefix = f"{parent}." if parent else ""
     by_lower_case = {name.lower(): name for name in known}
     for match in get_close_matches(key.lower(), by_lower_case, n=1):
-        return by_lower_case[match]
-    return None
+        nearest = by_lower_case[match]
+        return FieldError(f"{prefix}{key}", f"unknown field; did you mean {nearest}?", f"{prefix}{nearest}")
+    return FieldError(f"{prefix}{key}", f"unknown field; known fields are {', '.join(known)}")
 
 
 def _completed(value: object, shape: inspect.Type) -> object:
-    inner_shape = _without_optional(shape)
+    inner_shape = without_optional(shape)
     if value is None:
-        value = _zero(inner_shape)
+        value = {} if isinstance(inner_shape, inspect.StructType) else ""
     match inner_shape, value:
         case inspect.StructType() as struct, dict():
             return _completed_struct(value, struct)
@@ -108,13 +98,7 @@ def _completed_struct(value: Mapping[Any, Any], struct: inspect.StructType) -> d
     return completed
 
 
-def _without_optional(shape: inspect.Type) -> inspect.Type:
-    """Return the type inside an optional."""
+def without_optional(shape: inspect.Type) -> inspect.Type:
     if isinstance(shape, inspect.UnionType):
         (shape,) = (option for option in shape.types if not isinstance(option, inspect.NoneType))
     return shape
-
-
-def _zero(shape: inspect.Type) -> object:
-    """Return the zero value for a null in a list, in a map or under a required key."""
-    return {} if isinstance(shape, inspect.StructType) else ""

@@ -9,8 +9,6 @@ import msgspec
 from msgspec import Struct
 
 from autoscaler.types import spec, status
-from autoscaler.types.spec import Spec
-from autoscaler.types.status import Status
 from autoscaler.values.quantity import Quantity
 from autoscaler.values.selector import LabelSelectorRequirement
 from autoscaler.values.timestamps import format_rfc3339
@@ -18,17 +16,7 @@ from autoscaler.values.timestamps import format_rfc3339
 Json: TypeAlias = dict[str, Any]
 
 
-def encode_spec(value: Spec) -> Json:
-    """Encode a spec as JSON values."""
-    return _encode_struct(value)
-
-
-def encode_status(value: Status) -> Json:
-    """Encode a status as JSON values."""
-    return _encode_struct(value)
-
-
-_NOT_OMITTED: Final[Mapping[type[Struct], tuple[str, ...]]] = {
+NOT_OMITTED: Final[Mapping[type[Struct], tuple[str, ...]]] = {
     LabelSelectorRequirement: ("key", "operator"),
     spec.ObjectReference: ("kind", "name"),
     spec.MetricIdentifier: ("name",),
@@ -56,14 +44,15 @@ class _Field(Struct, frozen=True):
 
 @cache
 def _fields(kind: type[Struct]) -> tuple[_Field, ...]:
-    always = _NOT_OMITTED.get(kind, ())
+    always = NOT_OMITTED.get(kind, ())
     return tuple(
         _Field(field.name, field.encode_name, field.default, always=field.required or field.name in always)
         for field in msgspec.structs.fields(kind)
     )
 
 
-def _encode_struct(value: Struct) -> Json:
+def encode(value: Struct) -> Json:
+    """Encode a spec, a status or a part of them as JSON values."""
     encoded: Json = {}
     for field in _fields(type(value)):
         item = getattr(value, field.name)
@@ -81,7 +70,7 @@ def _encode(item: object) -> object:
         case Quantity():
             return str(item)
         case Struct():
-            return _encode_struct(item)
+            return encode(item)
         case tuple():
             return [_encode(element) for element in item]
         case datetime():

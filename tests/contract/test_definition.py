@@ -16,7 +16,7 @@ from autoscaler.kube.connection import connect
 from autoscaler.kube.errors import KubeError
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.validation import prepare, problems
-from autoscaler.wire import DecodeError, decode_autoscaler, decode_spec, encode_spec
+from autoscaler.wire import DecodeError, decode_autoscaler, decode_spec, encode
 from tests.control_plane.cluster import ControlPlane
 from tools.crd.__main__ import PATH
 
@@ -82,7 +82,7 @@ async def test_schema_fills_in_the_defaults_of_kubernetes(client: KubeClient) ->
             stored = await client.request("POST", COLLECTION, query={"dryRun": "All"}, body=body)
         except KubeError:
             continue  # defaults of a rejected object do not matter
-        filled = encode_spec(with_defaults(decode_spec(stored["spec"])))
+        filled = encode(with_defaults(decode_spec(stored["spec"])))
         assert filled.pop("mode") == "Active"
         assert filled == case["output"]
         compared += 1

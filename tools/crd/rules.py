@@ -6,8 +6,11 @@ Messages are the same as there. Maximum lengths are required for the API server'
 from collections.abc import Mapping
 from typing import Any, Final
 
+from autoscaler.defaults import CPU_AT_80_PERCENT, SCALE_DOWN, SCALE_UP
 from autoscaler.types import spec
+from autoscaler.validation.metrics import FIELD_OF
 from autoscaler.values.selector import LabelSelector, LabelSelectorRequirement
+from autoscaler.wire.encoding import NOT_OMITTED, encode
 
 _MAX_NAME_LENGTH: Final = 253
 _QUANTITY: Final = (
@@ -34,23 +37,8 @@ _SEGMENT: Final = {"minLength": 1, "maxLength": _MAX_NAME_LENGTH, "pattern": "^[
 _NOT_DOTS: Final = {"rule": "self != '.' && self != '..'", "message": "may not be '.' or '..'"}
 _NAME: Final = {**_SEGMENT, "x-kubernetes-validations": [_NOT_DOTS]}
 
-_POLICIES_UP: Final = [
-    {"type": "Pods", "value": 4, "periodSeconds": 15},
-    {"type": "Percent", "value": 100, "periodSeconds": 15},
-]
-_POLICIES_DOWN: Final = [{"type": "Percent", "value": 100, "periodSeconds": 15}]
-_CPU: Final = {
-    "type": "Resource",
-    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
-}
-
-_SOURCES: Final = {
-    "Object": "object",
-    "Pods": "pods",
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-    "External": "external",
-}
+_NO_SOURCE: Final = "must populate information for the given metric source"
+_OTHER_SOURCE: Final = "must populate the given metric source only"
 
 
 def _required(rule: str, path: str, message: str) -> Mapping[str, str]:
@@ -61,44 +49,22 @@ def _forbidden(rule: str, path: str, message: str) -> Mapping[str, str]:
     return {"rule": rule, "fieldPath": path, "reason": "FieldValueForbidden", "message": message}
 
 
-def _either(field: str, other: str, *, path: str, message: str) -> Mapping[str, str]:
-    return _required(f"has(self.target.{field}) || has(self.target.{other})", f".target.{path}", message)
+def _either(field: str, other: str, message: str) -> Mapping[str, str]:
+    """Require one of two target values; the problem is reported on ``field``."""
+    return _required(f"has(self.target.{field}) || has(self.target.{other})", f".target.{field}", message)
 
 
-def _not_both(field: str, other: str, *, path: str, message: str) -> Mapping[str, str]:
-    return _forbidden(f"!has(self.target.{field}) || !has(self.target.{other})", f".target.{path}", message)
+def _not_both(field: str, other: str, message: str) -> Mapping[str, str]:
+    """Forbid two target values together; the problem is reported on ``field``."""
+    return _forbidden(f"!has(self.target.{field}) || !has(self.target.{other})", f".target.{field}", message)
 
 
 _RAW_OR_UTILIZATION: Final = (
-    _either(
-        "averageUtilization",
-        "averageValue",
-        path="averageUtilization",
-        message="must set either a target raw value or a target utilization",
-    ),
-    _not_both(
-        "averageUtilization",
-        "averageValue",
-        path="averageValue",
-        message="may not set both a target raw value and a target utilization",
-    ),
+    _either("averageUtilization", "averageValue", "must set either a target raw value or a target utilization"),
+    _not_both("averageValue", "averageUtilization", "may not set both a target raw value and a target utilization"),
 )
 
-REQUIRED: Final[Mapping[type, tuple[str, ...]]] = {
-    LabelSelectorRequirement: ("key", "operator"),
-    spec.ObjectReference: ("kind", "name"),
-    spec.MetricIdentifier: ("name",),
-    spec.MetricTarget: ("type",),
-    spec.ResourceSource: ("name", "target"),
-    spec.ContainerResourceSource: ("name", "target", "container"),
-    spec.PodsSource: ("metric", "target"),
-    spec.ObjectSource: ("describedObject", "target", "metric"),
-    spec.ExternalSource: ("metric", "target"),
-    spec.Fallback: ("replicas",),
-    spec.Metric: ("type",),
-    spec.Policy: ("type", "value", "periodSeconds"),
-    spec.Spec: ("scaleTargetRef", "maxReplicas"),
-}
+REQUIRED: Final[Mapping[type, tuple[str, ...]]] = {**NOT_OMITTED, spec.Fallback: ("replicas",)}
 
 RULES: Final[Mapping[type, tuple[Mapping[str, str], ...]]] = {
     LabelSelectorRequirement: (
@@ -120,39 +86,19 @@ RULES: Final[Mapping[type, tuple[Mapping[str, str], ...]]] = {
             "has(self.target.averageValue)", ".target.averageValue", "must specify a positive target averageValue"
         ),
     ),
-    spec.ObjectSource: (
-        _either("value", "averageValue", path="averageValue", message="must set either a target value or averageValue"),
-    ),
+    spec.ObjectSource: (_either("averageValue", "value", "must set either a target value or averageValue"),),
     spec.ExternalSource: (
-        _either(
-            "value",
-            "averageValue",
-            path="averageValue",
-            message="must set either a target value for metric or a per-pod target",
-        ),
-        _not_both(
-            "value",
-            "averageValue",
-            path="value",
-            message="may not set both a target value for metric and a per-pod target",
-        ),
+        _either("averageValue", "value", "must set either a target value for metric or a per-pod target"),
+        _not_both("value", "averageValue", "may not set both a target value for metric and a per-pod target"),
     ),
     spec.Metric: (
         *(
-            _required(
-                f"self.type != '{kind}' || has(self.{field})",
-                f".{field}",
-                "must populate information for the given metric source",
-            )
-            for kind, field in _SOURCES.items()
+            _required(f"self.type != '{kind}' || has(self.{field})", f".{field}", _NO_SOURCE)
+            for kind, field in FIELD_OF.items()
         ),
         *(
-            _forbidden(
-                f"self.type == '{kind}' || !has(self.{field})",
-                f".{field}",
-                "must populate the given metric source only",
-            )
-            for kind, field in _SOURCES.items()
+            _forbidden(f"self.type == '{kind}' || !has(self.{field})", f".{field}", _OTHER_SOURCE)
+            for kind, field in FIELD_OF.items()
         ),
     ),
     spec.Spec: (
@@ -227,9 +173,15 @@ CONSTRAINTS: Final[Mapping[tuple[type, str], dict[str, Any]]] = {
     (spec.ScalingRules, "tolerance"): _TOLERANCE,
     (spec.Behavior, "scale_up"): {
         "default": {},
-        "properties": {"stabilizationWindowSeconds": {"default": 0}, "policies": {"default": _POLICIES_UP}},
+        "properties": {
+            "stabilizationWindowSeconds": {"default": 0},
+            "policies": {"default": encode(SCALE_UP)["policies"]},
+        },
     },
-    (spec.Behavior, "scale_down"): {"default": {}, "properties": {"policies": {"default": _POLICIES_DOWN}}},
+    (spec.Behavior, "scale_down"): {
+        "default": {},
+        "properties": {"policies": {"default": encode(SCALE_DOWN)["policies"]}},
+    },
     (spec.Spec, "scale_target_ref"): {
         "x-kubernetes-validations": [
             {
@@ -242,6 +194,6 @@ CONSTRAINTS: Final[Mapping[tuple[type, str], dict[str, Any]]] = {
     },
     (spec.Spec, "min_replicas"): {"minimum": 0, "default": 1},
     (spec.Spec, "max_replicas"): {"minimum": 1},
-    (spec.Spec, "metrics"): {"maxItems": 64, "default": [_CPU]},
+    (spec.Spec, "metrics"): {"maxItems": 64, "default": [encode(CPU_AT_80_PERCENT)]},
     (spec.Spec, "mode"): {"enum": ["Active", "DryRun", "Paused"], "default": "Active"},
 }

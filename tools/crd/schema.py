@@ -10,6 +10,7 @@ from msgspec import inspect
 
 from autoscaler.types.status import Condition
 from autoscaler.values.quantity import Quantity
+from autoscaler.wire.document import without_optional
 from tools.crd.descriptions import DESCRIPTIONS
 from tools.crd.rules import CONSTRAINTS, REQUIRED, RULES
 
@@ -28,6 +29,7 @@ def schema_of(kind: type, *, strict: bool) -> Schema:
 
 def _struct(shape: inspect.StructType, *, strict: bool) -> Schema:
     descriptions = DESCRIPTIONS[shape.cls]
+    encode_names = {field.name: field.encode_name for field in shape.fields}
     properties: Schema = {}
     for field in shape.fields:
         schema = {"description": descriptions[field.name], **_schema(field.type, strict=strict)}
@@ -37,14 +39,14 @@ def _struct(shape: inspect.StructType, *, strict: bool) -> Schema:
     if shape.cls is Condition:
         struct["required"] = ["type", "status"]
     if strict and shape.cls in REQUIRED:
-        struct["required"] = list(REQUIRED[shape.cls])
+        struct["required"] = [encode_names[name] for name in REQUIRED[shape.cls]]
     if strict and shape.cls in RULES:
         struct["x-kubernetes-validations"] = [dict(rule) for rule in RULES[shape.cls]]
     return struct
 
 
 def _schema(shape: inspect.Type, *, strict: bool) -> Schema:
-    match _unwrap(shape):
+    match without_optional(shape):
         case inspect.StructType() as struct:
             return _struct(struct, strict=strict)
         case inspect.VarTupleType(item_type=inner):
@@ -70,13 +72,3 @@ def merge_schemas(schema: Schema, extra: Schema) -> Schema:
         known = merged.get(key)
         merged[key] = merge_schemas(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
     return {key: value for key, value in merged.items() if value is not None}
-
-
-def _unwrap(shape: inspect.Type) -> inspect.Type:
-    """Return the type inside optional and annotated types."""
-    while isinstance(shape, inspect.UnionType | inspect.Metadata):
-        if isinstance(shape, inspect.Metadata):
-            shape = shape.type
-        else:
-            (shape,) = (option for option in shape.types if not isinstance(option, inspect.NoneType))
-    return shape

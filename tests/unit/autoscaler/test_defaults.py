@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaler.defaults import with_defaults
-from autoscaler.wire import decode_spec, encode_spec
+from autoscaler.wire import decode_spec, encode
 
 UP = {
     "stabilizationWindowSeconds": 0,
@@ -17,7 +17,7 @@ DOWN = {"selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "p
 
 
 def defaulted(**spec):
-    return encode_spec(with_defaults(decode_spec(spec)))
+    return encode(with_defaults(decode_spec(spec)))
 
 
 def external(**fallback):

@@ -7,7 +7,7 @@ import yaml
 from adapter.fakecluster import schema
 from autoscaler.types.spec import MetricIdentifier
 from autoscaler.types.status import UNREAD, Condition, ExternalMetricStatus, MetricStatus, MetricValue, Status
-from autoscaler.wire import encode_status
+from autoscaler.wire import encode
 from tools.crd.__main__ import PATH
 from tools.crd.definition import definition, render
 
@@ -49,7 +49,7 @@ def test_every_status_is_valid():
         conditions=(Condition("AbleToScale", "False"),),
         controller_state="v1",
     )
-    sent = {key: value for key, value in encode_status(status).items() if value is not None}
+    sent = {key: value for key, value in encode(status).items() if value is not None}
     content = {"metadata": {"name": "it"}, "status": sent}
     stored = {"metadata": {"name": "it"}, "status": dict(sent)}
     schema.prune_and_default(root(), stored)
