@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.fleet_cluster import NATIVE, OURS, StaticMetrics, create_autoscalers, prepare
-from bench.process_stats import cpu, series, memory, quantile
+from bench.process_stats import cpu, memory, quantile, series
 from tests.control_plane import programs
 from tests.control_plane.cluster import ControlPlane, _manager_flags, control_plane, free_port
 from tests.control_plane.process import Program
@@ -100,9 +100,8 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), programs.require()) as plane:
         rows = run(plane, options)
-    print(
-        f"{options.count} autoscalers, sync period {options.period} s: {options.count / options.period:.1f} reconciles/s required"
-    )
+    required = options.count / options.period
+    print(f"{options.count} autoscalers, sync period {options.period} s: {required:.1f} reconciles/s required")
     print(HEAD, *rows, sep="\n")
     print(summary(rows))
 
@@ -195,7 +194,7 @@ def built_in(plane: ControlPlane, period: int, *, stock: bool) -> System:
     if not stock:
         flags += ["--kube-api-qps=5000", "--kube-api-burst=5000", TUNED]
     read = _reader(port, ssl._create_unverified_context())  # noqa: S323, SLF001 - a self-signed certificate on loopback
-    command = [programs.require()["kube-controller-manager"], *flags]
+    command: list[str | Path] = [programs.require()["kube-controller-manager"], *flags]
     program = Program(command, plane.folder / f"manager-{port}.log", lambda: _is_ready(read))
     name = f"built-in HPA ({'stock' if stock else 'tuned'})"
     return System(name, program, read, ("workqueue_queue_duration_seconds", "horizontalpod"))

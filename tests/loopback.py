@@ -91,7 +91,7 @@ class Reviews:
 
     async def access(self, subject: Subject, attributes: dict[str, Any]) -> AccessDecision:
         self.access_reviews.append((subject, attributes))
-        resource, path = attributes.get("resourceAttributes"), attributes.get("nonResourceAttributes")
+        resource, path = attributes.get("resourceAttributes", {}), attributes.get("nonResourceAttributes")
         if path is not None:
             may_debug = subject.name == "bob" and path["path"].startswith("/debug/")
             allowed = may_debug or ("system:authenticated" in subject.groups and path["path"].startswith(_PUBLIC_PATHS))

@@ -36,6 +36,7 @@ def constants(tree):
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            assert isinstance(target, ast.Name)
             yield target.id, node.value.value
 
 

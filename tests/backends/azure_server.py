@@ -10,6 +10,7 @@ import ssl
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
@@ -153,7 +154,7 @@ class AzureServer:
         server.daemon_threads = True
         return server
 
-    def respond(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response:
+    def respond(self, method: str, path: str, headers: Message, body: bytes) -> Response:
         target = urlsplit(path)
         query = {key: values[0] for key, values in parse_qs(target.query, strict_parsing=bool(target.query)).items()}
         if target.path == f"/{TENANT}/oauth2/v2.0/token" and method == "POST":
@@ -182,7 +183,7 @@ class AzureServer:
             return self._issue("secret", {"expires_in": 3599})
         return 401, {"error": "invalid_client", "error_description": "AADSTS7000215: Invalid client secret provided."}
 
-    def _identity(self, query: Mapping[str, str], headers: Mapping[str, str]) -> Response:
+    def _identity(self, query: Mapping[str, str], headers: Message) -> Response:
         if headers.get("Metadata") != "true" or query.get("api-version") != "2018-02-01":
             return 400, {"error": "invalid_request", "error_description": "Required metadata header not specified"}
         if query.get("resource") != AUDIENCE or query.get("client_id", CLIENT) != CLIENT:

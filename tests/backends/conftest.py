@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
@@ -34,7 +35,7 @@ class OpenBackend:
         return await self.backend.fetch(query_for(self.peer, parameters), deadline)
 
 
-def configuration_for(peer: ContractPeer, parameters: Json | None = None, **settings: object) -> Config:
+def configuration_for(peer: ContractPeer, parameters: Json | None = None, **settings: Any) -> Config:
     rule = {"name": "m", "backend": NAME, **peer.rule_fields(parameters or {})}
     backends = {NAME: {peer.kind: {**peer.settings(), **settings}}}
     return decode({"backends": backends, "rules": [rule] if parameters is not None else []})
@@ -46,7 +47,7 @@ def query_for(peer: ContractPeer, parameters: Json) -> Query:
 
 
 @asynccontextmanager
-async def open_backend(peer: ContractPeer, **settings: object) -> AsyncIterator[OpenBackend]:
+async def open_backend(peer: ContractPeer, **settings: Any) -> AsyncIterator[OpenBackend]:
     """Create a peer's backend for the block, with additional or changed settings."""
     backend = create_backend(NAME, configuration_for(peer, **settings).backends[NAME].settings, clock)
     try:

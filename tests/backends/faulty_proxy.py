@@ -202,6 +202,8 @@ class FaultyProxy:
             case "respond":
                 writer.write(self._response)
                 await writer.drain()
+            case mode:
+                raise AssertionError(f"unknown mode {mode}")
 
     async def _forward_responses(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):

@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
@@ -110,7 +111,7 @@ class GoogleServer:
 
     # ---- time series
 
-    def _time_series(self, query: Mapping[str, list[str]], headers: Mapping[str, str]) -> Response:
+    def _time_series(self, query: Mapping[str, list[str]], headers: Message) -> Response:
         self._authenticate(headers)
         request = _request(query)
         self.requests.append(request)
@@ -125,7 +126,7 @@ class GoogleServer:
         )
         return 200, json_format.MessageToDict(ListTimeSeriesResponse.pb(response))
 
-    def _authenticate(self, headers: Mapping[str, str]) -> None:
+    def _authenticate(self, headers: Message) -> None:
         if headers.get("Authorization", "").removeprefix("Bearer ") not in self._tokens:
             raise GoogleApiError(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
 
@@ -176,7 +177,7 @@ class GoogleServer:
         server.daemon_threads = True
         return server
 
-    def respond(self, method: str, path: str, headers: Mapping[str, str], form: dict[str, str]) -> Response:
+    def respond(self, method: str, path: str, headers: Message, form: dict[str, str]) -> Response:
         target = urlsplit(path)
         values = parse_qs(target.query)
         query = {key: values[0] for key, values in values.items()}
@@ -227,7 +228,7 @@ class GoogleServer:
         status, document = self._issue("subject")
         return status, {**document, "issued_token_type": "urn:ietf:params:oauth:token-type:access_token"}
 
-    def _token_of_metadata_server(self, path: str, query: dict[str, str], headers: Mapping[str, str]) -> Response:
+    def _token_of_metadata_server(self, path: str, query: dict[str, str], headers: Message) -> Response:
         if headers.get("Metadata-Flavor") != "Google":
             return 403, {"error": "Missing Metadata-Flavor:Google header."}
         if path.endswith("/token") and query.get("scopes") == SCOPE:
@@ -240,7 +241,7 @@ class GoogleServer:
         self.logins.append(method)
         return 200, {"access_token": self.token, "expires_in": 3599, "token_type": "Bearer"}
 
-    def _promql(self, query: dict[str, str], headers: Mapping[str, str]) -> Response:
+    def _promql(self, query: dict[str, str], headers: Message) -> Response:
         self._authenticate(headers)
         if set(query) - {"query", "time", "timeout"} or float(query["time"]) <= 0:
             return 400, {"status": "error", "errorType": "bad_data", "error": "unknown parameter"}
@@ -276,9 +277,9 @@ def _check(request: ListTimeSeriesRequest) -> None:
     if not start < end <= datetime.now(UTC) + _MINUTE:  # noqa: TID251 - the server's clock
         raise GoogleApiError(400, "INVALID_ARGUMENT", "Field interval had an invalid value")
     aggregation = request.aggregation
-    if aggregation.cross_series_reducer and not aggregation.per_series_aligner:
+    if aggregation.cross_series_reducer.value and not aggregation.per_series_aligner.value:
         raise GoogleApiError(400, "INVALID_ARGUMENT", "Field aggregation.perSeriesAligner had an invalid value")
-    if aggregation.per_series_aligner and aggregation.alignment_period < _MINUTE:
+    if aggregation.per_series_aligner.value and aggregation.alignment_period < _MINUTE:
         raise GoogleApiError(400, "INVALID_ARGUMENT", "Field aggregation.alignmentPeriod had an invalid value")
 
 

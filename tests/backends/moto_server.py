@@ -9,7 +9,7 @@ from functools import cached_property
 from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import boto3
 
@@ -36,7 +36,7 @@ class MotoServer:
         self.url = f"http://{LOOPBACK}:{self.port}"
         folder.mkdir(parents=True, exist_ok=True)
         script = Path(__file__).with_name("moto_with_more.py")
-        command = [sys.executable, script, str(self.port), folder]
+        command: list[str | Path] = [sys.executable, script, str(self.port), folder]
         self.program = Program(command, folder / "moto.log", self._is_ready)
         self._root = Key("testing", "testing")
         self._clients: dict[str, Any] = {}
@@ -128,7 +128,7 @@ class MotoPeer(HttpPeer):
     """An AWS service on a moto server, used by a user with read permissions whose keys are in files."""
 
     verified_against = VERIFIED_AGAINST
-    may: tuple[str, ...]
+    may: ClassVar[tuple[str, ...]]
     user = "reader"
 
     def start(self) -> None:

@@ -158,7 +158,9 @@ class _Request:
     def searched(self, query: Json, schema: str, metric: str, stat: str, period: str) -> Iterator[Json]:
         namespace, *names = schema.split(",")
         data = [each for each in self.backend.metric_data if (each.namespace, each.name) == (namespace, metric)]
-        keys = {tuple(sorted((dimension.name, dimension.value) for dimension in each.dimensions)) for each in data}
+        keys = {
+            tuple(sorted((str(dimension.name), str(dimension.value)) for dimension in each.dimensions)) for each in data
+        }
         for key in sorted(key for key in keys if {name for name, _ in key} == set(names)):
             dimensions = [{"Name": name, "Value": value} for name, value in key]
             metric_id = {"Namespace": namespace, "MetricName": metric, "Dimensions": dimensions}
@@ -195,7 +197,8 @@ def _value(node: ast.expr, names: dict[str, float]) -> float:
             return names[node.id]
         case ast.BinOp():
             return _OPERATORS[type(node.op)](_value(node.left, names), _value(node.right, names))
-    raise ValidationError("Unsupported operand")
+        case _:
+            raise ValidationError("Unsupported operand")
 
 
 def _page(request: Json, results: list[Json], points: int | None) -> Json:
@@ -218,8 +221,8 @@ def _page(request: Json, results: list[Json], points: int | None) -> Json:
 
 
 if __name__ == "__main__":
-    ActionAuthenticatorMixin._authenticate_and_authorize_normal_action = authenticate
-    TokenResponse.assume_role_with_web_identity = assume_role_with_web_identity
-    Statistics.get_statistics_for_type = statistic
-    CloudWatchResponse.get_metric_data = get_metric_data
+    ActionAuthenticatorMixin._authenticate_and_authorize_normal_action = authenticate  # type: ignore[method-assign]
+    TokenResponse.assume_role_with_web_identity = assume_role_with_web_identity  # type: ignore[method-assign]
+    Statistics.get_statistics_for_type = statistic  # type: ignore[method-assign]
+    CloudWatchResponse.get_metric_data = get_metric_data  # type: ignore[method-assign]
     main(["--host", "127.0.0.1", "--port", sys.argv[1]])

@@ -93,12 +93,11 @@ class Metadata:
 
     def respond(self, method: str, path: str, headers: Any) -> tuple[int, str]:
         self.requests.append(f"{method} {path}")
-        match method, path:
-            case "GET", "/v1/credentials":
-                is_known = headers.get("Authorization") == self.expects
-                return (200, json.dumps(self.credentials)) if is_known else (401, "unknown token")
-            case "PUT", "/latest/api/token":
-                return 200, "token-of-the-instance"
+        if (method, path) == ("GET", "/v1/credentials"):
+            is_known = headers.get("Authorization") == self.expects
+            return (200, json.dumps(self.credentials)) if is_known else (401, "unknown token")
+        if (method, path) == ("PUT", "/latest/api/token"):
+            return 200, "token-of-the-instance"
         if headers.get("X-aws-ec2-metadata-token") != "token-of-the-instance":
             return 401, ""
         roles = "/latest/meta-data/iam/security-credentials/"
@@ -420,7 +419,7 @@ async def test_redirects_are_not_followed(peer: Peer, status: int) -> None:
 async def test_response_above_the_maximum_size_is_rejected(
     peer: Peer, monkeypatch: pytest.MonkeyPatch, *, has_length: bool
 ) -> None:
-    monkeypatch.setattr("adapter.backends.connection.aws.session.MAX_RESPONSE_BYTES", 1000)
+    monkeypatch.setattr("adapter.backends.connection.aws.client.MAX_RESPONSE_BYTES", 1000)
     if has_length:
         peer.proxy.respond_http(200, b"x" * 5000)
     else:
@@ -429,7 +428,7 @@ async def test_response_above_the_maximum_size_is_rejected(
         )
     async with open_backend(peer) as opened:
         error = await failure(opened)
-    assert (error.failure, error.message) == (FailureClass.REFUSED, "the response is too large")
+    assert (error.failure, error.message) == (FailureClass.REFUSED, "the response is larger than 16 MiB")
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,10 @@ ADMIN = ((USER, "admin"), (GROUP, "system:masters"))
 
 
 def with_certificate(loopback_server: Loopback, name: str | None) -> Target:
-    certificate = tuple(map(str, loopback_server.credentials(name))) if name else None
-    return replace(masters(loopback_server), certificate=certificate, headers=())
+    if name is None:
+        return replace(masters(loopback_server), certificate=None, headers=())
+    certificate, key = loopback_server.credentials(name)
+    return replace(masters(loopback_server), certificate=(str(certificate), str(key)), headers=())
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])

@@ -153,7 +153,8 @@ def test_any_accept(target: Target, connection: list, accept: str, path: str):
     path=st.sampled_from(PATHS),
 )
 def test_any_body(target: Target, body: bytes, framing: str, method: str, path: str):
-    sent, header = body, ()
+    sent: bytes = body
+    header: tuple[tuple[str, str], ...] = ()
     if framing == "length":
         header = (("Content-Length", str(len(body))),)
     elif framing == "chunked":

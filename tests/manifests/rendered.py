@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -94,5 +93,5 @@ def _run(*command: str) -> str:
     return done.stdout
 
 
-def _done(*command: Iterable[str]) -> subprocess.CompletedProcess[str]:
+def _done(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - fixed commands

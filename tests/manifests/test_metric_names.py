@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -46,7 +47,7 @@ def exported() -> dict[str, set[str]]:
     return found
 
 
-def rules() -> Iterator[dict[str, str]]:
+def rules() -> Iterator[dict[str, Any]]:
     for group in yaml.safe_load(ALERTS.read_text())["spec"]["groups"]:
         yield from group["rules"]
 

@@ -72,7 +72,8 @@ async def test_killed_prometheus_is_unreachable_until_it_is_started(live: Server
     scraped.set(jobs=2)
     async with backend(live.url, parameters={}, circuit_breaker=CircuitBreakerSettings()) as prometheus_backend:
         read = reader(prometheus_backend, rule("jobs", namespace=Namespacing()))
-        record = read.history.record(ReadKey("shop", "m", EVERYTHING))
+        key = ReadKey("shop", "m", EVERYTHING)
+        record = read.history.record(key)
         await until(lambda: reads(read, 2000))
         good = record.last_good_time
         await asyncio.to_thread(live.program.kill)
@@ -88,5 +89,6 @@ async def test_killed_prometheus_is_unreachable_until_it_is_started(live: Server
         assert record.first_failure_time == first
         await asyncio.to_thread(live.program.start)
         await until(lambda: reads(read, 2000))
+        record = read.history.record(key)
         assert (record.failures, record.first_failure_time) == (0, None)
         await read.sources.aclose()

@@ -63,7 +63,7 @@ async def test_age_of_a_result_is_the_age_of_its_oldest_sample(
     assert (sample.value, age(sample)) == (value, seconds)
 
 
-async def test_query_variant_that_worked_is_reused(fixed: Server) -> None:
+async def test_query_variant_that_worked_is_reused(fixed: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     async with backend(fixed.url) as prometheus:
         await fetch(prometheus, 'scalar(depth{queue="b"})')
         sent, original = [], prometheus._query
@@ -72,7 +72,7 @@ async def test_query_variant_that_worked_is_reused(fixed: Server) -> None:
             sent.append(text)
             return await original(text, ends)
 
-        prometheus._query = record
+        monkeypatch.setattr(prometheus, "_query", record)
         (sample,) = await fetch(prometheus, 'scalar(depth{queue="b"})')
     assert (len(sent), age(sample)) == (1, 100)
 

@@ -1,7 +1,7 @@
 """The server in the event loop of the test, over plain HTTP, without real authentication."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -40,6 +40,12 @@ class BlockingBackend:
         await self.may_respond.wait()
         return (RawSample(1.0, NOW),)
 
+    async def ping(self) -> None:
+        pass
+
+    async def aclose(self) -> None:
+        pass
+
 
 class TrustingAuth:
     """Takes the caller from X-Remote-User and X-Remote-Group, and authorizes everybody except ``unreviewable``."""
@@ -76,11 +82,12 @@ class Served(Assembled):
 
 
 def assembled(limits: Limits | None = None) -> Assembled:
-    backend, telemetry, lines = BlockingBackend(), Telemetry(), []
+    backend, telemetry = BlockingBackend(), Telemetry()
+    lines: list[dict[str, object]] = []
     sources = Sources(Fetcher({"static": backend}, lambda: NOW))
     reader = MetricReader(RuleRegistry([Rule("m", (Series(1.0),))]), sources, lambda: NOW + timedelta(seconds=1))
 
-    def write_line(_: datetime, message: str, fields: dict[str, object]) -> None:
+    def write_line(_: datetime, message: str, fields: Mapping[str, object]) -> None:
         lines.append({"msg": message, **fields})
 
     server = Server(

@@ -28,4 +28,4 @@ def test_feature_gates_are_enabled_and_have_the_names_of_kubernetes():
 
 def test_settings_are_immutable():
     with pytest.raises(AttributeError):
-        Settings().tolerance = 0.2
+        Settings().tolerance = 0.2  # type: ignore[misc]

@@ -121,7 +121,7 @@ async def write_statuses_and_events(client: KubeClient) -> None:
     scalers, hpas = podautoscaler_informer(client), hpa_informer(client)
     informers: tuple[Informer[Any], ...] = (scalers, hpas)
     events = EventRecorder(client, lambda: NOW)
-    running = [asyncio.create_task(component.run()) for component in (*informers, events)]
+    running = [asyncio.create_task(run()) for run in (scalers.run, hpas.run, events.run)]
     for informer in informers:
         assert await informer.wait_for_sync(SOON)
     known = scalers.get("default/it")
@@ -162,8 +162,8 @@ async def test_roles_grant_exactly_the_used_permissions() -> None:
         await read_every_metric(client)
         await write_statuses_and_events(client)
         await lead_once(client)
-        used = {permission_of(request) for request in cluster.requests} - {None} | set(watches(cluster))
-    used = {one for one in used if one and not (one.group == "example.dev" and one.verb in {"list", "watch"})}
+        requested = {*map(permission_of, cluster.requests), *watches(cluster)}
+    used = {one for one in requested if one and not (one.group == "example.dev" and one.verb in {"list", "watch"})}
     assert {permission for permission in used if not any(covers(grant, permission) for grant in granted())} == set()
     assert {grant for grant in granted() if not any(covers(grant, permission) for permission in used)} == set()
 

@@ -46,7 +46,7 @@ class Client:
 async def wait_for_connections(it: Served, count: int) -> list[Connection]:
     while len(listener_of(it).connections) != count:  # noqa: ASYNC110 - production code needs no event for this
         await asyncio.sleep(0.001)
-    return listener_of(it).connections
+    return [connection for connection in listener_of(it).connections if isinstance(connection, Connection)]
 
 
 async def test_connection_without_a_complete_request_is_closed_after_the_header_timeout():
@@ -71,9 +71,11 @@ async def test_header_timeout_does_not_apply_after_the_first_request():
 async def test_client_that_does_not_read_its_responses_is_disconnected():
     async with served(Limits(header_timeout=TIMEOUT)) as it:
         client = await Client.connect(it, b"")
+        assert isinstance(client.writer.transport, asyncio.Transport)
         client.writer.transport.pause_reading()
         requests = b"GET /openapi/v2 HTTP/1.1\r\nHost: x\r\n\r\n" * 64
         (connection,) = await wait_for_connections(it, 1)
+        assert connection.transport is not None
         while not connection.transport.get_write_buffer_size():
             client.writer.write(requests)
             await asyncio.sleep(0.001)
@@ -108,9 +110,11 @@ async def test_malformed_request_gets_a_status_and_is_disconnected():
         assert it.metric("steadyscale_requests_total", endpoint="unparsed", code="400") == 1
 
 
-async def test_error_outside_the_handler_becomes_a_status(caplog: pytest.LogCaptureFixture):
+async def test_error_outside_the_handler_becomes_a_status(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
     async with served() as it:
-        it.server._accounting.record = None  # as if recording failed
+        monkeypatch.setattr(it.server._accounting, "record", None)  # as if recording failed
         response = await it.session.get("/readyz")
 
         assert (response.status, (await response.json())["reason"]) == (500, "InternalError")

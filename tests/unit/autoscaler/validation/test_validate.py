@@ -1,5 +1,6 @@
 from copy import deepcopy
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -32,7 +33,7 @@ def apply_changes(changes):
     document = deepcopy(VALID)
     for path, value in changes.items():
         *way, last = path.split(".")
-        place = document
+        place: dict[str, Any] = document
         for key in way:
             place = place.setdefault(key, {})
         place[last] = value
