@@ -6,7 +6,7 @@ import sys
 from typing import Final
 
 from adapter.commands.service_client import ServiceClient, object_path, run_client
-from adapter.debug.trace_text import trace_lines
+from adapter.debug.render import trace_lines
 
 NO_VALUE: Final = 1
 

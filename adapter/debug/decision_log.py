@@ -33,7 +33,7 @@ class LoggedAutoscaler:
 
     decision: Decision
     states: tuple[DisplayState, ...]
-    """Its states, most severe first."""
+    """Most severe first."""
 
     since: datetime
     """When the most severe state began."""
@@ -52,7 +52,8 @@ class DecisionLog:
 
         self._entries: dict[str, LoggedAutoscaler] = {}
         self._max_bytes = max_bytes
-        self._waiters: set[asyncio.Future[None]] = set()
+        self._changed = asyncio.Event()
+        """Set by the next change, which replaces it."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -86,20 +87,12 @@ class DecisionLog:
 
     async def wait_for_change(self, version: int, timeout: float) -> None:  # noqa: ASYNC109 - returns on timeout
         """Wait until the version differs from ``version``, at most ``timeout`` seconds."""
-        if self.version != version:
-            return
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiter)
-        try:
+        if self.version == version:
             with suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
-                    await waiter
-        finally:
-            self._waiters.discard(waiter)
+                    await self._changed.wait()
 
     def _notify(self) -> None:
         self.version += 1
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-        self._waiters.clear()
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -1,8 +1,11 @@
 """Formatting of times and quantities in the debugging endpoints."""
 
 from datetime import datetime
+from typing import Any, TypeAlias
 
 from autoscaler.values.timestamps import format_rfc3339
+
+Json: TypeAlias = dict[str, Any]
 
 
 def format_time(time: datetime | None) -> str | None:

@@ -1,11 +1,10 @@
-"""Text output of ``steadyscale explain``. Pure."""
+"""Text output of ``steadyscale explain`` and ``steadyscale metric``. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from adapter.debug.trace_text import escape
-
 Json: TypeAlias = Mapping[str, Any]
+_MAX_SERIES: Final = 20
 
 
 class Colors(NamedTuple):
@@ -57,3 +56,77 @@ def _replicas(view: Json) -> str:
 
 def _time_of_day(time: str) -> str:
     return time[11:19]
+
+
+def trace_lines(trace: Json) -> Iterator[str]:
+    """Yield the lines for a response of ``/debug/metrics/...``."""
+    request = trace["request"]
+    yield _line("metric", f"{request['namespace']}/{request['metric']}")
+    yield _line("selector", request["selector"] or "(none)")
+    yield from _rule(trace["rule"])
+    if trace["query"]:
+        yield _line("query", f"{trace['query']['text']}   (backend {trace['query']['backend']})")
+    if fetch := trace["fetch"]:
+        result = f"failed: {fetch['error']}" if "error" in fetch else f"{fetch['series']} series"
+        yield _line("fetched", f"{fetch['ageSeconds']:g}s ago, in {fetch['durationMilliseconds']:g}ms: {result}")
+        if fetch.get("detail"):
+            yield _line("response", fetch["detail"])
+    if trace["series"]:
+        yield from _series(trace["series"])
+    if trace["value"] is not None:
+        yield _line("aggregation", trace["aggregation"])
+        yield _line("value", f"{trace['value']}, {trace['ageSeconds']:g}s old")
+    if error := trace["error"]:
+        yield _line("error", f"{error['class'] or 'rejected'}: {error['message']}")
+        if error["detail"]:
+            yield _line("detail", error["detail"])
+    yield from _history(trace["history"])
+    yield from _hpa(trace["hpa"])
+
+
+def escape(text: str) -> str:
+    """Escape control characters: labels and messages come from other systems and could control the terminal."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def _line(name: str, text: object) -> str:
+    return f"{name:<13} {escape(str(text))}"
+
+
+def _rule(rule: Json) -> Iterator[str]:
+    if not rule["matched"]:
+        yield _line("rule", f"none: {rule['reason']}")
+        if rule["similar"]:
+            yield _line("similar", ", ".join(rule["similar"]))
+        return
+    yield _line("rule", f"{rule['name']}, from {rule['origin']}")
+    if rule["namespaceLabel"]:
+        fixed = f" = {rule['namespaceFixed']}" if rule["namespaceFixed"] else ""
+        yield _line("namespace", f"label {rule['namespaceLabel']}{fixed}")
+
+
+def _series(series: Json) -> Iterator[str]:
+    yield _line("series", f"{series['total']} found, {series['matched']} matched")
+    for item in series["items"][:_MAX_SERIES]:
+        labels = ",".join(f"{key}={value}" for key, value in item["labels"].items())
+        mark, reason = ("+", "") if item["matched"] else ("-", f"   {item['reason']}")
+        yield escape(f"  {mark} {{{labels}}} {item['value']} ({item['ageSeconds']:g}s old){reason}")
+    if omitted := series["total"] - min(_MAX_SERIES, len(series["items"])):
+        yield f"  and {omitted} more"
+
+
+def _history(history: Json | None) -> Iterator[str]:
+    if history is not None and history["failures"]:
+        reads = "1 read" if history["failures"] == 1 else f"{history['failures']} consecutive reads"
+        yield _line("failing", f"since {history['firstFailureTime']}, {reads}")
+        if history["lastValueTime"]:
+            yield _line("last value", f"{history['lastValue']} at {history['lastValueTime']}")
+
+
+def _hpa(hpa: Json) -> Iterator[str]:
+    if hpa["code"] == 200:
+        items = "1 item" if hpa["items"] == 1 else f"{hpa['items']} items"
+        yield _line("HPA response", f"{hpa['sum']} ({items})")
+    else:
+        yield _line("HPA response", f"{hpa['code']} {hpa['reason']}: {hpa['message']}")
+        yield _line("HPA condition", hpa["condition"])

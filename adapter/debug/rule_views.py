@@ -1,20 +1,22 @@
-"""The JSON views of rules and backends: query, health, last fetch and first failure of each rule."""
+"""The JSON views of rules, of backends, and of comparisons between the own values and those of the delegate."""
 
 import asyncio
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable
+from typing import Final
 
 from adapter.backends.backend import Backend
-from adapter.debug.formatting import format_time
+from adapter.debug.formatting import Json, format_quantity, format_time
 from adapter.debug.trace import fetch_view, rule_fields
 from adapter.decoding.problem import Problem
 from adapter.errors import AdapterError
+from adapter.metrics.comparison import ComparedValue, Comparison, ComparisonResult
 from adapter.metrics.fetcher import FetchFailure
 from adapter.metrics.read_history import ReadKey, ReadRecord
 from adapter.metrics.reader import MetricReader
+from adapter.rules.delegation import Delegate
 from adapter.rules.query_builder import snapshot_query
 from adapter.rules.rule import Rule
 
-Json: TypeAlias = dict[str, Any]
 _PING_TIMEOUT: Final = 5.0
 
 
@@ -89,3 +91,35 @@ async def _ping(backend: Backend) -> Json:
         failure = error.failure.value if error.failure else ""
         return {"reachable": False, "error": ": ".join(part for part in (failure, error.message) if part)}
     return {"reachable": True}
+
+
+def comparisons_view(comparisons: Iterable[tuple[ReadKey, Comparison]], delegate: Delegate | None) -> Json:
+    """Return the view of all comparisons, differences first."""
+    rows = sorted(comparisons, key=lambda row: (row[1].result is ComparisonResult.SAME, *row[0][:2]))
+    enabled = delegate if delegate is not None and delegate.compare else None
+    return {
+        "enabled": enabled is not None,
+        "delegate": "" if enabled is None else enabled.backend,
+        "tolerance": None if enabled is None else enabled.tolerance,
+        "differences": sum(comparison.result is not ComparisonResult.SAME for _, comparison in rows),
+        "items": [_comparison(key, comparison) for key, comparison in rows],
+    }
+
+
+def _comparison(key: ReadKey, comparison: Comparison) -> Json:
+    return {
+        "namespace": key.namespace,
+        "metric": key.metric,
+        "selector": str(key.selector),
+        "result": comparison.result.value,
+        "local": _compared_value(comparison.local),
+        "delegate": _compared_value(comparison.remote),
+        "time": format_time(comparison.time),
+        "comparisons": comparison.comparisons,
+        "differences": comparison.differences,
+        "differentSince": format_time(comparison.different_since),
+    }
+
+
+def _compared_value(value: ComparedValue) -> Json:
+    return {"value": None if value.milli is None else format_quantity(value.milli), "error": value.error}

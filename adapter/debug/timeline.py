@@ -5,22 +5,22 @@ instead, so that a constant period costs two points. The oldest points are dropp
 """
 
 import math
-import struct
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import IntEnum
-from typing import Any, Final, TypeAlias
+from functools import cache
+from itertools import chain
+from struct import Struct
+from typing import Final, TypeAlias
 
-from adapter.debug.formatting import format_time
+from adapter.debug.formatting import Json, format_time
 from autoscaler.types.decision import Decision
 from autoscaler.types.steps import MetricFallbackStep, MetricProposalStep, MetricUnavailableStep
 
-Json: TypeAlias = dict[str, Any]
 MetricStep: TypeAlias = MetricProposalStep | MetricUnavailableStep | MetricFallbackStep
+MetricPoint: TypeAlias = tuple[float, float, float, int]
+"""Value, target value, proposed replicas, and state of a metric; NaN for unknown numbers."""
 
-_TIME: Final = struct.Struct("<d")
-_REPLICAS: Final = struct.Struct("<ii")
-_METRIC: Final = struct.Struct("<fffB")
+_TIME_SIZE: Final = 8
 
 
 class MetricPointState(IntEnum):
@@ -35,82 +35,74 @@ class MetricPointState(IntEnum):
 class Timeline:
     """The points of one autoscaler."""
 
-    __slots__ = ("_point_size", "_points", "metrics")
+    __slots__ = ("_format", "_points", "metrics")
 
     def __init__(self) -> None:
         self.metrics: tuple[str, ...] = ()
-        self._point_size = _point_size(0)
+        self._format = _point_format(0)
         self._points = bytearray()
 
     def __len__(self) -> int:
-        return len(self._points) // self._point_size
+        return len(self._points) // self._format.size
 
     def add(self, decision: Decision, max_bytes: int) -> None:
         """Add a point, and drop the oldest points beyond ``max_bytes``."""
         steps = [step for step in decision.steps if isinstance(step, MetricStep)]
         names = tuple(step.metric for step in steps) if steps else self.metrics
         if names != self.metrics:  # the spec was edited: the stored points belong to other metrics
-            self.metrics, self._point_size = names, _point_size(len(names))
+            self.metrics, self._format = names, _point_format(len(names))
             self._points.clear()
-        point = _TIME.pack(decision.at.timestamp())
-        point += _REPLICAS.pack(decision.status.current_replicas, decision.replicas)
-        not_read = _METRIC.pack(math.nan, math.nan, math.nan, MetricPointState.NOT_READ)
-        point += b"".join(map(_pack_metric, steps)) if steps else not_read * len(names)
-        self._append(point)
-        while len(self._points) > max(max_bytes, 2 * self._point_size):
-            del self._points[: self._point_size]
+        not_read: MetricPoint = (math.nan, math.nan, math.nan, MetricPointState.NOT_READ)
+        metrics = chain.from_iterable(map(_metric_point, steps) if steps else [not_read] * len(names))
+        time, current = decision.at.timestamp(), decision.status.current_replicas
+        self._append(self._format.pack(time, current, decision.replicas, *metrics))
+        while len(self._points) > max(max_bytes, 2 * self._format.size):
+            del self._points[: self._format.size]
 
     def _append(self, point: bytes) -> None:
-        size, points = self._point_size, self._points
+        size, points = len(point), self._points
         if len(points) >= 2 * size:
-            last, second_last = points[-size + _TIME.size :], points[-2 * size + _TIME.size : -size]
-            if last == second_last == point[_TIME.size :]:
+            last, second_last = points[-size + _TIME_SIZE :], points[-2 * size + _TIME_SIZE : -size]
+            if last == second_last == point[_TIME_SIZE:]:
                 points[-size:] = point
                 return
         points += point
 
     def columns(self) -> Json:
-        """Return the points as columns of equal length; unknown values are null."""
-        points = list(self._unpack())
+        """Return the points, of which there must be at least one, as columns of equal length; null is unknown."""
+        times, current, replicas, *metrics = zip(*self._format.iter_unpack(self._points), strict=True)
+        columns = iter(metrics)
         return {
-            "time": [format_time(datetime.fromtimestamp(time, UTC)) for time, *_ in points],
-            "current": [current for _, current, _, _ in points],
-            "replicas": [replicas for _, _, replicas, _ in points],
+            "time": [format_time(datetime.fromtimestamp(time, UTC)) for time in times],
+            "current": list(current),
+            "replicas": list(replicas),
             "metrics": [
                 {
                     "name": name,
-                    "value": [_rounded(metrics[index][0]) for *_, metrics in points],
-                    "target": [_rounded(metrics[index][1]) for *_, metrics in points],
-                    "proposal": [_rounded(metrics[index][2]) for *_, metrics in points],
-                    "state": [MetricPointState(metrics[index][3]).name.lower() for *_, metrics in points],
+                    **{key: [*map(_rounded, next(columns))] for key in ("value", "target", "proposal")},
+                    "state": [MetricPointState(state).name.lower() for state in next(columns)],
                 }
-                for index, name in enumerate(self.metrics)
+                for name in self.metrics
             ],
         }
 
-    def _unpack(self) -> Iterator[tuple[float, int, int, list[tuple[float, float, float, int]]]]:
-        for start in range(0, len(self._points), self._point_size):
-            (time,) = _TIME.unpack_from(self._points, start)
-            current, replicas = _REPLICAS.unpack_from(self._points, start + _TIME.size)
-            first = start + _TIME.size + _REPLICAS.size
-            metrics = [_METRIC.unpack_from(self._points, first + _METRIC.size * n) for n in range(len(self.metrics))]
-            yield time, current, replicas, metrics
+
+@cache
+def _point_format(metrics: int) -> Struct:
+    """Return the format of a point: time, current replicas, replicas, and a ``MetricPoint`` for each metric."""
+    return Struct("<dii" + "fffB" * metrics)
 
 
-def _point_size(metrics: int) -> int:
-    return _TIME.size + _REPLICAS.size + _METRIC.size * metrics
-
-
-def _pack_metric(step: MetricStep) -> bytes:
+def _metric_point(step: MetricStep) -> MetricPoint:
     match step:
         case MetricProposalStep(calculation=calculation) if calculation.utilization is not None:
-            return _METRIC.pack(calculation.utilization, calculation.target, step.replicas, MetricPointState.OK)
+            return calculation.utilization, calculation.target, step.replicas, MetricPointState.OK
         case MetricProposalStep(calculation=calculation):
-            return _METRIC.pack(calculation.usage / 1000, calculation.target / 1000, step.replicas, MetricPointState.OK)
+            return calculation.usage / 1000, calculation.target / 1000, step.replicas, MetricPointState.OK
         case MetricFallbackStep():
-            return _METRIC.pack(math.nan, math.nan, step.replicas, MetricPointState.FALLBACK)
+            return math.nan, math.nan, step.replicas, MetricPointState.FALLBACK
         case MetricUnavailableStep():
-            return _METRIC.pack(math.nan, math.nan, math.nan, MetricPointState.FAILED)
+            return math.nan, math.nan, math.nan, MetricPointState.FAILED
 
 
 def _rounded(value: float) -> float | None:

@@ -3,17 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-from adapter.debug.formatting import format_quantity, format_time
+from adapter.debug.formatting import Json, format_quantity, format_time
 from adapter.metrics.fetcher import FetchFailure, FetchResult
 from adapter.metrics.read_history import ReadRecord
 from adapter.metrics.reader import MetricReader, ReadTrace
 from adapter.rules.rule import Rule
 from adapter.sample import RawSample
 from autoscaler.values.selector import LabelSelector, LabelSelectorRequirement, Selector, go_syntax
-
-Json: TypeAlias = dict[str, Any]
 
 MAX_SERIES: Final = 100
 """Limit of the listed series; the matching ones come first."""

@@ -3,51 +3,36 @@
 import heapq
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import msgspec
 
 from adapter.debug.decision_log import LoggedAutoscaler
 from adapter.debug.display_state import SEVERITY_RANK
-from adapter.debug.formatting import format_time
+from adapter.debug.formatting import Json, format_time
 from autoscaler.algorithm.explain import explain
 from autoscaler.types.limiting_factor import LimitingFactor, decisive_step_index
-from autoscaler.types.record import Record
 from autoscaler.types.steps import TargetStep
-
-Json: TypeAlias = dict[str, Any]
 
 MAX_LISTED: Final = 200
 """Limit of the overview; the most severe states come first, the others are found with a filter."""
 
 
-class AutoscalerFilter(Record):
-    """Selects autoscalers for the overview."""
-
-    text: str = ""
-    """A part of ``namespace/name``."""
-
-    state: str = ""
-
-
-def overview(entries: Iterable[tuple[str, LoggedAutoscaler]], wanted: AutoscalerFilter) -> Json:
-    """Return the selected autoscalers, most severe state first, and the number of all autoscalers in each state."""
+def overview(entries: Iterable[tuple[str, LoggedAutoscaler]], text: str = "", state: str = "") -> Json:
+    """Return the autoscalers with ``text`` in their key and with ``state``, and the number of all in each state."""
     everything = list(entries)
     counts = Counter([entry.severity_rank for _, entry in everything])
     selected = everything
-    if wanted != AutoscalerFilter():
-        selected = [(key, entry) for key, entry in everything if _is_selected(key, entry, wanted)]
+    if text or state:
+        wanted = {state} if state else set(SEVERITY_RANK)
+        selected = [(key, entry) for key, entry in everything if text in key and entry.states[0].name in wanted]
     listed = heapq.nsmallest(MAX_LISTED, selected, key=lambda pair: (pair[1].severity_rank, pair[0]))
     return {
         "total": len(everything),
-        "counts": {state.value: counts[rank] for state, rank in SEVERITY_RANK.items() if counts[rank]},
+        "counts": {one.value: counts[rank] for one, rank in SEVERITY_RANK.items() if counts[rank]},
         "autoscalers": [autoscaler_summary(key, entry) for key, entry in listed],
         "omitted": len(selected) - len(listed),
     }
-
-
-def _is_selected(key: str, entry: LoggedAutoscaler, wanted: AutoscalerFilter) -> bool:
-    return wanted.text in key and (not wanted.state or entry.states[0].name.value == wanted.state)
 
 
 def autoscaler_summary(key: str, entry: LoggedAutoscaler) -> Json:
@@ -81,10 +66,7 @@ def autoscaler_view(key: str, entry: LoggedAutoscaler) -> Json:
         "maxReplicas": None if target is None else target.maximum,
         "lastScaleTime": format_time(decision.status.last_scale_time),
         "limitingFactor": None if factor is LimitingFactor.NONE else factor.value,
-        "explanation": {
-            **msgspec.to_builtins(explain(decision)),
-            "mayChangeAt": format_time(decision.may_change_at),
-        },
+        "explanation": {**msgspec.to_builtins(explain(decision)), "mayChangeAt": format_time(decision.may_change_at)},
         "decisiveStep": decisive_step_index(decision.steps),
         "conditions": [
             {"type": one.type, "status": one.status, "reason": one.reason, "message": one.message}

@@ -6,8 +6,7 @@ from typing import Final
 from aiohttp import web
 
 from adapter import errors
-from adapter.debug.comparison_views import comparisons_view
-from adapter.debug.rule_views import backends_view, rules_view
+from adapter.debug.rule_views import backends_view, comparisons_view, rules_view
 from adapter.debug.trace import trace_view
 from adapter.decoding.problem import Problem
 from adapter.metrics.comparison import Comparison

@@ -19,7 +19,7 @@ from adapter import errors
 from adapter.debug.decision_log import DecisionLog
 from adapter.debug.formatting import format_time
 from adapter.debug.rule_views import rules_view
-from adapter.debug.views import AutoscalerFilter, autoscaler_view, overview
+from adapter.debug.views import autoscaler_view, overview
 from adapter.decoding.problem import Problem
 from adapter.metrics.reader import MetricReader
 from adapter.server.content_negotiation import JSON
@@ -119,7 +119,7 @@ class DebugPage:
         all_rules = rules_view(sources.reader, dict(sources.problems()))
         content: Json = {
             "leader": _leader_pod(sources),
-            **overview(sources.decision_log, AutoscalerFilter(query.get("text", ""), query.get("state", ""))),
+            **overview(sources.decision_log, query.get("text", ""), query.get("state", "")),
             "rulesFailing": [rule["name"] for rule in all_rules["rules"] if rule["health"] == "failing"],
             "rulesTotal": len(all_rules["rules"]),
         }

@@ -3,7 +3,7 @@
 import asyncio
 
 from adapter.debug.trace import MAX_SERIES, trace_view
-from adapter.debug.trace_text import trace_lines
+from adapter.debug.render import trace_lines
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import MetricReader, Sources
 from adapter.rules.rule import Namespacing, Rule
