@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from adapter.backends.azure.client import AzureClient
 from adapter.backends.azure.settings import Azure
 from adapter.decoding.problem import ConfigInvalid
 from adapter.errors import BackendError, BackendUnauthorized, BadQuery
@@ -351,7 +350,7 @@ async def test_only_the_configured_proxy_is_used_and_not_for_managed_identity(
     async with open_backend(peer, login={}) as opened:
         assert (await query_one(opened, "orders")).value == 3
     connections = peer.proxy.connections
-    async with open_backend(peer, login={}, endpoint="http://127.0.0.1:1", proxyUrl=peer.proxy.url) as opened:
+    async with open_backend(peer, login={}, url="http://127.0.0.1:1", proxyUrl=peer.proxy.url) as opened:
         assert (await query_one(opened, "orders")).value == 3
     assert peer.proxy.connections - connections == 1
 
@@ -385,14 +384,14 @@ async def test_an_incomplete_login_names_the_missing_setting(peer: Peer, monkeyp
 
 async def test_the_certificate_of_the_token_endpoint_is_verified(peer: Peer) -> None:
     peer.set_values({"orders": 3})
-    async with open_backend(peer, caFile="") as opened:
+    async with open_backend(peer, tls={}) as opened:
         error = await failure(opened, {"resource": resource("orders"), "metric": METRIC})
     assert error == (FailureClass.UNREACHABLE, "TLS handshake failed: certificate not accepted")
     assert peer.server.logins == []
 
 
 @pytest.mark.parametrize(
-    ("cloud", "endpoint", "audience", "authority"),
+    ("cloud", "url", "audience", "authority"),
     [
         ("public", "https://westeurope.metrics.monitor.azure.com", "https://metrics.monitor.azure.com", ""),
         (
@@ -409,12 +408,10 @@ async def test_the_certificate_of_the_token_endpoint_is_verified(peer: Peer) -> 
         ),
     ],
 )
-async def test_each_cloud_has_its_own_endpoint_audience_and_authority(
-    peer: Peer, cloud: Any, endpoint: str, audience: str, authority: str
-) -> None:
-    client = AzureClient(Azure(region="westeurope", cloud=cloud))
-    assert peer.kind == "azure"
-    assert (client._endpoint, client._audience, client._credential._authority) == (endpoint, audience, authority)
+@pytest.mark.usefixtures("peer")
+def test_each_cloud_has_its_own_url_audience_and_authority(cloud: Any, url: str, audience: str, authority: str) -> None:
+    settings = Azure(region="westeurope", cloud=cloud)
+    assert (settings.http.url, settings.token_audience, settings.login_authority) == (url, audience, authority)
 
 
 # ---- validation
@@ -467,13 +464,13 @@ def test_resources_of_one_rule_must_be_distinct_and_of_one_type(peer: Peer) -> N
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"endpoint": ""}, "region: exactly one of region and endpoint is required"),
+        ({"url": ""}, "region: exactly one of region and url is required"),
         (
-            {"endpoint": "", "region": "West Europe"},
+            {"url": "", "region": "West Europe"},
             "region: must be a region name such as westeurope, is 'West Europe'",
         ),
-        ({"endpoint": "http://example.com"}, "endpoint: must be https, because credentials are sent to it"),
-        ({"endpoint": "ftp://x"}, "endpoint: not an http or https URL with a host"),
+        ({"url": "http://example.com"}, "url: must be https, because credentials are sent to it"),
+        ({"url": "ftp://x"}, "url: not an http or https URL with a host"),
         ({"maxRequestsPerSecond": 0}, "maxRequestsPerSecond: must be at least 1, is 0"),
         ({"login": {"method": "clientSecret"}}, "login.clientSecretFile: required with method clientSecret"),
         ({"login": {"clientSecretFile": "/x"}}, "login.clientSecretFile: requires tenantId and clientId"),

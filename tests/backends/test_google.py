@@ -453,8 +453,8 @@ def test_invalid_parameters_are_reported(peer: Peer, parameters: Json, expected:
     [
         ({"project": ""}, "project: must be a project ID or number, is ''"),
         ({"url": "http://example.com"}, "url: must be https, because credentials are sent to it"),
-        ({"url": "https://example.com/v3"}, "url: must be an https URL without a path"),
-        ({"url": "monitoring"}, "url: must be an https URL without a path"),
+        ({"url": "https://example.com/v3"}, "url: must not have a path"),
+        ({"url": "monitoring"}, "url: not an http or https URL with a host"),
         ({"proxyUrl": "proxy:3128"}, "proxyUrl: not an http or https URL with a host"),
         ({"proxyUrl": "http://me:secret@proxy:3128"}, "proxyUrl: must not contain credentials"),
         ({"pageSize": 100_001}, "pageSize: must be at most 100000, is 100001"),

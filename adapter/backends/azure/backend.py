@@ -3,25 +3,23 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from http import HTTPStatus
+from typing import Any, Final
 
-from adapter.backends.azure.client import AzureClient
-from adapter.backends.azure.parse import samples_by_query
-from adapter.backends.azure.query import AzureQuery, build_queries
-from adapter.backends.azure.settings import Azure, AzureParameters
+from adapter.backends.azure.credentials import AzureCredential
+from adapter.backends.azure.metrics_batch import Samples, batch_key, build_queries, samples_by_query, target
+from adapter.backends.azure.settings import MAX_RESOURCES, Azure, AzureParameters
+from adapter.backends.connection import http_errors
+from adapter.backends.connection.http import HttpClient
+from adapter.backends.connection.json_body import error_object
 from adapter.backends.connection.secret_file import redacted_results
 from adapter.backends.parameters import parameters
 from adapter.backends.resilience.batching import Batch, Batcher
-from adapter.backends.resilience.protected_call import ProtectedCall
 from adapter.backends.resilience.rate_limit import RateLimit
-from adapter.errors import BackendError
+from adapter.errors import BackendError, BadQuery
 from adapter.rules.query_builder import Query
-from adapter.sample import RawSample
 
-Samples: TypeAlias = tuple[RawSample, ...]
 _PING_TIMEOUT: Final = timedelta(seconds=5)
-_MAX_RESOURCES: Final = 50
-"""Azure's limit on resources in one request."""
 
 
 class AzureBackend:
@@ -32,15 +30,15 @@ class AzureBackend:
     def __init__(self, name: str, settings: Azure, clock: Callable[[], datetime]) -> None:
         self.name = name
         self._clock = clock
-        self._client = AzureClient(settings)
-        self._protected = ProtectedCall(settings.circuit_breaker, clock, self._client.secrets)
+        self._credential = AzureCredential(settings)
+        self._client = HttpClient(settings.http, clock, self._credential.secrets)
         self._rate_limit = RateLimit(
             max_concurrent=settings.max_connections,
             min_interval=timedelta(seconds=1) / settings.max_requests_per_second,
         )
         # Azure rejects a request as a whole if one of its resources is invalid.
-        self._batcher: Batcher[AzureQuery, Samples] = Batcher(
-            self._request, key=repr, max_queries=_MAX_RESOURCES, group_key=lambda query: query.batch
+        self._batcher: Batcher[AzureParameters, Samples] = Batcher(
+            self._request, key=repr, max_queries=MAX_RESOURCES, group_key=batch_key
         )
 
     async def fetch(self, query: Query, deadline: timedelta) -> Samples:
@@ -49,34 +47,47 @@ class AzureBackend:
         results = await asyncio.gather(
             *(self._batcher.query(each, deadline) for each in queries), return_exceptions=True
         )
-        samples: list[RawSample] = []
+        samples: Samples = ()
         for result in results:
             if isinstance(result, BaseException):
                 raise result  # a partial result would be aggregated to a wrong value
             samples += result
-        return tuple(samples)
+        return samples
 
     async def ping(self) -> None:
-        """Request a token and any response."""
-        await self._protected.run("ping", _PING_TIMEOUT, self._client.ping)
+        """Check that a token can be obtained and that the endpoint responds."""
+        await self._client.run("ping", _PING_TIMEOUT, lambda: self._send("GET", "/"))
 
     async def aclose(self) -> None:
-        """End running requests and close connections."""
-        await self._protected.aclose()
         await self._batcher.aclose()
         await self._client.aclose()
+        await self._credential.aclose()
 
-    async def _request(self, batch: Batch[AzureQuery]) -> Sequence[Samples | BackendError]:
+    async def _request(self, batch: Batch[AzureParameters]) -> Sequence[Samples | BackendError]:
         async with self._rate_limit.slot():
             queries, now = batch.queries, self._clock()
             # Azure rejects duplicates: rules can differ and still query the same resource.
             resources = list({query.resource.lower(): query.resource for query in queries}.values())
 
             async def send() -> list[Samples | BackendError]:
-                body = await self._client.post(queries[0].batch.target(now), {"resourceids": resources})
+                status, body = await self._send("POST", target(queries[0], now), json={"resourceids": resources})
+                if status == HTTPStatus.NOT_FOUND and (error := error_object(body)):
+                    detail = f"{error.get('code')}: {error.get('message')}"
+                    raise BadQuery("resource not found: check resource", detail=detail[: http_errors.MAX_DETAIL])
+                if status != HTTPStatus.OK:
+                    raise http_errors.from_status(status, body)
                 return await asyncio.to_thread(samples_by_query, body, queries, now)
 
-            results = await self._protected.run(
+            results = await self._client.run(
                 repr(queries), batch.time_left(), send, is_quarantined=batch.is_quarantined
             )
-            return redacted_results(results, self._client.secrets)
+            return redacted_results(results, self._credential.secrets)
+
+    async def _send(self, method: str, path: str, **options: Any) -> tuple[int, bytes]:  # noqa: ANN401 - aiohttp's
+        """Send a request with a token; return the response unless its status is 401 or a server error."""
+        headers = {"Authorization": f"Bearer {await self._credential.token()}"}
+        response = await self._client.request(method, path, accept=range(500), headers=headers, **options)
+        if response.status == HTTPStatus.UNAUTHORIZED:
+            self._credential.reset()
+            raise http_errors.from_status(response.status, response.body)
+        return response.status, response.body

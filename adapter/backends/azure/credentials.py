@@ -1,11 +1,14 @@
-"""Access tokens of Microsoft Entra ID, as an ``AsyncTokenCredential`` of azure.core."""
+"""Access tokens of Microsoft Entra ID, obtained and cached by azure-identity."""
 
 import asyncio
+import logging
 import os
-from collections.abc import Callable
-from typing import Any, Final, Self, TypeAlias
+from http import HTTPStatus
+from typing import Any, Final, TypeAlias
 
-from azure.core.credentials import AccessToken, AccessTokenInfo, TokenRequestOptions
+from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
+from azure.core.pipeline.transport import AioHttpTransport
+from azure.identity import CredentialUnavailableError
 from azure.identity.aio import (
     ClientAssertionCredential,
     ClientSecretCredential,
@@ -13,78 +16,70 @@ from azure.identity.aio import (
     ManagedIdentityCredential,
 )
 
-from adapter.backends.azure.credential_settings import AzureLoginSettings
+from adapter.backends.azure.settings import Azure, AzureLoginSettings
+from adapter.backends.connection import http_errors
 from adapter.backends.connection.secret_file import Redactor, SecretFile
-from adapter.errors import BackendUnauthorized
+from adapter.errors import BackendError, BackendUnauthorized
 
 LibraryCredential: TypeAlias = (
     ClientAssertionCredential | ClientSecretCredential | EnvironmentCredential | ManagedIdentityCredential
 )
 _SECRET_VARIABLES: Final = ("AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PATH")
 _TOKEN_FILE_VARIABLE: Final = "AZURE_FEDERATED_TOKEN_FILE"  # noqa: S105 - the name of a variable
+_NO_TIMEOUT: Final = 3600  # seconds; ProtectedCall has the deadline
 
 
 class AzureCredential:
     """Obtains tokens by the configured method; a rotated secret or a rejected token leads to a new login."""
 
-    def __init__(
-        self, settings: AzureLoginSettings, authority: str, pipeline_options: Callable[[], dict[str, Any]]
-    ) -> None:
+    def __init__(self, settings: Azure) -> None:
         self._settings = settings
-        self._authority = authority
-        self._pipeline_options = pipeline_options
-        """Session and retry settings for the clients of azure-identity; called when an event loop is running."""
-
-        self._method = _method(settings)
-        self._file = _secret_file(settings, self._method)
+        self._method = _method(settings.login)
+        self._file = _secret_file(settings.login, self._method)
         self._tokens = Redactor()
+        self.secrets: tuple[Redactor, ...] = (self._tokens, self._file) if self._file else (self._tokens,)
+        self._lock = asyncio.Lock()
         self._credential: LibraryCredential | None = None
         self._secret = ""
         """The content of the file with which the credential was created."""
 
-    @property
-    def secrets(self) -> tuple[Redactor, ...]:
-        """Redactors of the tokens and the secret of the file."""
-        return (self._tokens, self._file) if self._file else (self._tokens,)
+        self._is_rejected = False
+        # These libraries log every request and every failure; failures are reported as BackendErrors instead.
+        for name in ("azure", "msal"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
-    async def get_token_info(self, *scopes: str, options: TokenRequestOptions | None = None) -> AccessTokenInfo:
-        """Return a token, from the cache of azure-identity while it is valid."""
-        secret = await self._file.read() if self._file else ""
-        if self._credential is None or secret != self._secret:
-            self._credential = await asyncio.to_thread(self._create, secret)  # may read a certificate
-            self._secret = secret
-        token = await self._credential.get_token_info(*scopes, options=options)
-        self._tokens.add(token.token)
-        return token
-
-    async def get_token(self, *scopes: str, **_: Any) -> AccessToken:  # noqa: ANN401 - azure.core's signature
-        """Return a token in the type of the older protocol of azure.core."""
-        token = await self.get_token_info(*scopes)
-        return AccessToken(token.token, token.expires_on)
+    async def token(self) -> str:
+        """Return a valid token."""
+        async with self._lock:
+            secret = await self._file.read() if self._file else ""
+            try:
+                if self._credential is None or self._is_rejected or secret != self._secret:
+                    await self.aclose()
+                    self._credential = await asyncio.to_thread(self._create, secret)  # may read a certificate
+                    self._secret, self._is_rejected = secret, False
+                token = await self._credential.get_token_info(f"{self._settings.token_audience}/.default")
+            except (AzureError, OSError, ValueError) as error:
+                raise _translated(error) from None
+            self._tokens.add(token.token)
+            return token.token
 
     def reset(self) -> None:
         """Log in again for the next request, after the API rejected the token."""
-        self._credential = None
+        self._is_rejected = True
 
-    async def close(self) -> None:
-        """Reset; the session belongs to the client."""
-        self.reset()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+    async def aclose(self) -> None:
+        if self._credential is not None:
+            await self._credential.close()
 
     def _create(self, secret: str) -> LibraryCredential:
-        tenant = self._settings.tenant_id or os.environ.get("AZURE_TENANT_ID", "")
-        client = self._settings.client_id or os.environ.get("AZURE_CLIENT_ID", "")
-        options = self._pipeline_options()
+        login, options = self._settings.login, self._pipeline_options()
+        tenant = login.tenant_id or os.environ.get("AZURE_TENANT_ID", "")
+        client = login.client_id or os.environ.get("AZURE_CLIENT_ID", "")
         if self._method == "managedIdentity":
             options.pop("proxies", None)  # the identity endpoint is on the node
             return ManagedIdentityCredential(client_id=client or None, **options)
-        if self._authority:
-            options["authority"] = self._authority
+        if authority := self._settings.login_authority:
+            options["authority"] = authority
         if self._method == "environment":
             return EnvironmentCredential(**options)
         if not (tenant and client):
@@ -93,22 +88,58 @@ class AzureCredential:
             return ClientSecretCredential(tenant, client, secret, **options)
         return ClientAssertionCredential(tenant, client, func=lambda: secret, **options)
 
+    def _pipeline_options(self) -> dict[str, Any]:
+        """Return options of azure-identity without retries, redirects and proxies of the environment."""
+        tls, proxy = self._settings.tls, self._settings.proxy_url
+        transport = AioHttpTransport(
+            use_env_settings=False,
+            connection_timeout=_NO_TIMEOUT,
+            read_timeout=_NO_TIMEOUT,
+            connection_verify=False if tls.insecure_skip_verify else tls.ca_file or True,
+            connection_cert=(tls.cert_file, tls.key_file or None) if tls.cert_file else None,
+        )
+        proxies = {"proxies": {"http": proxy, "https": proxy}} if proxy else {}
+        return {
+            "transport": transport,
+            "retry_total": 0,
+            "permit_redirects": False,
+            "tracing_enabled": False,
+            **proxies,
+        }
 
-def _method(settings: AzureLoginSettings) -> str:
+
+def _method(login: AzureLoginSettings) -> str:
     """Return the login method, resolving ``auto``."""
-    if settings.method != "auto":
-        return settings.method
-    if settings.client_secret_file:
+    if login.method != "auto":
+        return login.method
+    if login.client_secret_file:
         return "clientSecret"
-    if not settings.token_file and any(os.environ.get(name) for name in _SECRET_VARIABLES):
+    if not login.token_file and any(os.environ.get(name) for name in _SECRET_VARIABLES):
         return "environment"
-    has_token = settings.token_file or os.environ.get(_TOKEN_FILE_VARIABLE)
+    has_token = login.token_file or os.environ.get(_TOKEN_FILE_VARIABLE)
     return "workloadIdentity" if has_token else "managedIdentity"
 
 
-def _secret_file(settings: AzureLoginSettings, method: str) -> SecretFile | None:
+def _secret_file(login: AzureLoginSettings, method: str) -> SecretFile | None:
     if method == "clientSecret":
-        return SecretFile(settings.client_secret_file, "login.clientSecretFile")
+        return SecretFile(login.client_secret_file, "login.clientSecretFile")
     if method == "workloadIdentity":
-        return SecretFile(settings.token_file or os.environ.get(_TOKEN_FILE_VARIABLE, ""), "login.tokenFile")
+        return SecretFile(login.token_file or os.environ.get(_TOKEN_FILE_VARIABLE, ""), "login.tokenFile")
     return None
+
+
+def _translated(error: Exception) -> BackendError:
+    """Return the ``BackendError`` for a login that failed."""
+    detail = " ".join(str(error).split())[: http_errors.MAX_DETAIL]
+    if isinstance(error, CredentialUnavailableError):
+        return BackendUnauthorized("no Azure credential available: check login", detail=detail)
+    if isinstance(error, HttpResponseError):
+        status = error.status_code or 0
+        if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return http_errors.from_status(status, detail.encode())
+        if isinstance(error, ClientAuthenticationError):
+            return BackendUnauthorized("authentication with Microsoft Entra ID failed: check login", detail=detail)
+    if isinstance(error, AzureError | OSError):
+        return http_errors.from_exception(error)
+    # A ValueError of azure-identity, raised before anything was sent.
+    return BackendUnauthorized("invalid Azure credentials: check login", detail=detail)

@@ -5,18 +5,28 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import ClassVar, Final, Literal
 
-from adapter.backends.azure.credential_settings import AzureLoginSettings
 from adapter.backends.azure.resource_id import resource_problems
-from adapter.backends.connection.urls import url_problems
-from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Parameters, Price, at_least_one
+from adapter.backends.connection.http_settings import HttpApiSettings
+from adapter.backends.connection.urls import encryption_problems, url_problems
+from adapter.backends.settings import Parameters, Price, at_least_one
 from adapter.decoding.problem import Problem
+from autoscaler.types.record import Record
 
 _MINUTE: Final = timedelta(minutes=1)
 _MAX_DURATION: Final = timedelta(days=7)
 _GRANULARITIES: Final = {1: "1m", 5: "5m", 15: "15m", 30: "30m", 60: "1h", 360: "6h", 720: "12h", 1440: "24h"}
-_MAX_RESOURCES: Final = 50
+MAX_RESOURCES: Final = 50
+"""Azure's limit on resources in one request."""
+
 _MAX_SERIES: Final = 10_000
 _REGION: Final = re.compile(r"[a-z0-9]{2,40}", re.ASCII)
+_TENANT: Final = re.compile(r"[A-Za-z0-9.-]*")
+_DOMAINS: Final = {"public": "azure.com", "usGovernment": "azure.us", "china": "azure.cn"}
+_AUTHORITIES: Final = {
+    "public": "",  # the default of azure-identity, which AZURE_AUTHORITY_HOST can change
+    "usGovernment": "https://login.microsoftonline.us",
+    "china": "https://login.chinacloudapi.cn",
+}
 _DOLLARS_PER_REQUEST: Final = 0.01 / 1000
 
 
@@ -62,7 +72,6 @@ class AzureParameters(Parameters, frozen=True):
     """Maximum number of series of one resource. A larger result is rejected, never truncated."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Return the problems that decoding does not find, each with its path."""
         if not self.metric:
             yield Problem(f"{path}.metric", "must not be empty")
         if bool(self.resource) == bool(self.resources):
@@ -70,8 +79,8 @@ class AzureParameters(Parameters, frozen=True):
         if self.resource:
             yield from resource_problems((self.resource,), f"{path}.resource")
         yield from resource_problems(self.resources, f"{path}.resources")
-        if len(self.resources) > _MAX_RESOURCES:
-            message = f"must have at most {_MAX_RESOURCES} items, has {len(self.resources)}"
+        if len(self.resources) > MAX_RESOURCES:
+            message = f"must have at most {MAX_RESOURCES} items, has {len(self.resources)}"
             yield Problem(f"{path}.resources", message, hint="write a second rule")
         yield from self._time_problems(path)
         yield from self._series_problems(path)
@@ -95,11 +104,49 @@ class AzureParameters(Parameters, frozen=True):
             yield Problem(f"{path}.maxSeries", f"must be at most {_MAX_SERIES}", value=self.max_series)
 
 
-class Azure(BackendSettings, frozen=True):
+class AzureLoginSettings(Record, frozen=True):
+    """How an access token is obtained from Microsoft Entra ID."""
+
+    method: Literal["auto", "workloadIdentity", "managedIdentity", "environment", "clientSecret"] = "auto"
+    """``workloadIdentity``: the token of the service account, which AKS mounts. ``managedIdentity``: the identity of
+    the node. ``environment``: ``AZURE_CLIENT_SECRET`` or ``AZURE_CLIENT_CERTIFICATE_PATH`` and the variables that
+    belong to them. ``clientSecret``: a client secret in a file. ``auto``: the first of ``clientSecret``,
+    ``environment`` and ``workloadIdentity`` for which files or variables are present; otherwise
+    ``managedIdentity``."""
+
+    tenant_id: str = ""
+    """The tenant (directory). Default: ``AZURE_TENANT_ID``."""
+
+    client_id: str = ""
+    """The application, or the identity if the node has several. Default: ``AZURE_CLIENT_ID``."""
+
+    client_secret_file: str = ""
+    """File with the client secret, read for every request, so that the secret can be rotated."""
+
+    token_file: str = ""
+    """File with the token of the service account, read for every request. Default:
+    ``AZURE_FEDERATED_TOKEN_FILE``."""
+
+    def problems(self, path: str) -> Iterator[Problem]:
+        if self.method == "clientSecret" and not self.client_secret_file:
+            yield Problem(f"{path}.clientSecretFile", "required with method clientSecret")
+        if self.client_secret_file and self.method not in {"auto", "clientSecret"}:
+            yield Problem(f"{path}.clientSecretFile", f"not valid with method {self.method}")
+        if self.token_file and self.method not in {"auto", "workloadIdentity"}:
+            yield Problem(f"{path}.tokenFile", f"not valid with method {self.method}")
+        if self.token_file and self.client_secret_file:
+            yield Problem(f"{path}.tokenFile", "cannot be combined with clientSecretFile")
+        if self.client_secret_file and not (self.tenant_id and self.client_id):
+            yield Problem(f"{path}.clientSecretFile", "requires tenantId and clientId")
+        if not _TENANT.fullmatch(self.tenant_id):
+            yield Problem(f"{path}.tenantId", "must be a GUID or a domain name")
+
+
+class Azure(HttpApiSettings, frozen=True, kw_only=True):
     """Azure Monitor in one region of one cloud."""
 
     backend_class: ClassVar[str] = "adapter.backends.azure.backend:AzureBackend"
-    required_modules: ClassVar[tuple[str, ...]] = ("azure.monitor.querymetrics", "azure.identity")
+    required_modules: ClassVar[tuple[str, ...]] = ("azure.identity",)
     extra: ClassVar[str] = "azure"
     parameters_type: ClassVar[type[Parameters] | None] = AzureParameters
 
@@ -108,9 +155,9 @@ class Azure(BackendSettings, frozen=True):
     for each region."""
 
     cloud: Literal["public", "usGovernment", "china"] = "public"
-    """The Azure cloud. It selects the defaults of ``endpoint``, ``audience`` and ``authority``."""
+    """The Azure cloud. It selects the defaults of ``url``, ``audience`` and ``authority``."""
 
-    endpoint: str = ""
+    url: str = ""
     """Instead of ``region``: URL of the metrics endpoint. Must use https, except on loopback."""
 
     audience: str = ""
@@ -120,40 +167,36 @@ class Azure(BackendSettings, frozen=True):
     """URL of the Microsoft Entra ID authority. Default: ``AZURE_AUTHORITY_HOST``, or that of the cloud."""
 
     login: AzureLoginSettings = AzureLoginSettings()
-    ca_file: str = ""
-    """PEM file with the certificate authorities to trust instead of those of the system. Read when the backend is
-    opened."""
-
-    proxy_url: str = ""
-    """An HTTP proxy for metrics and tokens. Proxy environment variables are ignored."""
-
-    max_connections: int = 4
-    """How many requests can be in flight."""
-
     max_requests_per_second: int = 20
     """Maximum request rate; further requests wait. Azure allows 360,000 requests per hour and subscription, which is
     100 per second, for all clients together."""
 
-    max_response_bytes: int = 16 * 1024 * 1024
-    """Larger responses are rejected, which bounds memory. In bytes."""
+    @property
+    def provider_url(self) -> str:
+        return f"https://{self.region}.metrics.monitor.{_DOMAINS[self.cloud]}"
 
-    circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+    @property
+    def token_audience(self) -> str:
+        """The audience, or that of the cloud."""
+        return self.audience or f"https://metrics.monitor.{_DOMAINS[self.cloud]}"
+
+    @property
+    def login_authority(self) -> str:
+        """The authority, or that of the cloud; empty: the default of azure-identity."""
+        return self.authority or _AUTHORITIES[self.cloud]
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Return the problems that decoding does not find, each with its path."""
-        if bool(self.region) == bool(self.endpoint):
-            yield Problem(f"{path}.region", "exactly one of region and endpoint is required")
+        if bool(self.region) == bool(self.url):
+            yield Problem(f"{path}.region", "exactly one of region and url is required")
         elif self.region and not _REGION.fullmatch(self.region):
             yield Problem(f"{path}.region", "must be a region name such as westeurope", value=self.region)
-        for key, url in (("endpoint", self.endpoint), ("authority", self.authority), ("proxyUrl", self.proxy_url)):
-            yield from url_problems(url, f"{path}.{key}", must_be_encrypted=key != "proxyUrl")
+        else:
+            yield from super().problems(path)
+        yield from encryption_problems(self.url, f"{path}.url")
+        yield from url_problems(self.authority, f"{path}.authority")
+        yield from encryption_problems(self.authority, f"{path}.authority")
         yield from self.login.problems(f"{path}.login")
-        counts = {
-            "maxConnections": self.max_connections,
-            "maxRequestsPerSecond": self.max_requests_per_second,
-            "circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold,
-        }
-        yield from at_least_one(counts, path)
+        yield from at_least_one({"maxRequestsPerSecond": self.max_requests_per_second}, path)
 
     def price_per_day(self, parameters: Parameters, interval: timedelta) -> Price | None:
         """Return the price with one request per resource; batching with other rules makes it cheaper."""

@@ -62,19 +62,18 @@ class HttpSettings(BackendSettings, frozen=True):
         yield from _header_problems(dict.fromkeys(self.header_files, ""), f"{path}.headerFiles")
 
 
-class BatchedHttpSettings(BackendSettings, frozen=True, kw_only=True):
-    """An HTTP API with its own authentication that accepts several queries in one request."""
+class HttpApiSettings(BackendSettings, frozen=True, kw_only=True):
+    """The HTTP API of a provider, which has its own authentication."""
 
     url: str = ""
     """The URL of the API instead of the provider's own, such as a gateway."""
 
-    max_queries_per_request: int
-    min_request_interval: timedelta = timedelta(milliseconds=200)
-    """The minimum time between the starts of two requests."""
-
     tls: Tls = Tls()
     proxy_url: str = ""
     """An HTTP proxy. Proxy environment variables are ignored."""
+
+    max_connections: int = 4
+    """How many requests can be in flight."""
 
     max_response_bytes: int = 16 * 1024 * 1024
     """Larger responses are rejected, which bounds memory."""
@@ -88,18 +87,29 @@ class BatchedHttpSettings(BackendSettings, frozen=True, kw_only=True):
 
     @property
     def http(self) -> HttpSettings:
-        """Return the settings of the HTTP client."""
+        """The settings of the HTTP client."""
         return HttpSettings(
             url=self.url or self.provider_url,
             tls=self.tls,
             proxy_url=self.proxy_url,
+            max_connections=self.max_connections,
             max_response_bytes=self.max_response_bytes,
             circuit_breaker=self.circuit_breaker,
         )
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Return the problems that decoding does not find, each with its path."""
         yield from self.http.problems(path)
+
+
+class BatchedHttpSettings(HttpApiSettings, frozen=True, kw_only=True):
+    """An HTTP API that accepts several queries in one request."""
+
+    max_queries_per_request: int
+    min_request_interval: timedelta = timedelta(milliseconds=200)
+    """The minimum time between the starts of two requests."""
+
+    def problems(self, path: str) -> Iterator[Problem]:
+        yield from super().problems(path)
         yield from at_least_one({"maxQueriesPerRequest": self.max_queries_per_request}, path)
 
 

@@ -19,10 +19,8 @@ def parsed(url: str) -> SplitResult | None:
     return parts if is_valid else None
 
 
-def url_problems(
-    url: str, path: str, *, is_required: bool = False, must_be_encrypted: bool = False
-) -> Iterator[Problem]:
-    """Return the problems of a URL; ``must_be_encrypted`` allows plain HTTP only to the loopback interface."""
+def url_problems(url: str, path: str, *, is_required: bool = False) -> Iterator[Problem]:
+    """Return the problems of a URL."""
     if not url and not is_required:
         return
     parts = parsed(url)
@@ -32,5 +30,10 @@ def url_problems(
         yield Problem(path, "must not contain credentials")
     elif parts.query or parts.fragment:
         yield Problem(path, "must not contain a query or a fragment")
-    elif must_be_encrypted and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+
+
+def encryption_problems(url: str, path: str) -> Iterator[Problem]:
+    """Return a problem if a URL uses plain HTTP to another host than loopback."""
+    parts = parsed(url)
+    if parts is not None and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         yield Problem(path, "must be https, because credentials are sent to it")

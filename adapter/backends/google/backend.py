@@ -3,13 +3,19 @@
 import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Final
+from urllib.parse import quote
 
+from adapter.backends.connection import http_errors
+from adapter.backends.connection.http import HttpClient
+from adapter.backends.connection.json_body import error_object
 from adapter.backends.google import promql, time_series
-from adapter.backends.google.client import GoogleClient
 from adapter.backends.google.settings import Google, GoogleParameters
+from adapter.backends.google.tokens import TokenSource
 from adapter.backends.parameters import parameters
 from adapter.backends.resilience.rate_limit import RateLimit
+from adapter.errors import BackendRejected, BadQuery
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
@@ -27,7 +33,8 @@ class GoogleBackend:
             max_concurrent=settings.max_connections,
             min_interval=timedelta(seconds=1) / settings.max_requests_per_second,
         )
-        self._client = GoogleClient(settings, clock)
+        self._tokens = TokenSource(settings, clock)
+        self._client = HttpClient(settings.http, clock, (self._tokens.secrets,))
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return the newest value of each series of the filter or the PromQL query."""
@@ -37,18 +44,44 @@ class GoogleBackend:
     async def ping(self) -> None:
         """Send a request that is free of charge."""
         target = f"/v3/projects/{self._settings.project}/monitoredResourceDescriptors?pageSize=1"
-        await self._client.run("ping", _PING_TIMEOUT, lambda: self._client.get(target))
+        await self._client.run("ping", _PING_TIMEOUT, lambda: self._get(target))
 
     async def aclose(self) -> None:
-        """End running requests and close connections."""
         await self._client.aclose()
+        self._tokens.close()
 
     async def _fetch(self, wanted: GoogleParameters) -> tuple[RawSample, ...]:
         async with self._rate_limit.slot():
             now, project = self._clock(), wanted.project or self._settings.project
             if wanted.promql:
-                body = await self._client.get(promql.target(project, wanted.promql, now))
+                body = await self._get(promql.target(project, wanted.promql, now))
                 return await asyncio.to_thread(promql.samples, body, wanted.max_series)
             target = time_series.target(wanted, project, self._settings.page_size, now)
-            series = await self._client.list_time_series(target, wanted.max_series)
+            series = await self._list_time_series(target, wanted.max_series)
             return await asyncio.to_thread(time_series.samples, series, now)
+
+    async def _list_time_series(self, target: str, max_series: int) -> list[time_series.GoogleTimeSeries]:
+        """Fetch all pages of a list of time series."""
+        series: list[time_series.GoogleTimeSeries] = []
+        page_token = ""
+        while True:
+            page = await asyncio.to_thread(time_series.decode_page, await self._get(f"{target}{page_token}"))
+            series += page.time_series
+            if len(series) > max_series:
+                raise BackendRejected("more series than maxSeries")
+            if not page.next_page_token:
+                return series
+            page_token = f"&pageToken={quote(page.next_page_token, safe='')}"
+
+    async def _get(self, target: str) -> bytes:
+        """Fetch one document with an access token."""
+        headers = await self._tokens.headers()
+        accepted = {HTTPStatus.NOT_FOUND, HTTPStatus.UNAUTHORIZED}
+        response = await self._client.request("GET", target, headers=headers, accept=accepted)
+        if response.status == HTTPStatus.OK:
+            return response.body
+        if response.status == HTTPStatus.UNAUTHORIZED:
+            self._tokens.reset()
+        elif (error := error_object(response.body)).get("status") == "NOT_FOUND":
+            raise BadQuery("metric not found: check metric.type", detail=str(error.get("message"))[:300])
+        raise http_errors.from_status(response.status, response.body)

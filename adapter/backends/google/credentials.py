@@ -1,7 +1,7 @@
 """Loading of google-auth credentials from a file or the platform. Blocking: files are read."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,21 +40,10 @@ def from_metadata_server() -> Any:  # noqa: ANN401 - google-auth has no types
 
 def from_info(info: dict[str, Any]) -> Any:  # noqa: ANN401
     """Return the credentials of a file's content; raise ValueError if it is invalid."""
-    match info.get("type"):
-        case "service_account":
-            return service_account.Credentials.from_service_account_info(info, scopes=_SCOPES)
-        case "external_account":
-            return _external_account(info)
-        case "impersonated_service_account":
-            impersonated = impersonated_credentials.Credentials
-            return impersonated.from_impersonated_service_account_info(info, scopes=_SCOPES)
-        case "authorized_user":
-            return user.Credentials.from_authorized_user_info(info, scopes=_SCOPES)
-        case other:
-            raise ValueError(
-                f"unsupported type {other!r}, supported are service_account, external_account, "
-                "impersonated_service_account and authorized_user"
-            )
+    create = _BY_TYPE.get(str(info.get("type")))
+    if create is None:
+        raise ValueError(f"unsupported type {info.get('type')!r}, supported are {', '.join(_BY_TYPE)}")
+    return create(info, scopes=_SCOPES)
 
 
 def decode(content: bytes) -> dict[str, Any]:
@@ -74,9 +63,17 @@ def secrets(info: dict[str, Any]) -> Iterator[str]:
             yield from secrets(value)
 
 
-def _external_account(info: dict[str, Any]) -> Any:  # noqa: ANN401
+def _external_account(info: dict[str, Any], scopes: Sequence[str]) -> Any:  # noqa: ANN401
     source = info.get("credential_source")
     if not isinstance(source, dict) or "executable" in source:
         raise ValueError("credential_source must be a file, a URL or AWS; executables are not supported")
     module = aws if str(source.get("environment_id", "")).startswith("aws") else identity_pool
-    return module.Credentials.from_info(info, scopes=_SCOPES)
+    return module.Credentials.from_info(info, scopes=scopes)
+
+
+_BY_TYPE: Final[dict[str, Callable[..., Any]]] = {
+    "service_account": service_account.Credentials.from_service_account_info,
+    "external_account": _external_account,
+    "impersonated_service_account": impersonated_credentials.Credentials.from_impersonated_service_account_info,
+    "authorized_user": user.Credentials.from_authorized_user_info,
+}

@@ -5,16 +5,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import ClassVar, Final, Literal
 
-from adapter.backends.connection.urls import parsed, url_problems
-from adapter.backends.settings import (
-    BackendSettings,
-    CircuitBreakerSettings,
-    Parameters,
-    Price,
-    Tls,
-    at_least_one,
-    tls_problems,
-)
+from adapter.backends.connection.http_settings import HttpApiSettings
+from adapter.backends.connection.urls import encryption_problems, parsed
+from adapter.backends.settings import Parameters, Price, at_least_one
 from adapter.decoding.problem import Problem
 
 _MINUTE: Final = timedelta(minutes=1)
@@ -23,14 +16,7 @@ _PROJECT: Final = re.compile(r"[a-z0-9][a-z0-9.:-]{0,62}", re.ASCII)
 _FIELD: Final = re.compile(r"(metric|resource)\.labels?\.\w+|metadata\.(user|system)_labels\.[\w.-]+|\w+\.type|project")
 _MAX_PAGE_SIZE: Final = 100_000
 _DOLLARS_PER_SERIES: Final = 0.50 / 1_000_000
-_FILTER_ONLY: Final = {
-    "aligner": "aligner",
-    "reducer": "reducer",
-    "group_by": "groupBy",
-    "alignment_period": "alignmentPeriod",
-    "window": "window",
-    "delay": "delay",
-}
+_FILTER_ONLY: Final = frozenset({"aligner", "reducer", "group_by", "alignment_period", "window", "delay"})
 
 Percentile = Literal["percentile99", "percentile95", "percentile50", "percentile05"]
 BooleanCount = Literal["countTrue", "countFalse", "fractionTrue"]
@@ -74,7 +60,6 @@ class GoogleParameters(Parameters, frozen=True):
     """Maximum number of series. A larger result is rejected, never truncated."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Return the problems that decoding does not find, each with its path."""
         if bool(self.filter) == bool(self.promql):
             yield Problem(f"{path}.filter", "exactly one of filter and promql is required")
         elif self.filter and "metric.type" not in self.filter:
@@ -86,8 +71,8 @@ class GoogleParameters(Parameters, frozen=True):
         yield from self._promql_problems(path) if self.promql else self._aggregation_problems(path)
 
     def _promql_problems(self, path: str) -> Iterator[Problem]:
-        for field, key in _FILTER_ONLY.items():
-            if getattr(self, field) != getattr(_DEFAULT, field):
+        for field, key in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
+            if field in _FILTER_ONLY and getattr(self, field) != getattr(_DEFAULT, field):
                 yield Problem(f"{path}.{key}", "not valid with promql", hint="use PromQL functions")
 
     def _aggregation_problems(self, path: str) -> Iterator[Problem]:
@@ -111,7 +96,7 @@ class GoogleParameters(Parameters, frozen=True):
 _DEFAULT: Final = GoogleParameters()
 
 
-class Google(BackendSettings, frozen=True):
+class Google(HttpApiSettings, frozen=True, kw_only=True):
     """Google Cloud Monitoring."""
 
     backend_class: ClassVar[str] = "adapter.backends.google.backend:GoogleBackend"
@@ -131,12 +116,8 @@ class Google(BackendSettings, frozen=True):
     quota_project: str = ""
     """Project that is charged for quota and billing. Default: that of the credentials."""
 
-    url: str = "https://monitoring.googleapis.com"
-    """URL of the Monitoring API. Must use https, except on loopback."""
-
-    tls: Tls = Tls()
-    proxy_url: str = ""
-    """An HTTP proxy for https requests. Proxy environment variables are ignored."""
+    url: str = ""
+    """URL of the Monitoring API. Must use https, except on loopback. Default: ``https://monitoring.googleapis.com``."""
 
     page_size: int = 1000
     """Maximum number of series in one page, at most 100,000. All pages are read within the deadline of the rule."""
@@ -147,30 +128,21 @@ class Google(BackendSettings, frozen=True):
     max_requests_per_second: int = 50
     """Maximum request rate; further requests wait. The quota of a project is some thousand requests per minute."""
 
-    max_response_bytes: int = 16 * 1024 * 1024
-    """Larger pages are rejected, which bounds memory. In bytes."""
-
-    circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+    @property
+    def provider_url(self) -> str:
+        return "https://monitoring.googleapis.com"
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Return the problems that decoding does not find, each with its path."""
         for key, project in (("project", self.project), ("quotaProject", self.quota_project or "0")):
             if not _PROJECT.fullmatch(project):
                 yield Problem(f"{path}.{key}", "must be a project ID or number", value=project)
-        parts = parsed(self.url)
-        if parts is None or parts.path.strip("/"):
-            yield Problem(f"{path}.url", "must be an https URL without a path")
-        else:
-            yield from url_problems(self.url, f"{path}.url", must_be_encrypted=True)
-        yield from url_problems(self.proxy_url, f"{path}.proxyUrl")
-        yield from tls_problems(self.tls, f"{path}.tls")
-        counts = {
-            "pageSize": self.page_size,
-            "maxConnections": self.max_connections,
-            "maxRequestsPerSecond": self.max_requests_per_second,
-            "circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold,
-        }
-        yield from at_least_one(counts, path)
+        yield from super().problems(path)
+        yield from encryption_problems(self.url, f"{path}.url")
+        if (parts := parsed(self.url)) is not None and parts.path.strip("/"):
+            yield Problem(f"{path}.url", "must not have a path")
+        yield from at_least_one(
+            {"pageSize": self.page_size, "maxRequestsPerSecond": self.max_requests_per_second}, path
+        )
         if self.page_size > _MAX_PAGE_SIZE:
             yield Problem(f"{path}.pageSize", f"must be at most {_MAX_PAGE_SIZE}", value=self.page_size)
 

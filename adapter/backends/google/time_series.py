@@ -4,16 +4,18 @@ import math
 import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 from urllib.parse import quote, urlencode
 
 import msgspec
 
+from adapter.backends.connection.json_body import decode_body
 from adapter.backends.google.settings import GoogleParameters
 from adapter.errors import BackendRejected, BadQuery
 from adapter.sample import RawSample
 from autoscaler.values.timestamps import format_rfc3339
 
+PROVIDER: Final = "Cloud Monitoring"
 AwareDatetime: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
@@ -90,10 +92,7 @@ def target(parameters: GoogleParameters, project: str, page_size: int, now: date
 
 def decode_page(body: bytes) -> TimeSeriesPage:
     """Decode a page; raise ``BackendRejected`` if it is invalid or incomplete."""
-    try:
-        page = msgspec.json.decode(body, type=TimeSeriesPage)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRejected("the response is not one of Cloud Monitoring", detail=str(error)[:200]) from None
+    page = decode_body(body, TimeSeriesPage, PROVIDER)
     if page.execution_errors:
         raise BackendRejected("the result may be partial", detail=page.execution_errors[0].message[:300])
     return page
@@ -133,7 +132,7 @@ def _number(value: _TypedValue) -> float:
             try:
                 return float(number)
             except (ValueError, OverflowError):
-                raise BackendRejected("the response is not one of Cloud Monitoring", detail=str(number)[:100]) from None
+                raise BackendRejected(f"the response is not one of {PROVIDER}", detail=str(number)[:100]) from None
     return math.nan
 
 

@@ -30,7 +30,8 @@ class Peer(HttpPeer):
 
     def settings(self) -> Json:
         login = {"tenantId": TENANT, "clientId": CLIENT, "clientSecretFile": str(self.secret)}
-        connection = {"endpoint": self.proxy.url, "authority": self.server.authority, "caFile": str(self.server.ca)}
+        tls = {"caFile": str(self.server.ca)}
+        connection = {"url": self.proxy.url, "authority": self.server.authority, "tls": tls}
         return {**connection, "login": login, "maxRequestsPerSecond": 1000}
 
     def parameters_for(self, name: str) -> Json:
