@@ -35,17 +35,24 @@ An HPA copies the message into its condition and its event, and Kubernetes aggre
 names the metric, the backend and the failure class, and contains no time, identifier or other value that varies.
 """
 
-from typing import ClassVar, Self
+from http import HTTPStatus
+from typing import ClassVar, Final, Self
 
 from autoscaler.types.observation import FailureClass
 
+_REASONS: Final = {500: "InternalError", 504: "Timeout"}
+"""The reasons that are not the HTTP status phrase."""
+
 
 class AdapterError(Exception):
-    """The base of all errors."""
+    """The base of all errors; subclasses set the class variables by keywords."""
 
     code: ClassVar[int] = 500
-    reason: ClassVar[str] = "InternalError"
     failure: ClassVar[FailureClass | None] = None
+
+    def __init_subclass__(cls, *, code: int | None = None, failure: FailureClass | None = None) -> None:
+        super().__init_subclass__()
+        cls.code, cls.failure = code or cls.code, failure or cls.failure
 
     def __init__(self, message: str, *, group: str = "", resource: str = "") -> None:
         super().__init__(message)
@@ -55,80 +62,57 @@ class AdapterError(Exception):
         self.resource = resource
         """Resource of the request, which is the metric, for ``details.kind``."""
 
+    @property
+    def reason(self) -> str:
+        """The reason of the ``Status`` that Kubernetes uses with the code."""
+        return _REASONS.get(self.code) or HTTPStatus(self.code).phrase.replace(" ", "")
+
 
 class RequestRejected(AdapterError):
     """The request itself is the reason."""
 
 
-class InvalidRequest(RequestRejected):
+class InvalidRequest(RequestRejected, code=400):
     """A parameter cannot be parsed."""
 
-    code = 400
-    reason = "BadRequest"
 
-
-class Unauthenticated(RequestRejected):
+class Unauthenticated(RequestRejected, code=401):
     """The credentials are invalid. The response omits the cause; it is for the log."""
-
-    code = 401
-    reason = "Unauthorized"
 
     def __init__(self, cause: str) -> None:
         super().__init__("Unauthorized")
         self.cause = cause
 
 
-class AccessDenied(RequestRejected):
+class AccessDenied(RequestRejected, code=403):
     """The caller is not authorized."""
 
-    code = 403
-    reason = "Forbidden"
 
-
-class PathNotFound(RequestRejected):
+class PathNotFound(RequestRejected, code=404):
     """The URL is unknown."""
-
-    code = 404
-    reason = "NotFound"
 
     def __init__(self) -> None:
         super().__init__("the server could not find the requested resource")
 
 
-class MetricNotFound(RequestRejected):
+class MetricNotFound(RequestRejected, code=404, failure=FailureClass.UNKNOWN_METRIC):
     """No rule defines the metric in this namespace."""
 
-    code = 404
-    reason = "NotFound"
-    failure = FailureClass.UNKNOWN_METRIC
 
-
-class AutoscalerNotFound(RequestRejected):
+class AutoscalerNotFound(RequestRejected, code=404):
     """The process has no decision for an autoscaler of that name."""
 
-    code = 404
-    reason = "NotFound"
 
-
-class MethodNotAllowed(RequestRejected):
+class MethodNotAllowed(RequestRejected, code=405):
     """Metrics can only be read, not written or watched."""
 
-    code = 405
-    reason = "MethodNotAllowed"
 
-
-class NotAcceptable(RequestRejected):
+class NotAcceptable(RequestRejected, code=406):
     """The caller accepts none of the supported media types."""
 
-    code = 406
-    reason = "NotAcceptable"
 
-
-class TooManyConcurrentRequests(RequestRejected):
+class TooManyConcurrentRequests(RequestRejected, code=429):
     """The limit of concurrent requests is reached."""
-
-    code = 429
-    reason = "TooManyRequests"
 
     def __init__(self) -> None:
         super().__init__("too many requests, please try again later")
@@ -138,18 +122,14 @@ class ReviewUnavailable(AdapterError):
     """A TokenReview or SubjectAccessReview failed, so the request is denied."""
 
 
-class DeadlineExceeded(AdapterError):
+class DeadlineExceeded(AdapterError, code=504):
     """The response was not ready in time."""
-
-    code = 504
-    reason = "Timeout"
 
 
 class MetricUnavailable(AdapterError):
     """The metric exists and has no value now."""
 
     code = 503
-    reason = "ServiceUnavailable"
     failure: ClassVar[FailureClass] = FailureClass.UNREACHABLE
 
     def __init__(self, message: str = "", *, detail: str = "") -> None:
@@ -163,28 +143,20 @@ class MetricUnavailable(AdapterError):
         return type(self)(": ".join(part for part in parts if part), detail=self.detail)
 
 
-class NoSeries(MetricUnavailable):
+class NoSeries(MetricUnavailable, failure=FailureClass.NO_SERIES):
     """No series matches. This is an error and not an empty list or zero, because zero scales down."""
 
-    failure = FailureClass.NO_SERIES
 
-
-class NotANumber(MetricUnavailable):
+class NotANumber(MetricUnavailable, failure=FailureClass.NOT_A_NUMBER):
     """The value is NaN or infinite."""
 
-    failure = FailureClass.NOT_A_NUMBER
 
-
-class OutOfRange(MetricUnavailable):
+class OutOfRange(MetricUnavailable, failure=FailureClass.OUT_OF_RANGE):
     """The value is negative or so large that an HPA's arithmetic overflows, which would scale to a limit."""
 
-    failure = FailureClass.OUT_OF_RANGE
 
-
-class TooOld(MetricUnavailable):
+class TooOld(MetricUnavailable, failure=FailureClass.TOO_OLD):
     """The value is older than the rule allows. An HPA itself ignores timestamps."""
-
-    failure = FailureClass.TOO_OLD
 
 
 class BackendError(MetricUnavailable):
@@ -197,10 +169,8 @@ class BackendError(MetricUnavailable):
     """Whether a request was sent; False if the error repeats the result of an earlier one."""
 
 
-class BackendRejected(BackendError):
+class BackendRejected(BackendError, failure=FailureClass.REFUSED):
     """The backend responded with an error, or with something unexpected."""
-
-    failure = FailureClass.REFUSED
 
 
 class BackendBusy(BackendRejected):
@@ -209,43 +179,29 @@ class BackendBusy(BackendRejected):
     affects_all_queries = True
 
 
-class BackendUnreachable(BackendError):
+class BackendUnreachable(BackendError, failure=FailureClass.UNREACHABLE):
     """There is no connection or no response."""
 
-    failure = FailureClass.UNREACHABLE
     affects_all_queries = True
 
 
-class BackendUnauthorized(BackendError):
+class BackendUnauthorized(BackendError, failure=FailureClass.UNAUTHORIZED):
     """The backend did not accept the credentials, or they lack a permission."""
 
-    failure = FailureClass.UNAUTHORIZED
 
-
-class BadQuery(BackendError):
+class BadQuery(BackendError, failure=FailureClass.BAD_QUERY):
     """The rule's query is invalid."""
 
-    failure = FailureClass.BAD_QUERY
 
-
-class BackendMetricUnknown(BackendError):
+class BackendMetricUnknown(BackendError, code=404, failure=FailureClass.UNKNOWN_METRIC):
     """The backend has no such metric."""
 
-    code = 404
-    reason = "NotFound"
-    failure = FailureClass.UNKNOWN_METRIC
 
-
-class Ambiguous(BackendError):
+class Ambiguous(BackendError, failure=FailureClass.AMBIGUOUS):
     """The backend has several values where the rule needs one."""
 
-    failure = FailureClass.AMBIGUOUS
 
-
-class BackendTimeout(BackendError):
+class BackendTimeout(BackendError, code=504, failure=FailureClass.TIMED_OUT):
     """There was no response before the deadline."""
 
-    code = 504
-    reason = "Timeout"
-    failure = FailureClass.TIMED_OUT
     affects_all_queries = True

@@ -75,7 +75,6 @@ class BackendEntry(Record, frozen=True):
 
 
 def backend_kinds() -> tuple[str, ...]:
-    """Return all backend kinds."""
     return tuple(field for field in BackendEntry.__struct_fields__ if field != "external_metrics")
 
 

@@ -98,9 +98,17 @@ class Tls(Record, frozen=True):
 
 
 def tls_problems(tls: Tls, path: str) -> Iterator[Problem]:
-    """Return the problems of TLS settings."""
     if tls.key_file and not tls.cert_file:
         yield Problem(f"{path}.certFile", "required with keyFile")
+
+
+def connection_problems(
+    tls: Tls | None, circuit_breaker: CircuitBreakerSettings, counts: dict[str, int], path: str
+) -> Iterator[Problem]:
+    """Return the problems of TLS and circuit breaker, and of counts that must be at least one, by their keys."""
+    if tls is not None:
+        yield from tls_problems(tls, f"{path}.tls")
+    yield from at_least_one({**counts, "circuitBreaker.failureThreshold": circuit_breaker.failure_threshold}, path)
 
 
 def at_least_one(counts: dict[str, int], path: str) -> Iterator[Problem]:

@@ -17,7 +17,6 @@ class StaticBackend:
         self._clock = clock
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:  # noqa: ARG002 - never blocks
-        """Return the rule's values."""
         now = self._clock()
         return tuple(RawSample(series.value, now - series.age, series.labels) for series in query.static_series)
 

@@ -33,7 +33,6 @@ def address(text: str, default_port: int) -> Address:
 
 
 def address_problems(texts: Sequence[str], path: str) -> Iterator[Problem]:
-    """Return a problem for each text that is not an address."""
     if not texts:
         yield Problem(path, "must have at least one address", hint="write host:port")
     for index, text in enumerate(texts):

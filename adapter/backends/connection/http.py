@@ -4,25 +4,23 @@ It does not retry, follow redirects, store cookies or use proxy environment vari
 """
 
 import asyncio
+import base64
 import ssl
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import aiohttp
 from yarl import URL
 
 from adapter.backends.connection import http_errors
-from adapter.backends.connection.http_credentials import HttpCredentials
 from adapter.backends.connection.http_settings import HttpSettings
-from adapter.backends.connection.secret_file import Redactor
+from adapter.backends.connection.secret_file import Redactor, SecretFile
 from adapter.backends.connection.tls import TlsFiles
 from adapter.backends.resilience.protected_call import ProtectedCall
 from adapter.errors import BackendRejected
 
-T = TypeVar("T")
-_CHUNK_BYTES: Final = 65536
 _KEEPALIVE_SECONDS: Final = 75.0  # longer than the default interval of rules, so that connections are reused
 
 
@@ -34,6 +32,38 @@ class HttpResponse(NamedTuple):
     body: bytes
 
 
+class _Credentials:
+    """The fixed headers and the credentials of one server; files are read at every request, for rotated secrets."""
+
+    def __init__(self, settings: HttpSettings) -> None:
+        self._headers = settings.headers
+        self._header_files = {
+            key: SecretFile(path, f"headerFiles.{key}") for key, path in settings.header_files.items()
+        }
+        self._token = SecretFile(settings.bearer_token_file, "bearerTokenFile") if settings.bearer_token_file else None
+        basic = settings.basic_auth
+        self._username = basic.username if basic else ""
+        self._password = SecretFile(basic.password_file, "basicAuth.passwordFile") if basic else None
+        files = (self._token, self._password, *self._header_files.values())
+        self.secrets: tuple[Redactor, ...] = (
+            *(file for file in files if file is not None),
+            Redactor(*settings.headers.values()),
+        )
+        """Removed from the messages of errors."""
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of one request; blocks, so call it in a thread."""
+        headers = {**self._headers, **{key: file.read_sync() for key, file in self._header_files.items()}}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token.read_sync()}"
+        elif self._password is not None:
+            pair = f"{self._username}:{self._password.read_sync()}"
+            encoded = base64.b64encode(pair.encode()).decode()
+            self._password.add(encoded)
+            headers["Authorization"] = f"Basic {encoded}"
+        return headers
+
+
 class HttpClient:
     """Sends requests to one server."""
 
@@ -43,24 +73,16 @@ class HttpClient:
         self._settings = settings
         self._base_url = settings.url.rstrip("/")
         self._tls = TlsFiles(settings.tls)
-        self._credentials = HttpCredentials(settings)
+        self._credentials = _Credentials(settings)
         self._protected = ProtectedCall(settings.circuit_breaker, clock, (*self._credentials.secrets, *secrets))
+        self.run = self._protected.run
+        """Runs an operation that consists of any number of requests."""
+
         self._session: aiohttp.ClientSession | None = None
 
     async def get(self, target: str, deadline: timedelta, **options: Any) -> HttpResponse:  # noqa: ANN401 - aiohttp's
         """Fetch one document; ``target`` is appended to the server's URL and already percent-encoded."""
         return await self.run(target, deadline, lambda: self.request("GET", target, **options))
-
-    async def run(
-        self,
-        query_key: str,
-        deadline: timedelta,
-        operation: Callable[[], Awaitable[T]],
-        *,
-        is_quarantined: bool = False,
-    ) -> T:
-        """Run an operation that consists of any number of requests, as ``ProtectedCall.run`` does."""
-        return await self._protected.run(query_key, deadline, operation, is_quarantined=is_quarantined)
 
     async def request(
         self,
@@ -87,7 +109,7 @@ class HttpClient:
                 proxy=self._settings.proxy_url or None,
                 **options,
             ) as response:
-                body = await self._body(response)
+                body = await read_body(response, self._settings.max_response_bytes)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise http_errors.from_exception(error) from None
         if response.status != HTTPStatus.OK and response.status not in accept:
@@ -95,7 +117,6 @@ class HttpClient:
         return HttpResponse(response.status, response.headers, body)
 
     async def aclose(self) -> None:
-        """End running requests and close connections."""
         await self._protected.aclose()
         if self._session is not None:
             await self._session.close()
@@ -117,12 +138,13 @@ class HttpClient:
             self._session._retry_connection = False  # noqa: SLF001 - else aiohttp repeats a GET without a response
         return self._session
 
-    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
-        parts, size = [], 0
-        async for part in response.content.iter_chunked(_CHUNK_BYTES):
-            size += len(part)
-            if size > self._settings.max_response_bytes:
-                response.close()  # else aiohttp reads the rest before it releases the connection
-                raise BackendRejected("the response is larger than maxResponseBytes")
-            parts.append(part)
-        return b"".join(parts)
+
+async def read_body(response: aiohttp.ClientResponse, max_bytes: int, setting: str = "maxResponseBytes") -> bytes:
+    """Return the body; raise ``BackendRejected`` if it is larger than ``max_bytes``, the value of ``setting``."""
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > max_bytes:
+            response.close()  # else aiohttp reads the rest before it releases the connection
+            raise BackendRejected(f"the response is larger than {setting}")
+    return bytes(body)

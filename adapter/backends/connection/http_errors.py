@@ -43,7 +43,6 @@ _BY_CAUSE: Final[socket_errors.CauseTable] = (
 
 
 def from_status(status: int, body: bytes = b"") -> BackendError:
-    """Return the error for a status other than 200."""
     phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
     error_type = _BY_STATUS.get(status, BackendRejected)
     return error_type(f"HTTP {status} {phrase}".strip(), detail=body[:MAX_DETAIL].decode("utf-8", "replace"))

@@ -85,7 +85,6 @@ class SecretFile(Redactor):
 
 
 def redacted_error(error: E, secrets: Iterable[Redactor]) -> E:
-    """Return a copy of an error without secrets."""
     message, detail = error.message, error.detail
     for secret in secrets:
         message, detail = secret.redact(message), secret.redact(detail)

@@ -51,7 +51,6 @@ class SharedConnection(Generic[C]):
                 self._close_if_unused(entry)
 
     def close_in_background(self, connection: C) -> None:
-        """Close a connection without waiting for it."""
         task = asyncio.create_task(self._close(connection), name="close")
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)

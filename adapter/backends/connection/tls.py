@@ -17,15 +17,11 @@ class TlsFiles:
 
     def context(self) -> ssl.SSLContext:
         """Return the same context while the files are unchanged, so that connections can be reused."""
-        version = files_version(self._tls)
+        tls = self._tls
+        version = [_file_version(path) for path in (tls.ca_file, tls.cert_file, tls.key_file) if path]
         if self._context is None or version != self._version:
-            self._context, self._version = create_context(self._tls), version
+            self._context, self._version = create_context(tls), version
         return self._context
-
-
-def files_version(tls: Tls) -> tuple[object, ...]:
-    """Return a value that changes when one of the files changes."""
-    return tuple(_file_version(path) for path in (tls.ca_file, tls.cert_file, tls.key_file) if path)
 
 
 def create_context(tls: Tls) -> ssl.SSLContext:

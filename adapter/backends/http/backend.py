@@ -25,7 +25,6 @@ class HttpBackend:
         self._client = HttpClient(settings, clock)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
-        """Return the series in the document."""
         wanted, now = parameters(query, HttpParameters), self._clock()
 
         async def operation() -> tuple[RawSample, ...]:
@@ -40,5 +39,4 @@ class HttpBackend:
         await self._client.get(self._settings.ping_path, _PING_DEADLINE)
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._client.aclose()

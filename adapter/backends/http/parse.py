@@ -29,7 +29,6 @@ def samples(body: bytes, wanted: HttpParameters, now: datetime) -> tuple[RawSamp
 
 
 def expression_problems(wanted: HttpParameters, path: str) -> Iterator[Problem]:
-    """Validate the expression of a rule."""
     try:
         match wanted.format:
             case "json":

@@ -29,7 +29,6 @@ class HttpParameters(Parameters, frozen=True):
     whole document is one number."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Validate the parameters."""
         if self.path and not _PATH.fullmatch(self.path):
             yield Problem(f"{path}.path", "must start with / and be percent-encoded")
         elif ".." in unquote(self.path.partition("?")[0]).split("/"):

@@ -89,7 +89,6 @@ def samples(response: ApiResponse, now: datetime) -> tuple[RawSample, ...]:
 
 
 def names(response: ApiResponse) -> frozenset[str]:
-    """Return the metric names in a response of ``/series``."""
     try:
         return frozenset(labels[_NAME] for labels in _decode_label_sets(response.data) if _NAME in labels)
     except msgspec.DecodeError as error:
@@ -132,5 +131,4 @@ def _invalid(detail: str) -> BackendError:
 
 
 def partial_result_error(warnings: Iterable[str]) -> BackendError:
-    """Return the error for a result that may be partial."""
     return BackendRejected("the result may be partial: the response has warnings", detail="; ".join(warnings)[:500])

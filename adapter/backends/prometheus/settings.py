@@ -19,9 +19,6 @@ class Prometheus(HttpSettings, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     """Sent with every request: ``X-Scope-OrgID`` is the tenant of Mimir and Cortex, ``THANOS-TENANT`` of Thanos."""
 
-    max_connections: int = 4
-    """How many queries can be in flight."""
-
     max_response_bytes: int = 64 * 1024 * 1024
     """Larger responses are rejected, which bounds memory; the default is enough for 100,000 series with 12 labels."""
 

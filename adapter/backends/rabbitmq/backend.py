@@ -30,7 +30,6 @@ class RabbitMqBackend:
         self._client = HttpClient(settings, clock)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
-        """Return a series for each existing queue."""
         wanted, now = parameters(query, RabbitMqParameters), self._clock()
 
         async def operation() -> tuple[RawSample, ...]:
@@ -44,7 +43,6 @@ class RabbitMqBackend:
         await self._client.get("/api/whoami", _PING_DEADLINE)
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._client.aclose()
 
     async def _fetch_queue(self, wanted: RabbitMqParameters) -> list[Queue]:

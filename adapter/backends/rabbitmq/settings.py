@@ -30,7 +30,6 @@ class RabbitMqParameters(Parameters, frozen=True):
     published or delivered. The default counts all work that is not finished."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Validate the parameters."""
         if bool(self.queue) == bool(self.queues):
             yield Problem(f"{path}.queue", "exactly one of queue and queues is required")
         if not self.vhost:
@@ -50,7 +49,6 @@ class RabbitMq(HttpSettings, frozen=True):
     the maximum of RabbitMQ."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Validate the settings."""
         yield from super().problems(path)
         yield from at_least_one({"pageSize": self.page_size}, path)
         if self.page_size > _MAX_PAGE_SIZE:

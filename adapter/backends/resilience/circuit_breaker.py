@@ -41,7 +41,6 @@ class CircuitBreaker:
     _probe_started: datetime | None = None
 
     def state(self, now: datetime) -> CircuitState:
-        """Return the state at this time."""
         if self._open_until is None:
             return CircuitState.CLOSED
         return CircuitState.OPEN if now < self._open_until else CircuitState.HALF_OPEN

@@ -50,7 +50,6 @@ class UpstreamBackend:
         await self._client.get(_ROOT, _PING_DEADLINE, headers=_JSON)
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._client.aclose()
 
 

@@ -26,7 +26,6 @@ class UpstreamParameters(Parameters, frozen=True):
     """Label selector, as in ``kubectl get --selector``. Default: all series."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Validate the parameters."""
         for key, name in (("namespace", self.namespace), ("metric", self.metric)):
             if not _PATH_SEGMENT.fullmatch(name) or name in {".", ".."}:
                 yield Problem(f"{path}.{key}", "must be a valid URL path segment", value=name)

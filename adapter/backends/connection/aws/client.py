@@ -2,24 +2,28 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import datetime
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
+import aiohttp
 from aiobotocore.config import AioConfig
+from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
 
 from adapter.backends.connection.aws import errors
 from adapter.backends.connection.aws.credentials import AwsCredentials, region_of
-from adapter.backends.connection.aws.session import BoundedSession
 from adapter.backends.connection.aws.settings import AwsSettings
 from adapter.backends.connection.aws.thread_runner import ThreadRunner
+from adapter.backends.connection.http import read_body
 from adapter.backends.resilience.protected_call import ProtectedCall
 
-T = TypeVar("T")
 _LIBRARY_TIMEOUT: Final = 600
 """Seconds; effectively disables aiobotocore's own timeouts, because ``ProtectedCall`` has the deadline."""
+
+MAX_RESPONSE_BYTES: Final = 16 * 1024 * 1024
+"""Five times the largest response of GetMetricData."""
 
 for _logger in ("botocore", "aiobotocore"):  # at DEBUG they log requests with their signatures
     logging.getLogger(_logger).setLevel(logging.WARNING)
@@ -36,20 +40,12 @@ class AwsClient:
         self._credentials = AwsCredentials(settings, self._config, self._thread_runner)
         self.secrets = (self._credentials.redactor,)
         self._protected = ProtectedCall(settings.circuit_breaker, clock, self.secrets)
+        self.run = self._protected.run
+        """Runs an operation that consists of any number of requests."""
+
         self._session: Any = None  # aiobotocore has no types
         self._lock = asyncio.Lock()
         self._clients: dict[str, asyncio.Task[Any]] = {}
-
-    async def run(
-        self,
-        query_key: str,
-        deadline: timedelta,
-        operation: Callable[[], Awaitable[T]],
-        *,
-        is_quarantined: bool = False,
-    ) -> T:
-        """Run an operation that consists of any number of requests, as ``ProtectedCall.run`` does."""
-        return await self._protected.run(query_key, deadline, operation, is_quarantined=is_quarantined)
 
     async def request(self, region: str, operation: str, **parameters: Any) -> Any:  # noqa: ANN401 - by operation
         """Send one request; call it in an operation of ``run``. An empty region is the configured one."""
@@ -63,7 +59,6 @@ class AwsClient:
             raise translated from None
 
     async def aclose(self) -> None:
-        """End running requests and close connections."""
         await self._protected.aclose()
         opening, self._clients = tuple(self._clients.values()), {}
         await self._thread_runner.aclose()
@@ -101,6 +96,28 @@ class AwsClient:
             del self._clients[region]
 
 
+class _BoundedSession(AIOHTTPSession):  # type: ignore[misc]  # aiobotocore has no types
+    async def _get_session(self, proxy_url: str | None) -> "_BoundedClient":
+        return _BoundedClient(await super()._get_session(proxy_url))
+
+
+class _BoundedClient:
+    """An aiohttp session that limits responses and follows no redirects, which could forward credentials."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def request(self, method: str, **options: Any) -> aiohttp.ClientResponse:  # noqa: ANN401 - aiohttp's
+        response = await self._session.request(method, allow_redirects=False, **options)
+        try:
+            # _body is where aiohttp's read() stores the body.
+            response._body = await read_body(response, MAX_RESPONSE_BYTES, "16 MiB")  # noqa: SLF001
+        except BaseException:
+            response.close()
+            raise
+        return response
+
+
 def _session(credentials: AwsCredentials) -> AioSession:
     session = AioSession()
     session.register_component("credential_provider", credentials)
@@ -110,7 +127,7 @@ def _session(credentials: AwsCredentials) -> AioSession:
 def _config(settings: AwsSettings) -> AioConfig:
     proxies = {"http": settings.proxy_url, "https": settings.proxy_url} if settings.proxy_url else {}
     return AioConfig(
-        http_session_cls=BoundedSession,
+        http_session_cls=_BoundedSession,
         connect_timeout=_LIBRARY_TIMEOUT,
         read_timeout=_LIBRARY_TIMEOUT,
         max_pool_connections=settings.max_connections,

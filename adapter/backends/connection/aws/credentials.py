@@ -42,7 +42,6 @@ class AwsCredentials:
         self._source: Any = None
 
     async def load_credentials(self) -> "AwsCredentials":
-        """Return this object to the session."""
         return self
 
     async def get_account_id(self) -> None:

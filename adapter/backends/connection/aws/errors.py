@@ -26,7 +26,6 @@ _BY_CODE: Final = (
 
 
 def from_exception(error: Exception) -> BackendError:
-    """Return the error for a request that failed."""
     match error:
         case BackendError():
             return error

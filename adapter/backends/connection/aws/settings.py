@@ -49,7 +49,6 @@ class AwsSettings(BackendSettings, frozen=True):
     circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Return the problems that decoding does not find, each with its path."""
         yield from region_problems(self.region, f"{path}.region")
         for key, url in (("endpointUrl", self.endpoint_url), ("proxyUrl", self.proxy_url)):
             yield from url_problems(url, f"{path}.{key}")

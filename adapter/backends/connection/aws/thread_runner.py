@@ -25,7 +25,6 @@ class ThreadRunner:
             task.cancel()
 
     async def aclose(self) -> None:
-        """End running coroutines and wait for them."""
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
