@@ -4,9 +4,11 @@ Containers of a pod are summed, pods without a value are omitted, and a response
 have upstream's text, because they appear in conditions and events.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any, Final
 
 from autoscaler.types.observation import (
     ExternalReading,
@@ -17,6 +19,8 @@ from autoscaler.types.observation import (
 )
 from autoscaler.types.record import Record
 from autoscaler.values.arithmetic import wrap64
+from autoscaler.values.quantity import Quantity
+from autoscaler.values.timestamps import parse_rfc3339
 
 
 class MetricsApi(StrEnum):
@@ -45,8 +49,48 @@ class PodValue(Record):
     window: timedelta | None = None
 
 
-DEFAULT_CUSTOM_METRIC_WINDOW = timedelta(seconds=60)
+_CUSTOM_METRIC_WINDOW: Final = timedelta(seconds=60)
 """Upstream's window for custom metrics without one."""
+
+_ZERO_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
+"""Kubernetes' zero time, for an item without a timestamp."""
+
+_PART: Final = re.compile(r"([0-9.]+)(h|ms|m|s|us|µs|ns)")
+_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+
+
+def decode_usage(item: Mapping[str, Any]) -> PodUsage:
+    return PodUsage(
+        pod=item["metadata"]["name"],
+        containers={
+            container["name"]: {
+                resource: parse_milli(text) for resource, text in (container.get("usage") or {}).items()
+            }
+            for container in item.get("containers") or ()
+        },
+        at=timestamp_of(item),
+        window=_duration(str(item.get("window") or "")),
+    )
+
+
+def decode_pod_value(item: Mapping[str, Any]) -> PodValue:
+    """Decode an item of the custom metrics API; v1beta1 and v1beta2 name the window differently."""
+    seconds = item.get("windowSeconds", item.get("window"))
+    window = None if seconds is None else timedelta(seconds=int(seconds))
+    return PodValue(item["describedObject"]["name"], parse_milli(item["value"]), timestamp_of(item), window)
+
+
+def timestamp_of(item: Mapping[str, Any]) -> datetime:
+    return parse_rfc3339(item.get("timestamp")) or _ZERO_TIME
+
+
+def parse_milli(number: object) -> int:
+    return Quantity.parse(str(number)).milli()
+
+
+def _duration(text: str) -> timedelta:
+    """Parse a duration in Go's format: ``1m30s``."""
+    return timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text)))
 
 
 def api_failure(
@@ -69,11 +113,10 @@ def read_resource(items: Sequence[PodUsage], resource: str, container: str = "")
 
 
 def read_pods(items: Sequence[PodValue]) -> PodReading | UnavailableReading:
-    """Return the values of a custom metric by pod."""
     if not items:
         return _no_metrics(MetricsApi.CUSTOM)
     samples = {
-        item.pod: PodSample(item.milli, item.at, DEFAULT_CUSTOM_METRIC_WINDOW if item.window is None else item.window)
+        item.pod: PodSample(item.milli, item.at, _CUSTOM_METRIC_WINDOW if item.window is None else item.window)
         for item in items
     }
     return PodReading(samples, items[0].at)

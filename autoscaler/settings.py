@@ -72,7 +72,13 @@ class ControllerOptions(Record):
     """Run the controller only while holding the Lease; if disabled, only one process may run."""
 
     lease_duration: timedelta = timedelta(seconds=15)
+    """How long other processes wait after the last observed renewal before they acquire the lease."""
+
     renew_deadline: timedelta = timedelta(seconds=10)
+    """How long the leader retries to renew before it gives up leadership."""
+
     retry_period: timedelta = timedelta(seconds=2)
+    """The interval between attempts to acquire or renew the lease."""
+
     lease_name: str = "steadyscale"
     lease_namespace: str = "steadyscale"

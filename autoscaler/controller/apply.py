@@ -16,8 +16,7 @@ from autoscaler.algorithm.zero import scaled_to_zero
 from autoscaler.controller import persistence
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.state import ReconcileState
-from autoscaler.kube.client_go_messages import client_go_message
-from autoscaler.kube.errors import KubeError
+from autoscaler.kube.errors import KubeError, client_go_message
 from autoscaler.kube.scale import NotRescaled
 from autoscaler.settings import Settings
 from autoscaler.types.autoscaler import Autoscaler

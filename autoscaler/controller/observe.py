@@ -17,8 +17,7 @@ from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.owners import TargetOwners
 from autoscaler.controller.reconcile_plan import ClusterMetricRead, ExternalMetricRead, MetricRead, ReconcilePlan
 from autoscaler.controller.selectors import TargetSelectors, parse_cached
-from autoscaler.kube.client_go_messages import client_go_message
-from autoscaler.kube.errors import KubeError
+from autoscaler.kube.errors import KubeError, client_go_message
 from autoscaler.readings import MetricsApi
 from autoscaler.settings import FeatureGates
 from autoscaler.types.autoscaler import Autoscaler

@@ -20,7 +20,7 @@ from autoscaler.kube.connection import KubeConnection
 from autoscaler.kube.discovery import Discovery
 from autoscaler.kube.events import EventRecorder
 from autoscaler.kube.informer import Informer
-from autoscaler.kube.lease import LeaderElector, LeadershipLost, LeaseDurations
+from autoscaler.kube.lease import LeaderElector, LeadershipLost
 from autoscaler.kube.metrics_apis import MetricsApis
 from autoscaler.kube.pods import PodLister
 from autoscaler.kube.scale import ScaleClient
@@ -80,23 +80,14 @@ class ControllerProcess:
                 return
             # Renewals have an HTTP session of their own, so that they never queue behind other requests.
             elector_client = await stack.enter_async_context(KubeClient.open(self.connection))
-            elector = self._elector = self._create_elector(elector_client)
+            identity = self.identity or f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
+            elector = LeaderElector(elector_client, self.options, identity=identity, clock=self.clock)
+            self._elector = elector
             while True:
                 try:
                     await elector.run(lambda: self._lead(kube, autoscalers, hpas, lambda: elector.is_leader))
                 except LeadershipLost as error:
                     log.warning("leadership lost", extra={"reason": str(error)})
-
-    def _create_elector(self, kube: KubeClient) -> LeaderElector:
-        options = self.options
-        return LeaderElector(
-            kube,
-            namespace=options.lease_namespace,
-            name=options.lease_name,
-            identity=self.identity or f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}",
-            clock=self.clock,
-            durations=LeaseDurations(options.lease_duration, options.renew_deadline, options.retry_period),
-        )
 
     async def _lead(
         self,

@@ -10,8 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.client_go_messages import client_go_message
-from autoscaler.kube.errors import KubeError, NotFound
+from autoscaler.kube.errors import KubeError, NotFound, client_go_message
 from autoscaler.types.record import Record
 
 _RETRY_INTERVAL: Final = timedelta(seconds=10)
@@ -92,7 +91,7 @@ class Discovery:
     async def _fetch(self, group: str) -> _Group:
         kinds: dict[str, Resource] = {}
         try:
-            for version in await self._versions(group):
+            for version in await self.versions(group):
                 root = f"/apis/{group}/{version}" if group else f"/api/{version}"
                 for resource in _resources(group, version, await self._client.get(root)):
                     kinds.setdefault(resource.kind, resource)
@@ -104,8 +103,8 @@ class Discovery:
             return _Group({**known, **kinds}, _now(), client_go_message(error, f"get {group or 'api'}"))
         return _Group(kinds, _now())
 
-    async def _versions(self, group: str) -> list[str]:
-        """Return the versions of a group, the preferred one first."""
+    async def versions(self, group: str) -> list[str]:
+        """Return the versions of a group, the preferred one first; raise a KubeError if they are unknown."""
         if not group:
             return ["v1"]
         content = await self._client.get(f"/apis/{group}")
@@ -118,6 +117,11 @@ def split_api_version(api_version: str) -> tuple[str, str]:
     """Split ``group/version``; the name of the core group is empty."""
     group, slash, version = api_version.partition("/")
     return (group, version) if slash else ("", api_version)
+
+
+def group_resource(group: str, plural: str) -> str:
+    """Return the resource name as shown in messages: ``deployments.apps``, or ``pods`` in the core group."""
+    return f"{plural}.{group}" if group else plural
 
 
 def _resources(group: str, version: str, content: Json) -> Iterator[Resource]:

@@ -72,28 +72,50 @@ class Unavailable(KubeError):
     """The server failed, could not be reached, or did not respond in time."""
 
 
-_BY_CODE: Final[Mapping[int, type[KubeError]]] = {
-    400: BadRequest,
-    401: Unauthorized,
-    403: Forbidden,
-    404: NotFound,
-    409: Conflict,
-    410: Expired,
-    422: BadRequest,
-    429: TooManyRequests,
+NO_RESOURCE: Final = "the server could not find the requested resource"
+
+_BY_CODE: Final[Mapping[int, tuple[type[KubeError], str]]] = {
+    400: (BadRequest, "the server rejected our request for an unknown reason"),
+    401: (Unauthorized, "the server has asked for the client to provide credentials"),
+    403: (Forbidden, "the server does not allow access to the requested resource"),
+    404: (NotFound, NO_RESOURCE),
+    405: (BadRequest, "the server does not allow this method on the requested resource"),
+    409: (Conflict, "the server reported a conflict"),
+    410: (Expired, NO_RESOURCE),
+    422: (BadRequest, "the server rejected our request due to an error in our request"),
+    429: (TooManyRequests, "the server has received too many requests and has asked us to try again later"),
+    503: (Unavailable, "the server is currently unable to handle the request"),
+    504: (
+        Unavailable,
+        "the server was unable to return a response in the time allotted, but may still be processing the request",
+    ),
 }
+"""The type of each status code, and the message that client-go derives from it if the response has none."""
 
 
 def error_for_response(code: int, body: bytes, retry_after: str | None = None) -> KubeError:
-    """Return the error for a response with a status code other than 2xx."""
     status = _status(body)
-    kind = _BY_CODE.get(code, Unavailable if code >= 500 else BadRequest)
+    kind, _ = _BY_CODE.get(code, (Unavailable if code >= 500 else BadRequest, ""))
     if kind is Conflict and status.get("reason") == "AlreadyExists":
         kind = AlreadyExists
     message = str(status.get("message") or body.decode(errors="replace").strip() or "no message")
     wait = timedelta(seconds=int(retry_after)) if retry_after and retry_after.isdigit() else None
     server_message = str(status["message"]) if status.get("message") else None
     return kind(f"{code}: {message}", code=code, retry_after=wait, server_message=server_message)
+
+
+def client_go_message(error: KubeError, action: str) -> str:
+    """Return the exact message of client-go, for conditions and events.
+
+    ``action`` is verb and resource, such as ``get web.apps``.
+    """
+    if error.server_message is not None:
+        return error.server_message
+    if error.code == 0:
+        return str(error)  # no response was received
+    unknown = f"an error on the server ({str(error)!r}) has prevented the request from succeeding"
+    _, message = _BY_CODE.get(error.code, (KubeError, unknown))
+    return f"{message} ({action})"
 
 
 def _status(body: bytes) -> Mapping[str, object]:

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, TooManyRequests, Unavailable
-from autoscaler.kube.watch import ListWatch, ObjectList, WatchError, WatchEventType, list_and_watch_with_errors
+from autoscaler.kube.watch import ListWatch, ObjectList, WatchEventType, list_and_watch
 
 T = TypeVar("T")
 
@@ -67,7 +67,6 @@ class Informer(Generic[T]):
         return None if stored is None else stored.value
 
     def keys(self) -> tuple[str, ...]:
-        """Return the keys of all objects."""
         return tuple(self._store)
 
     def __iter__(self) -> Iterator[T]:
@@ -115,12 +114,9 @@ class Informer(Generic[T]):
             self._own_versions[key] = resource_version
 
     async def run(self) -> None:
-        """List and watch the collection until cancelled."""
-        async with aclosing(list_and_watch_with_errors(self._client, self._source)) as items:
+        async with aclosing(list_and_watch(self._client, self._source, on_error=self._handle_error)) as items:
             async for item in items:
-                if isinstance(item, WatchError):
-                    self._handle_error(item.error)
-                elif isinstance(item, ObjectList):
+                if isinstance(item, ObjectList):
                     self._replace(item)
                 elif item.type is WatchEventType.DELETED:
                     self._delete(key_of(item.object))
@@ -182,7 +178,6 @@ def key_of(content: Json) -> str:
 
 
 def resource_version_of(content: Json) -> str:
-    """Return the resourceVersion of an object."""
     return str(content["metadata"]["resourceVersion"])
 
 

@@ -19,7 +19,7 @@ from typing import Final
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound
 from autoscaler.kube.watch import ListWatch, WatchEvent, list_and_watch
-from autoscaler.types.record import Record
+from autoscaler.settings import ControllerOptions
 from autoscaler.values.timestamps import format_rfc3339
 
 log = logging.getLogger(__name__)
@@ -32,19 +32,6 @@ _RELEASE_TIMEOUT: Final = timedelta(seconds=1)
 """Bounds the release, because it delays the shutdown of the process."""
 
 
-class LeaseDurations(Record):
-    """Durations of the leader election, with the names and defaults of kube-controller-manager."""
-
-    lease_duration: timedelta = timedelta(seconds=15)
-    """How long other processes wait after the last observed renewal before they acquire the lease."""
-
-    renew_deadline: timedelta = timedelta(seconds=10)
-    """How long the leader retries to renew before it gives up leadership."""
-
-    retry_period: timedelta = timedelta(seconds=2)
-    """The interval between attempts to acquire or renew the lease."""
-
-
 class LeadershipLost(Exception):
     """The lease was not renewed in time; another process may be the leader."""
 
@@ -53,21 +40,14 @@ class LeaderElector:
     """Acquires, renews and releases one Lease on behalf of this process."""
 
     def __init__(
-        self,
-        client: KubeClient,
-        *,
-        namespace: str,
-        name: str,
-        identity: str,
-        clock: Callable[[], datetime],
-        durations: LeaseDurations | None = None,
+        self, client: KubeClient, options: ControllerOptions, *, identity: str, clock: Callable[[], datetime]
     ) -> None:
         self.identity = identity
         self._client = client
-        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-        self._name = name
+        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{options.lease_namespace}/leases"
+        self._name = options.lease_name
         self._clock = clock
-        self._durations = durations or LeaseDurations()
+        self._options = options
         self._lease: Json | None = None
         self._changed_at = 0.0
         """When the lease was last observed to change."""
@@ -113,7 +93,7 @@ class LeaderElector:
         try:
             while not await self._try_acquire_or_renew():
                 released.clear()
-                delay = self._durations.retry_period.total_seconds() * random.uniform(1, 2.2)  # noqa: S311 - jitter
+                delay = self._options.retry_period.total_seconds() * random.uniform(1, 2.2)  # noqa: S311 - jitter
                 with suppress(TimeoutError):
                     async with asyncio.timeout(delay):
                         await released.wait()
@@ -130,7 +110,7 @@ class LeaderElector:
 
     async def _renew(self) -> None:
         """Renew the lease every retry period; return when the renew deadline has passed."""
-        period, renewed = self._durations.retry_period.total_seconds(), True
+        period, renewed = self._options.retry_period.total_seconds(), True
         while (remaining := self._leader_until - _now()) > 0:
             await asyncio.sleep(min(period if renewed else period / 4, remaining))
             renewed = self._leader_until > _now() and await self._try_acquire_or_renew()
@@ -148,11 +128,11 @@ class LeaderElector:
         except (KubeError, TimeoutError) as error:
             log.info("failed to acquire or renew lease", extra={"lease": self._name, "error": str(error)})
             return False
-        self._leader_until = started + self._durations.renew_deadline.total_seconds()
+        self._leader_until = started + self._options.renew_deadline.total_seconds()
         return True
 
     def _attempt_timeout(self) -> float:
-        half = (self._durations.renew_deadline / 2).total_seconds()
+        half = (self._options.renew_deadline / 2).total_seconds()
         remaining = self._leader_until - _now()
         return min(half, remaining) if remaining > 0 else half
 
@@ -186,7 +166,7 @@ class LeaderElector:
 
     def _has_expired(self) -> bool:
         spec = (self._lease or {}).get("spec", {})
-        duration = spec.get("leaseDurationSeconds") or self._durations.lease_duration.total_seconds()
+        duration = spec.get("leaseDurationSeconds") or self._options.lease_duration.total_seconds()
         return _now() >= self._changed_at + float(duration)
 
     async def _write(self, lease: Json) -> None:
@@ -198,10 +178,10 @@ class LeaderElector:
         self._observe(await self._client.replace(f"{self._collection}/{self._name}", written))
 
     def _spec(self, transitions: int, acquired: str | None) -> Json:
-        now = _micro_time(self._clock())
+        now = format_rfc3339(self._clock(), "microseconds")  # the API server requires all six digits
         return {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": int(self._durations.lease_duration.total_seconds()),
+            "leaseDurationSeconds": int(self._options.lease_duration.total_seconds()),
             "acquireTime": acquired or now,
             "renewTime": now,
             "leaseTransitions": transitions,
@@ -226,11 +206,6 @@ async def _stop(task: "asyncio.Future[None]") -> None:
     await asyncio.wait((task,))
     if not task.cancelled():
         task.exception()
-
-
-def _micro_time(at: datetime) -> str:
-    """Format a MicroTime; the API server requires all six digits of the microseconds."""
-    return format_rfc3339(at, "microseconds")
 
 
 def _now() -> float:

@@ -3,23 +3,25 @@
 Failures are not raised: an unavailable metric is an `UnavailableReading` with upstream's message.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Final
 from urllib.parse import quote
 
 from autoscaler import readings
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.client_go_messages import client_go_message, group_resource
-from autoscaler.kube.custom_metrics import GROUP, CustomMetricsUnavailable, CustomMetricsVersion
-from autoscaler.kube.discovery import Discovery, NoMatch, split_api_version
-from autoscaler.kube.errors import Forbidden, KubeError, NotFound, Unauthorized
-from autoscaler.kube.metric_items import decode_pod_value, decode_usage, items_of, milli, timestamp_of
-from autoscaler.readings import MetricsApi
+from autoscaler.kube.discovery import Discovery, NoMatch, group_resource, split_api_version
+from autoscaler.kube.errors import Forbidden, KubeError, NotFound, Unauthorized, client_go_message
+from autoscaler.readings import MetricsApi, decode_pod_value, decode_usage, parse_milli, timestamp_of
 from autoscaler.types.observation import BadSelector, FailureClass, ObjectReading, Reading, UnavailableReading
 from autoscaler.types.spec import Metric, MetricIdentifier, ObjectSource
 from autoscaler.values.quantity import QuantityError
 from autoscaler.values.selector import LabelSelector, Selector, SelectorError, from_label_selector
 
+_CUSTOM_GROUP: Final = "custom.metrics.k8s.io"
+_CUSTOM_VERSIONS: Final = ("v1beta2", "v1beta1")
+_CUSTOM_VERSION_TTL: Final = timedelta(minutes=1)
 _RESOURCE: Final = "/apis/metrics.k8s.io/v1beta1"
 _EXTERNAL: Final = "/apis/external.metrics.k8s.io/v1beta1"
 
@@ -33,7 +35,8 @@ class MetricsApis:
     def __init__(self, client: KubeClient, discovery: Discovery) -> None:
         self._client = client
         self._discovery = discovery
-        self._custom = CustomMetricsVersion(client)
+        self._custom_root = ""
+        self._custom_root_until = 0.0
 
     async def read(self, namespace: str, metric: Metric, pods: Selector) -> Reading:
         """Read one entry of ``spec.metrics``; ``pods`` selects the target's pods."""
@@ -62,8 +65,8 @@ class MetricsApis:
         query = _query(labelSelector=_selector_text(metric.selector))
         try:
             response = await self._client.get(f"{_EXTERNAL}/namespaces/{namespace}/{quote(name, safe='')}", query)
-            items = items_of(response)
-            values = [milli(item["value"]) for item in items]
+            items = _items(response)
+            values = [parse_milli(item["value"]) for item in items]
         except KubeError as error:
             return _failed(MetricsApi.EXTERNAL, error, f"get {name}.external.metrics.k8s.io")
         except _MALFORMED as error:
@@ -74,7 +77,7 @@ class MetricsApis:
         query = _query(labelSelector=selector)
         try:
             response = await self._client.get(f"{_RESOURCE}/namespaces/{namespace}/pods", query)
-            items = [decode_usage(item) for item in items_of(response)]
+            items = [decode_usage(item) for item in _items(response)]
         except KubeError as error:
             return _failed(MetricsApi.RESOURCE, error, "get pods.metrics.k8s.io")
         except _MALFORMED as error:
@@ -84,11 +87,11 @@ class MetricsApis:
     async def _pods(self, namespace: str, metric: MetricIdentifier, selector: str) -> Reading:
         path = f"namespaces/{namespace}/pods/*/{quote(metric.name, safe='')}"
         query = _query(labelSelector=selector, metricLabelSelector=_selector_text(metric.selector))
-        response = await self._get_custom(path, query, f"get pods.{GROUP} *")
+        response = await self._get_custom(path, query, f"get pods.{_CUSTOM_GROUP} *")
         if isinstance(response, UnavailableReading):
             return response
         try:
-            return readings.read_pods([decode_pod_value(item) for item in items_of(response)])
+            return readings.read_pods([decode_pod_value(item) for item in _items(response)])
         except _MALFORMED as error:
             return _malformed(MetricsApi.CUSTOM, error)
 
@@ -98,7 +101,7 @@ class MetricsApis:
         group, _ = split_api_version(described.api_version)
         metric = quote(source.metric.name, safe="")
         if (group, described.kind) == ("", "Namespace"):
-            path, action = f"namespaces/{namespace}/metrics/{metric}", f"get namespaces.{GROUP} {namespace}"
+            path, action = f"namespaces/{namespace}/metrics/{metric}", f"get namespaces.{_CUSTOM_GROUP} {namespace}"
         else:
             try:
                 resource = await self._discovery.resource(group, described.kind)
@@ -106,28 +109,49 @@ class MetricsApis:
                 kind = group_resource(group, described.kind)
                 return readings.api_failure(MetricsApi.CUSTOM, f"unable to map kind {kind} to resource: {error}")
             full = group_resource(resource.group, resource.plural)
-            path, action = f"namespaces/{namespace}/{full}/{described.name}/{metric}", f"get {full}.{GROUP}"
+            path, action = f"namespaces/{namespace}/{full}/{described.name}/{metric}", f"get {full}.{_CUSTOM_GROUP}"
         response = await self._get_custom(path, query, action)
         return response if isinstance(response, UnavailableReading) else _single_item(response)
 
     async def _get_custom(self, path: str, query: Mapping[str, str], action: str) -> Json | UnavailableReading:
         try:
-            return await self._client.get(f"{await self._custom.root()}/{path}", query)
-        except CustomMetricsUnavailable as error:
-            return readings.api_failure(MetricsApi.CUSTOM, str(error))
+            root = await self._find_custom_root()
+            if isinstance(root, UnavailableReading):
+                return root
+            return await self._client.get(f"{root}/{path}", query)
         except KubeError as error:
             return _failed(MetricsApi.CUSTOM, error, action)
 
+    async def _find_custom_root(self) -> str | UnavailableReading:
+        """Return the base path of the custom metrics API in the preferred supported version, cached for a minute."""
+        now = asyncio.get_running_loop().time()
+        if now < self._custom_root_until:
+            return self._custom_root
+        try:
+            versions = await self._discovery.versions(_CUSTOM_GROUP)
+        except NotFound:
+            return readings.api_failure(MetricsApi.CUSTOM, f"no custom metrics API ({_CUSTOM_GROUP}) registered")
+        version = next((version for version in versions if version in _CUSTOM_VERSIONS), None)
+        if version is None:
+            return readings.api_failure(MetricsApi.CUSTOM, "no known available metric versions found")
+        self._custom_root = f"/apis/{_CUSTOM_GROUP}/{version}"
+        self._custom_root_until = now + _CUSTOM_VERSION_TTL.total_seconds()
+        return self._custom_root
+
+
+def _items(response: Json) -> Sequence[Json]:
+    return response.get("items") or ()
+
 
 def _single_item(response: Json) -> Reading:
-    items = items_of(response)
+    items = _items(response)
     if len(items) != 1:
         message = f"the custom metrics API server returned {len(items)} results when we asked for exactly one"
         return readings.api_failure(
             MetricsApi.CUSTOM, message, FailureClass.AMBIGUOUS if items else FailureClass.NO_SERIES
         )
     try:
-        return ObjectReading(milli(items[0]["value"]), timestamp_of(items[0]))
+        return ObjectReading(parse_milli(items[0]["value"]), timestamp_of(items[0]))
     except _MALFORMED as error:
         return _malformed(MetricsApi.CUSTOM, error)
 

@@ -6,18 +6,20 @@ needed, one informer for the whole cluster replaces those of the namespaces.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
-from autoscaler.kube.client import KubeClient
+from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import Unavailable
 from autoscaler.kube.informer import Informer
-from autoscaler.kube.pod import decode_pod
 from autoscaler.kube.watch import ListWatch
-from autoscaler.types.observation import Pod
+from autoscaler.types.observation import Container, Pod
+from autoscaler.types.status import condition_of
+from autoscaler.values.quantity import Quantity
 from autoscaler.values.selector import Selector
+from autoscaler.values.timestamps import parse_rfc3339
 
 _SYNC_TIMEOUT: Final = timedelta(seconds=5)
 _MAX_NAMESPACE_INFORMERS: Final = 16
@@ -64,7 +66,6 @@ class PodLister:
     @classmethod
     @asynccontextmanager
     async def open(cls, client: KubeClient) -> AsyncIterator[Self]:
-        """Run the informers until the end of the block."""
         async with asyncio.TaskGroup() as tasks:
             lister = cls(client, tasks)
             try:
@@ -109,3 +110,36 @@ class PodLister:
     def _stop(self) -> None:
         while self._running:
             self._running.pop().cancel()
+
+
+def decode_pod(content: Json) -> Pod:
+    """Decode name, phase, labels, requests and readiness of a pod."""
+    metadata, spec, status = content["metadata"], content.get("spec") or {}, content.get("status") or {}
+    ready = condition_of(status, "Ready")
+    requests = (spec.get("resources") or {}).get("requests")
+    return Pod(
+        name=metadata["name"],
+        phase=status.get("phase", ""),
+        labels=metadata.get("labels") or {},
+        containers=_containers(spec.get("containers")),
+        init_containers=_containers(spec.get("initContainers")),
+        requests=_quantities(requests) if requests else None,
+        overhead=_quantities(spec["overhead"]) if spec.get("overhead") else None,
+        ready=ready.get("status") if ready else None,
+        ready_since=parse_rfc3339(ready.get("lastTransitionTime")) if ready else None,
+        started=parse_rfc3339(status.get("startTime")),
+        terminating="deletionTimestamp" in metadata,
+    )
+
+
+def _containers(containers: list[Json] | None) -> tuple[Container, ...]:
+    return tuple(
+        Container(
+            entry["name"], _quantities((entry.get("resources") or {}).get("requests")), entry.get("restartPolicy")
+        )
+        for entry in containers or ()
+    )
+
+
+def _quantities(quantities: Mapping[str, Any] | None) -> dict[str, Quantity]:
+    return {name: Quantity.parse(str(text)) for name, text in (quantities or {}).items()}

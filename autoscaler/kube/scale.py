@@ -12,9 +12,8 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.client_go_messages import NO_RESOURCE, client_go_message, group_resource, not_found
-from autoscaler.kube.discovery import Discovery, NoMatch, Resource
-from autoscaler.kube.errors import Conflict, KubeError, NotFound
+from autoscaler.kube.discovery import Discovery, NoMatch, Resource, group_resource
+from autoscaler.kube.errors import NO_RESOURCE, Conflict, KubeError, NotFound, client_go_message
 from autoscaler.kube.scale_paths import ObservedScale, decode_scale
 from autoscaler.kube.targets import TargetInformers, target_of
 from autoscaler.types.autoscaler import Autoscaler
@@ -87,7 +86,8 @@ class ScaleClient:
         if informer is None:
             return await self._fetch(resource, namespace, name)
         observed = informer.get(_key(autoscaler))
-        return UnavailableTarget(not_found(resource.group, resource.plural, name)) if observed is None else observed
+        not_found = f'{group_resource(resource.group, resource.plural)} "{name}" not found'
+        return UnavailableTarget(not_found) if observed is None else observed
 
     async def _fetch(self, resource: Resource, namespace: str, name: str) -> ObservedScale | UnavailableTarget:
         try:

@@ -9,7 +9,7 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -56,13 +56,6 @@ class WatchEvent:
     object: Json
 
 
-@dataclass(frozen=True, slots=True)
-class WatchError:
-    """A failed list or watch request, which is retried with backoff."""
-
-    error: KubeError
-
-
 WatchItem: TypeAlias = ObjectList | WatchEvent
 
 
@@ -75,7 +68,6 @@ class ListWatch:
     label_selector: str = ""
 
     def query(self) -> dict[str, str]:
-        """Return the query parameters of the selectors."""
         selectors = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
         return {name: value for name, value in selectors.items() if value}
 
@@ -97,22 +89,16 @@ class WatchDecoder:
 
 
 async def list_and_watch(
-    client: KubeClient, source: ListWatch, *, initial_backoff: timedelta = _INITIAL_BACKOFF
+    client: KubeClient,
+    source: ListWatch,
+    *,
+    on_error: Callable[[KubeError], None] | None = None,
+    initial_backoff: timedelta = _INITIAL_BACKOFF,
 ) -> AsyncGenerator[WatchItem]:
-    """Yield the list and then every change; retry failures without end and without raising them.
+    """Yield the list and then every change; retry failures without end, and report them only to ``on_error``.
 
     ``initial_backoff`` is the delay before the first retry; it doubles with each failure in a row.
     """
-    async with aclosing(list_and_watch_with_errors(client, source, initial_backoff=initial_backoff)) as items:
-        async for item in items:
-            if not isinstance(item, WatchError):
-                yield item
-
-
-async def list_and_watch_with_errors(
-    client: KubeClient, source: ListWatch, *, initial_backoff: timedelta = _INITIAL_BACKOFF
-) -> AsyncGenerator[WatchItem | WatchError]:
-    """Yield what `list_and_watch` yields, and a `WatchError` for each failure."""
     decoder: WatchDecoder | None = None
     backoff = initial_backoff
     logged_error = ""
@@ -135,7 +121,8 @@ async def list_and_watch_with_errors(
             if logged_error != str(error):  # a persistent error, such as missing permissions, is logged once
                 log.warning("watch failed", extra={"path": source.path, "error": str(error)})
             logged_error = str(error)
-            yield WatchError(error)
+            if on_error is not None:
+                on_error(error)
             backoff = min(backoff * 2, _MAX_BACKOFF)
             retry_after = error.retry_after or retry_after
             if not isinstance(error, Unavailable | TooManyRequests):

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from autoscaler.kube.autoscalers import StatusWriter, podautoscaler_informer
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.errors import Conflict
 from autoscaler.kube.events import EventRecorder
 from autoscaler.kube.informer import Informer
-from autoscaler.kube.lease import LeaderElector, LeadershipLost, LeaseDurations
+from autoscaler.kube.lease import LeaderElector, LeadershipLost
+from autoscaler.settings import ControllerOptions
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Event
 from autoscaler.types.status import UNREAD, Condition, Status
@@ -26,7 +28,12 @@ SCALERS = "/apis/steadyscale.dev/v1beta1/namespaces/default/podautoscalers"
 EVENTS = "/api/v1/namespaces/default/events"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-QUICK = LeaseDurations(timedelta(seconds=3), timedelta(seconds=2), timedelta(milliseconds=300))
+QUICK = ControllerOptions(
+    lease_duration=timedelta(seconds=3),
+    renew_deadline=timedelta(seconds=2),
+    retry_period=timedelta(milliseconds=300),
+    lease_namespace="default",
+)
 
 
 def clock() -> datetime:
@@ -117,7 +124,7 @@ async def test_event_deleted_by_the_server_is_created_again(api: Api) -> None:
 
 
 def elector(client: KubeClient, name: str, identity: str) -> LeaderElector:
-    return LeaderElector(client, namespace="default", name=name, identity=identity, clock=clock, durations=QUICK)
+    return LeaderElector(client, replace(QUICK, lease_name=name), identity=identity, clock=clock)
 
 
 async def forever() -> None:

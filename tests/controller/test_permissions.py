@@ -7,10 +7,9 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
+from autoscaler.settings import ControllerOptions
 from tests.controller.harness import AUTOSCALERS, WITHOUT_LEADER_ELECTION, queue
 from tests.controller.widgets import WIDGETS
-
-pytestmark = pytest.mark.looptime
 
 ROLES = Path(__file__).parents[2] / "manifests" / "base" / "autoscaler-rbac.yaml"
 METRICS = {"metrics.k8s.io": "list", "custom.metrics.k8s.io": "get", "external.metrics.k8s.io": "list"}
@@ -50,6 +49,7 @@ def used(cluster):
     return found
 
 
+@pytest.mark.looptime
 async def test_roles_grant_exactly_the_permissions_used_by_the_controller(harness):
     harness.cluster.install_crd(WIDGETS)
     harness.cluster.metrics.external["shop", "queue"] = ["60"]
@@ -71,3 +71,11 @@ async def test_roles_grant_exactly_the_permissions_used_by_the_controller(harnes
     await asyncio.sleep(120)
     assert used(harness.cluster) == granted()
     assert harness.cluster.get(f"{AUTOSCALERS}/web") is not None
+
+
+def test_role_allows_writing_only_the_configured_lease():
+    roles = [role for role in yaml.safe_load_all(ROLES.read_text()) if role["kind"] == "Role"]
+    (role,) = [role for role in roles if role["metadata"]["name"] == "steadyscale:leader-election"]
+    named = [rule["resourceNames"] for rule in role["rules"] if "resourceNames" in rule]
+    assert named == [[ControllerOptions().lease_name]]
+    assert role["metadata"]["namespace"] == ControllerOptions().lease_namespace

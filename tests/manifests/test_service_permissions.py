@@ -1,6 +1,6 @@
 """The roles of the server grant exactly the verbs that it uses.
 
-tests/unit/manifests and tests/controller check the roles of the controller.
+tests/controller/test_permissions.py checks the roles of the controller.
 """
 
 import asyncio

@@ -9,13 +9,20 @@ import pytest
 
 from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.client import KubeClient
-from autoscaler.kube.lease import LeaderElector, LeadershipLost, LeaseDurations
+from autoscaler.kube.lease import LeaderElector, LeadershipLost
+from autoscaler.settings import ControllerOptions
 from tests.contract.objects import eventually
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/ours/leases/it"
 pytestmark = pytest.mark.looptime
 
-QUICK = LeaseDurations(timedelta(seconds=1), timedelta(milliseconds=600), timedelta(milliseconds=50))
+QUICK = ControllerOptions(
+    lease_duration=timedelta(seconds=1),
+    renew_deadline=timedelta(milliseconds=600),
+    retry_period=timedelta(milliseconds=50),
+    lease_name="it",
+    lease_namespace="ours",
+)
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -24,7 +31,7 @@ def clock() -> datetime:
 
 
 def make(client: KubeClient, identity: str) -> LeaderElector:
-    return LeaderElector(client, namespace="ours", name="it", identity=identity, clock=clock, durations=QUICK)
+    return LeaderElector(client, QUICK, identity=identity, clock=clock)
 
 
 async def forever() -> None:
@@ -56,9 +63,7 @@ async def leading(
 
 async def test_lease_contains_holder_and_times_with_microseconds() -> None:
     async with Cluster.serving() as cluster, cluster.client() as client:
-        elector = LeaderElector(
-            client, namespace="ours", name="it", identity="first", clock=lambda: NOW, durations=QUICK
-        )
+        elector = LeaderElector(client, QUICK, identity="first", clock=lambda: NOW)
         assert await elector._try_acquire_or_renew()
         lease = cluster.get(LEASE)
         assert lease is not None

@@ -8,8 +8,8 @@ import pytest
 
 from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.discovery import Discovery
-from autoscaler.kube.metric_items import decode_pod_value, decode_usage
 from autoscaler.kube.metrics_apis import MetricsApis
+from autoscaler.readings import decode_pod_value, decode_usage
 from autoscaler.types.observation import (
     BadSelector,
     ExternalReading,

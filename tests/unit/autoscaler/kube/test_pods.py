@@ -8,8 +8,7 @@ import pytest
 
 from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.errors import Forbidden
-from autoscaler.kube.pod import decode_pod
-from autoscaler.kube.pods import PodLister
+from autoscaler.kube.pods import PodLister, decode_pod
 from autoscaler.types.observation import Container, Pod
 from autoscaler.values.quantity import Quantity
 from autoscaler.values.selector import parse
