@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from operator import itemgetter
 
 from adapter.rules.rule import Rule
@@ -22,7 +23,7 @@ class RuleSet:
         self._by_name: dict[str, dict[str, tuple[int, Rule]]] = {}
         """Position and rule by name and namespace, so that a name used in many namespaces is found without a scan."""
 
-        self._similar: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._similar = lru_cache(_MAX_CACHED_LOOKUPS)(self._find_similar)
         for number, rule in enumerate(self._rules):
             for name in rule.names:
                 by_namespace = self._by_name.setdefault(name.lower(), {})
@@ -46,12 +47,7 @@ class RuleSet:
 
     def similar_names(self, namespace: str, metric: str) -> tuple[str, ...]:
         """Return names similar to this one that can be read in the namespace, most similar first."""
-        wanted = metric.lower()[:_MAX_NAME_LENGTH]
-        if (namespace, wanted) not in self._similar:
-            if len(self._similar) >= _MAX_CACHED_LOOKUPS:
-                self._similar.clear()
-            self._similar[namespace, wanted] = self._find_similar(namespace, wanted)
-        return self._similar[namespace, wanted]
+        return self._similar(namespace, metric.lower()[:_MAX_NAME_LENGTH])
 
     def _find_similar(self, namespace: str, wanted: str) -> tuple[str, ...]:
         names = {name.lower(): name for rule in self._rules if rule.applies_to(namespace) for name in rule.names}

@@ -161,5 +161,5 @@ def test_offset_of_a_partition_without_leader_is_unknown() -> None:
 
 def test_unavailable_coordinator_is_rejected() -> None:
     with pytest.raises(BackendError) as caught:
-        parse.parse_coordinator(SimpleNamespace(error_code=15, host="", port=-1))
+        parse.raise_error_code(SimpleNamespace(error_code=15, host="", port=-1))
     assert caught.value.message == "the coordinator of the group is not available"

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
+from aiokafka.protocol.commit import OffsetFetchRequest
+from aiokafka.protocol.coordination import FindCoordinatorRequest
+
 from adapter.backends.connection.address import Address, address
 from adapter.backends.connection.secret_file import SecretFile
 from adapter.backends.connection.tls import TlsFiles
@@ -24,6 +27,8 @@ from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _PING_DEADLINE: Final = timedelta(seconds=5)
+_GROUP_COORDINATOR: Final = 0
+"""Type of the requested coordinator."""
 
 
 class KafkaBackend:
@@ -36,7 +41,8 @@ class KafkaBackend:
         self._tls = TlsFiles(settings.tls) if settings.tls else None
         self._password = SecretFile(settings.sasl.password_file, "sasl.passwordFile") if settings.sasl else None
         self._protected = ProtectedCall(settings.circuit_breaker, clock, (self._password,) if self._password else ())
-        self._brokers = KafkaBrokers([address(text, PORT) for text in settings.bootstrap_servers], self._credentials)
+        bootstrap = [address(text, PORT) for text in settings.bootstrap_servers]
+        self._brokers = KafkaBrokers(bootstrap, self._read_credentials)
         self._progress = CommitProgress()
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
@@ -51,10 +57,8 @@ class KafkaBackend:
         return await self._protected.run(query.text, deadline, operation)
 
     async def ping(self) -> None:
-        async def operation() -> None:
-            await self._brokers.send_to_any(parse.metadata_request(()))
-
-        await self._protected.run("ping", _PING_DEADLINE, operation)
+        brokers = parse.metadata_request(())
+        await self._protected.run("ping", _PING_DEADLINE, lambda: self._brokers.send_to_any(brokers))
 
     async def aclose(self) -> None:
         await self._protected.aclose()
@@ -62,9 +66,10 @@ class KafkaBackend:
 
     async def _offsets(self, wanted: KafkaParameters) -> dict[Partition, PartitionOffsets]:
         """Fetch committed offsets before end offsets; in the other order, the committed offset could be greater."""
-        response = await self._brokers.send_to_any(parse.coordinator_request(wanted.group))
-        coordinator = parse.parse_coordinator(response)
-        response = await self._brokers.send(coordinator, parse.committed_offsets_request(wanted.group))
+        coordinator = await self._brokers.send_to_any(FindCoordinatorRequest(wanted.group, _GROUP_COORDINATOR))
+        parse.raise_error_code(coordinator)
+        all_partitions = OffsetFetchRequest(wanted.group, None)
+        response = await self._brokers.send(Address(coordinator.host, coordinator.port), all_partitions)
         committed = parse.parse_committed_offsets(response)
         topics = wanted.topics or {partition.topic for partition in committed}
         if not topics:
@@ -103,9 +108,6 @@ class KafkaBackend:
             return partition_lag
         stuck_for = self._progress.time_since_commit(wanted.group, partition, offsets, now)
         return min(partition_lag, 1) if stuck_for >= wanted.stuck_after else partition_lag
-
-    async def _credentials(self) -> KafkaCredentials:
-        return await asyncio.to_thread(self._read_credentials)
 
     def _read_credentials(self) -> KafkaCredentials:
         tls = self._tls.context() if self._tls else None

@@ -7,7 +7,7 @@ the backend must see every failure.
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -45,9 +45,9 @@ class KafkaCredentials(NamedTuple):
 class KafkaBrokers:
     """Connections to the brokers of a cluster."""
 
-    def __init__(self, bootstrap: Sequence[Address], credentials: Callable[[], Awaitable[KafkaCredentials]]) -> None:
+    def __init__(self, bootstrap: Sequence[Address], read_credentials: Callable[[], KafkaCredentials]) -> None:
         self._bootstrap = Failover(bootstrap)
-        self._credentials = credentials
+        self._read_credentials = read_credentials
         self._connections: dict[Address, SharedConnection[AIOKafkaConnection]] = {}
 
     async def send(self, broker: Address, request: Request[Any]) -> Any:  # noqa: ANN401 - responses have no types
@@ -68,7 +68,7 @@ class KafkaBrokers:
             await connection.aclose()
 
     async def _connect(self, broker: Address) -> AIOKafkaConnection:
-        credentials = await self._credentials()
+        credentials = await asyncio.to_thread(self._read_credentials)
         try:
             return await create_conn(
                 broker.host,

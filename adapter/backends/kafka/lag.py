@@ -1,10 +1,11 @@
 """Computation of consumer lag from offsets. Pure code: the time is an argument."""
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
+
+from cachetools import LRUCache
 
 from adapter.backends.kafka.parse import Partition
 from adapter.backends.kafka.settings import KafkaParameters, parse_ranges
@@ -32,19 +33,17 @@ class CommitProgress:
     """Tracks since when the committed offset of a partition has not changed although there is lag."""
 
     def __init__(self) -> None:
-        self._last_commits: OrderedDict[tuple[str, Partition], tuple[int, datetime]] = OrderedDict()
+        self._last_commits: LRUCache[tuple[str, Partition], tuple[int, datetime]] = LRUCache(_MAX_TRACKED)
 
     def time_since_commit(
         self, group: str, partition: Partition, offsets: PartitionOffsets, now: datetime
     ) -> timedelta:
         """Record the committed offset and return how long it has been unchanged with lag."""
         key, committed = (group, partition), -1 if offsets.committed is None else offsets.committed
-        previous, since = self._last_commits.pop(key, (None, now))
+        previous, since = self._last_commits.get(key, (None, now))
         if previous != committed or committed == offsets.end:
             since = now
         self._last_commits[key] = (committed, since)
-        while len(self._last_commits) > _MAX_TRACKED:
-            self._last_commits.popitem(last=False)
         return now - since
 
 

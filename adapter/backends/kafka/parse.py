@@ -4,8 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from aiokafka.protocol.commit import OffsetFetchRequest
-from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.protocol.offset import OffsetRequest
 
@@ -18,8 +16,6 @@ EARLIEST: Final = -2
 _UNKNOWN_TOPIC: Final = 3
 _NO_LEADER: Final = frozenset({3, 5, 6, 9, 72, 74, 75, 76, 78})
 """Error codes of a partition that has no leader or whose leader changed: its offset is unknown for now."""
-
-_GROUP_COORDINATOR: Final = 0
 
 
 class Partition(NamedTuple):
@@ -38,14 +34,6 @@ def metadata_request(topics: Iterable[str]) -> MetadataRequest:
     return MetadataRequest(sorted(set(topics)), allow_auto_topic_creation=False)
 
 
-def coordinator_request(group: str) -> FindCoordinatorRequest:
-    return FindCoordinatorRequest(group, _GROUP_COORDINATOR)
-
-
-def committed_offsets_request(group: str) -> OffsetFetchRequest:
-    return OffsetFetchRequest(group, None)
-
-
 def log_offsets_request(partitions: Iterable[Partition], which: int) -> OffsetRequest:
     """Return the request for the ``LATEST`` or ``EARLIEST`` offsets of partitions."""
     topics: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -54,7 +42,12 @@ def log_offsets_request(partitions: Iterable[Partition], which: int) -> OffsetRe
     return OffsetRequest(-1, 0, list(topics.items()))
 
 
-def parse_leaders(response: Any, topics: Iterable[str]) -> Leaders:  # noqa: ANN401 - aiokafka's responses have no types
+def raise_error_code(response: Any) -> None:  # noqa: ANN401 - aiokafka's responses have no types
+    if response.error_code:
+        raise from_code(response.error_code)
+
+
+def parse_leaders(response: Any, topics: Iterable[str]) -> Leaders:  # noqa: ANN401
     """Return the leaders of the partitions of these topics; topics that do not exist are left out."""
     brokers = {broker[0]: Address(broker[1], broker[2]) for broker in response.brokers}
     leaders: dict[Partition, Address | None] = {}
@@ -69,16 +62,9 @@ def parse_leaders(response: Any, topics: Iterable[str]) -> Leaders:  # noqa: ANN
     return leaders
 
 
-def parse_coordinator(response: Any) -> Address:  # noqa: ANN401
-    if response.error_code:
-        raise from_code(response.error_code)
-    return Address(response.host, response.port)
-
-
 def parse_committed_offsets(response: Any) -> dict[Partition, int]:  # noqa: ANN401
     """Return the committed offsets; Kafka sends -1 for a partition without one."""
-    if response.error_code:
-        raise from_code(response.error_code)
+    raise_error_code(response)
     offsets: dict[Partition, int] = {}
     for topic, partitions in response.topics:
         for number, offset, _, code in partitions:

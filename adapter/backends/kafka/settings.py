@@ -6,14 +6,7 @@ from datetime import timedelta
 from typing import ClassVar, Final, Literal
 
 from adapter.backends.connection.address import address_problems
-from adapter.backends.settings import (
-    BackendSettings,
-    CircuitBreakerSettings,
-    Parameters,
-    Tls,
-    at_least_one,
-    tls_problems,
-)
+from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Parameters, Tls, connection_problems
 from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
@@ -118,9 +111,7 @@ class Kafka(BackendSettings, frozen=True):
             yield Problem(f"{path}.sasl.username", "must not be empty")
         if self.sasl is not None and not self.sasl.password_file:
             yield Problem(f"{path}.sasl.passwordFile", "must not be empty")
-        if self.tls is not None:
-            yield from tls_problems(self.tls, f"{path}.tls")
-            if self.tls.server_name:
-                message = "cannot be set: each broker is verified with its own host name"
-                yield Problem(f"{path}.tls.serverName", message)
-        yield from at_least_one({"circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold}, path)
+        if self.tls is not None and self.tls.server_name:
+            message = "cannot be set: each broker is verified with its own host name"
+            yield Problem(f"{path}.tls.serverName", message)
+        yield from connection_problems(self.tls, self.circuit_breaker, {}, path)

@@ -12,7 +12,7 @@ from adapter.backends.connection.shared_connection import SharedConnection
 from adapter.backends.connection.tls import TlsFiles
 from adapter.backends.nats.client import NatsConnection, NatsCredentials
 from adapter.backends.nats.nkey import parse_credentials, parse_nkey
-from adapter.backends.nats.parse import ApiResponse, ListPage, api_subject, decode_response, response_type, samples
+from adapter.backends.nats.parse import ApiResponse, ListPage, api_request, decode_response, samples
 from adapter.backends.nats.settings import PORT, Nats, NatsParameters
 from adapter.backends.parameters import parameters
 from adapter.backends.resilience.protected_call import ProtectedCall
@@ -34,12 +34,8 @@ class NatsBackend:
         self._settings = settings
         self._clock = clock
         self._tls = TlsFiles(settings.tls or Tls())
-        self._password = _secret(settings.password_file, "passwordFile")
-        self._token = _secret(settings.token_file, "tokenFile")
-        self._credentials = _secret(settings.credentials_file, "credentialsFile")
-        self._nkey = _secret(settings.nkey_file, "nkeyFile")
-        secrets = (self._password, self._token, self._credentials, self._nkey)
-        self._protected = ProtectedCall(settings.circuit_breaker, clock, [each for each in secrets if each is not None])
+        self._secrets = {key: SecretFile(path, key) for key, path in settings.secret_files.items()}
+        self._protected = ProtectedCall(settings.circuit_breaker, clock, tuple(self._secrets.values()))
         self._servers = Failover([address(text, PORT) for text in settings.addresses])
         self._connection = SharedConnection(
             lambda: self._servers.run(self._connect), NatsConnection.close, lambda connection: connection.is_usable
@@ -69,11 +65,11 @@ class NatsBackend:
     async def _responses(self, connection: NatsConnection, wanted: NatsParameters) -> list[ApiResponse]:
         """Return the response, or all pages of it; empty if the stream or consumer does not exist."""
         responses: list[ApiResponse] = []
+        subject, response_type = api_request(wanted)
         listed = 0
         while True:
-            payload = b'{"offset":%d}' % listed if response_type(wanted) is ListPage else b""
-            body = await connection.request(api_subject(wanted), payload)
-            response = decode_response(body, response_type(wanted))
+            payload = b'{"offset":%d}' % listed if response_type is ListPage else b""
+            response = decode_response(await connection.request(subject, payload), response_type)
             if response is None:
                 return responses
             responses.append(response)
@@ -98,17 +94,16 @@ class NatsBackend:
     def _read_credentials(self) -> NatsCredentials:
         tls = self._settings.tls
         credentials = NatsCredentials(self._tls.context(), tls is not None, tls.server_name if tls else "")
-        if self._password is not None:
-            return credentials._replace(user=self._settings.username, password=self._password.read_sync())
-        if self._token is not None:
-            return credentials._replace(token=self._token.read_sync())
-        if self._nkey is not None:
-            return credentials._replace(nkey=parse_nkey(self._nkey.read_sync(), "nkeyFile"))
-        if self._credentials is not None:
-            jwt, seed = parse_credentials(self._credentials.read_lines_sync(), "credentialsFile")
-            return credentials._replace(jwt=jwt, nkey=parse_nkey(seed, "credentialsFile"))
+        for key, secret in self._secrets.items():
+            match key:
+                case "passwordFile":
+                    login = {"user": self._settings.username, "password": secret.read_sync()}
+                    return credentials._replace(login=login)
+                case "tokenFile":
+                    return credentials._replace(login={"token": secret.read_sync()})
+                case "nkeyFile":
+                    return credentials._replace(nkey=parse_nkey(secret.read_sync(), key))
+                case _:
+                    jwt, seed = parse_credentials(secret.read_lines_sync(), key)
+                    return credentials._replace(login={"user_jwt_cb": jwt.encode}, nkey=parse_nkey(seed, key))
         return credentials
-
-
-def _secret(path: str, setting: str) -> SecretFile | None:
-    return SecretFile(path, setting) if path else None

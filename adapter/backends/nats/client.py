@@ -6,7 +6,7 @@ as soon as the connection is lost, or the server reports a permission error.
 
 import asyncio
 import ssl
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -34,11 +34,9 @@ class NatsCredentials(NamedTuple):
     tls: ssl.SSLContext
     is_tls_required: bool
     server_name: str
-    user: str | None = None
-    password: str | None = None
-    token: str | None = None
-    jwt: str | None = None
     nkey: Nkey | None = None
+    login: Mapping[str, Any] = {}
+    """Arguments of nats-py's ``Client.connect``."""
 
 
 class NatsClient(Client):
@@ -89,12 +87,9 @@ class NatsConnection:
                 closed_cb=self._on_closed,
                 tls=credentials.tls,
                 tls_hostname=credentials.server_name or None,
-                user=credentials.user,
-                password=credentials.password,
-                token=credentials.token,
                 signature_cb=credentials.nkey.sign if credentials.nkey else None,
-                user_jwt_cb=credentials.jwt.encode if credentials.jwt else None,
                 inbox_prefix=self._inbox_prefix,
+                **credentials.login,
             )
         except Exception as error:  # noqa: BLE001 - nats-py raises many types; all of them are translated here
             raise from_exception(error) from None

@@ -75,17 +75,13 @@ ApiResponse: TypeAlias = Stream | Consumer | ListPage
 R = TypeVar("R", bound=ApiResponse)
 
 
-def api_subject(wanted: NatsParameters) -> str:
-    """Return the subject of the API request, without the API prefix."""
+def api_request(wanted: NatsParameters) -> tuple[str, type[Stream] | type[Consumer] | type[ListPage]]:
+    """Return the subject of the API request, without the API prefix, and the type of the response."""
     if wanted.measure == "messages":
-        return f"STREAM.INFO.{wanted.stream}" if wanted.stream else "STREAM.LIST"
-    return f"CONSUMER.INFO.{wanted.stream}.{wanted.consumer}" if wanted.consumer else f"CONSUMER.LIST.{wanted.stream}"
-
-
-def response_type(wanted: NatsParameters) -> type[Stream] | type[Consumer] | type[ListPage]:
-    if wanted.measure == "messages":
-        return Stream if wanted.stream else ListPage
-    return Consumer if wanted.consumer else ListPage
+        return (f"STREAM.INFO.{wanted.stream}", Stream) if wanted.stream else ("STREAM.LIST", ListPage)
+    if wanted.consumer:
+        return f"CONSUMER.INFO.{wanted.stream}.{wanted.consumer}", Consumer
+    return f"CONSUMER.LIST.{wanted.stream}", ListPage
 
 
 def decode_response(body: bytes, expected: type[R]) -> R | None:

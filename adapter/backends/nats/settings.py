@@ -5,14 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
 from adapter.backends.connection.address import address_problems
-from adapter.backends.settings import (
-    BackendSettings,
-    CircuitBreakerSettings,
-    Parameters,
-    Tls,
-    at_least_one,
-    tls_problems,
-)
+from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Parameters, Tls, connection_problems
 from adapter.decoding.problem import Problem
 
 PORT: Final = 4222
@@ -93,15 +86,20 @@ class Nats(BackendSettings, frozen=True):
     def api(self) -> str:
         return self.api_prefix or (f"$JS.{self.domain}.API" if self.domain else "$JS.API")
 
-    def problems(self, path: str) -> Iterator[Problem]:
-        yield from address_problems(self.addresses, f"{path}.addresses")
+    @property
+    def secret_files(self) -> dict[str, str]:
+        """Return the files with credentials that are set, by key. At most one is valid."""
         files = {
             "passwordFile": self.password_file,
             "tokenFile": self.token_file,
             "credentialsFile": self.credentials_file,
             "nkeyFile": self.nkey_file,
         }
-        used = [key for key, file in files.items() if file]
+        return {key: file for key, file in files.items() if file}
+
+    def problems(self, path: str) -> Iterator[Problem]:
+        yield from address_problems(self.addresses, f"{path}.addresses")
+        used = list(self.secret_files)
         if len(used) > 1:
             yield Problem(f"{path}.{used[1]}", f"cannot be combined with {used[0]}")
         if self.username and not self.password_file:
@@ -115,6 +113,4 @@ class Nats(BackendSettings, frozen=True):
         for key, subject in (("apiPrefix", self.api_prefix), ("inboxPrefix", self.inbox_prefix)):
             if (subject or key == "inboxPrefix") and (not _SUBJECT.fullmatch(subject) or subject.endswith(".")):
                 yield Problem(f"{path}.{key}", "must be a subject without spaces, * or >, and not end with a dot")
-        if self.tls is not None:
-            yield from tls_problems(self.tls, f"{path}.tls")
-        yield from at_least_one({"circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold}, path)
+        yield from connection_problems(self.tls, self.circuit_breaker, {}, path)

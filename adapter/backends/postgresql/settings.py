@@ -4,14 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
-from adapter.backends.settings import (
-    BackendSettings,
-    CircuitBreakerSettings,
-    Parameters,
-    Tls,
-    at_least_one,
-    tls_problems,
-)
+from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Parameters, Tls, connection_problems
 from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
@@ -114,13 +107,9 @@ class PostgreSql(BackendSettings, frozen=True):
         if self.ssl_mode == "require" and self.tls.ca_file:
             hint = "use verify-ca or verify-full"
             yield Problem(f"{path}.tls.caFile", "has no effect with sslMode: require", hint=hint)
-        yield from tls_problems(Tls(cert_file=self.tls.cert_file, key_file=self.tls.key_file), f"{path}.tls")
-        counts = {
-            "maxConnections": self.max_connections,
-            "maxRows": self.max_rows,
-            "circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold,
-        }
-        yield from at_least_one(counts, path)
+        tls = Tls(cert_file=self.tls.cert_file, key_file=self.tls.key_file)
+        counts = {"maxConnections": self.max_connections, "maxRows": self.max_rows}
+        yield from connection_problems(tls, self.circuit_breaker, counts, path)
 
 
 def first_keyword(query: str) -> str:

@@ -4,14 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
 from adapter.backends.connection.address import address_problems
-from adapter.backends.settings import (
-    BackendSettings,
-    CircuitBreakerSettings,
-    Parameters,
-    Tls,
-    at_least_one,
-    tls_problems,
-)
+from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Parameters, Tls, connection_problems
 from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
@@ -130,9 +123,5 @@ class Redis(BackendSettings, frozen=True):
             yield Problem(f"{path}.sentinel.master", "must not be empty")
         if self.sentinel is not None and self.sentinel.username and not self.sentinel.password_file:
             yield Problem(f"{path}.sentinel.passwordFile", "required with username")
-        if self.tls is not None:
-            yield from tls_problems(self.tls, f"{path}.tls")
         counts = {"maxConnections": self.max_connections, "maxKeys": self.max_keys}
-        yield from at_least_one(
-            {**counts, "circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold}, path
-        )
+        yield from connection_problems(self.tls, self.circuit_breaker, counts, path)
