@@ -20,8 +20,6 @@ _MAX_QUERY_LENGTH: Final = 8192
 _FAILURE_TTL: Final = timedelta(seconds=1)
 """Long enough that concurrent readers cause one request, short enough that a recovery is noticed at once."""
 
-_UNCACHED: Final = timedelta()
-
 
 class QueryCache:
     """Results by query."""
@@ -30,24 +28,25 @@ class QueryCache:
         self,
         fetcher: Fetcher,
         max_entries: int = _MAX_ENTRIES,
-        timer: Callable[[], float] | None = None,
         on_read: Callable[[bool], None] = lambda _is_hit: None,
     ) -> None:
         """Create an empty cache; ``on_read`` is called on each read with whether it was a hit."""
         self._fetcher = fetcher
         self._on_read = on_read
-        self._results: TTLCache[Hashable, FetchResult] = TTLCache(max_entries, timer or _loop_time)
+        self._results: TTLCache[Hashable, FetchResult] = TTLCache(
+            max_entries, timer=lambda: asyncio.get_running_loop().time()
+        )
 
     async def get(self, query: Query, interval: timedelta, deadline: timedelta) -> FetchResult:
         """Return the query's result, at most ``interval`` old."""
-        cached = self._results.get(query.key)
+        cached = self.peek(query)
         self._on_read(cached is not None)
         if cached is not None:
             return cached
 
         def ttl(result: FetchResult) -> timedelta:
             if len(query.text) > _MAX_QUERY_LENGTH:
-                return _UNCACHED
+                return timedelta()
             return min(interval, _FAILURE_TTL) if isinstance(result, FetchFailure) else interval
 
         return await self._results.get_or_load(query.key, lambda: self._fetcher.fetch(query, deadline), ttl)
@@ -57,9 +56,4 @@ class QueryCache:
         return self._results.get(query.key)
 
     async def aclose(self) -> None:
-        """Cancel the fetches in flight."""
         await self._results.aclose()
-
-
-def _loop_time() -> float:
-    return asyncio.get_running_loop().time()

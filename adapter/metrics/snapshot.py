@@ -6,13 +6,13 @@ with the same indexes, so that reads do not wait for them.
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from itertools import chain
+from typing import Final
 
 from adapter.sample import RawSample
 from autoscaler.values.requirement import EXISTS, Requirement
 from autoscaler.values.selector import Selector
 
-_Series: TypeAlias = list[RawSample]
 _EQUALITY: Final = frozenset({"=", "==", "in"})
 
 
@@ -35,7 +35,9 @@ class Snapshot:
         self.duration: Final = duration
         """How long the backend took to respond."""
 
-        self._indexes: dict[str, dict[str, _Series]] = {key: _index(self.series, key) for key in indexed_labels}
+        self._indexes: dict[str, dict[str, list[RawSample]]] = {}
+        for key in indexed_labels:
+            self._index(key)
 
     @property
     def indexed_labels(self) -> tuple[str, ...]:
@@ -48,42 +50,29 @@ class Snapshot:
             return self.series
         candidates = self._candidates(selector.requirements, label, value)
         if label:
-            return [
-                series for series in candidates if series.labels.get(label) == value and selector.matches(series.labels)
-            ]
+            candidates = [series for series in candidates if series.labels.get(label) == value]
         return [series for series in candidates if selector.matches(series.labels)]
 
     def _candidates(self, requirements: Iterable[Requirement], label: str, value: str) -> Sequence[RawSample]:
         """Return the smallest indexed list that contains all matching series."""
-        smallest: Sequence[RawSample] = self._with_value(label, value) if label else self.series
+        smallest: Sequence[RawSample] = self._index(label).get(value, ()) if label else self.series
         for requirement in requirements:
             if requirement.operator in _EQUALITY:
-                series = self._with_any_value(requirement.key, requirement.values)
+                index = self._index(requirement.key)
+                lists = [index[value] for value in dict.fromkeys(requirement.values) if value in index]
+                series = lists[0] if len(lists) == 1 else [*chain.from_iterable(lists)]
                 if len(series) < len(smallest):
                     smallest = series
             elif requirement.operator == EXISTS and not self._index(requirement.key):
                 return ()
         return smallest
 
-    def _with_any_value(self, key: str, values: tuple[str, ...]) -> _Series:
-        if len(values) == 1:
-            return self._with_value(key, values[0])
-        return [series for value in dict.fromkeys(values) for series in self._with_value(key, value)]
-
-    def _with_value(self, key: str, value: str) -> _Series:
-        return self._index(key).get(value, [])
-
-    def _index(self, key: str) -> dict[str, _Series]:
+    def _index(self, key: str) -> dict[str, list[RawSample]]:
+        """Return the series by their value for a label."""
         index = self._indexes.get(key)
         if index is None:
-            index = self._indexes[key] = _index(self.series, key)
+            index = self._indexes[key] = {}
+            for series in self.series:
+                if (value := series.labels.get(key)) is not None:
+                    index.setdefault(value, []).append(series)
         return index
-
-
-def _index(all_series: Iterable[RawSample], key: str) -> dict[str, _Series]:
-    index: dict[str, _Series] = {}
-    for series in all_series:
-        value = series.labels.get(key)
-        if value is not None:
-            index.setdefault(value, []).append(series)
-    return index

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, TypeAlias
 
@@ -34,62 +35,48 @@ Listener: TypeAlias = Callable[[Hashable, ChangedSeries], None]
 """Called with the key of a query and its changed series."""
 
 
+@dataclass(slots=True, eq=False)
 class RefreshedQuery:
-    """A query that is fetched periodically, with its last result."""
+    """A query that is fetched periodically, with its last result; times are those of the event loop."""
 
-    __slots__ = (
-        "deadline",
-        "failures",
-        "fetched_at",
-        "interval",
-        "interval_seconds",
-        "loop",
-        "query",
-        "read_at",
-        "rescheduled",
-        "result",
-        "task",
-        "updated",
-    )
+    query: Query
+    interval: timedelta
+    deadline: timedelta
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    """Stored, because get_running_loop() is a system call (getpid)."""
 
-    def __init__(self, query: Query, interval: timedelta, deadline: timedelta) -> None:
-        self.query = query
-        self.interval = interval
-        self.interval_seconds = interval.total_seconds()
-        self.deadline = deadline
-        self.result: FetchResult | None = None
-        self.failures = 0
-        self.loop = asyncio.get_running_loop()  # kept, because get_running_loop() is a system call (getpid)
-        self.read_at, self.fetched_at = self.loop.time(), 0.0
-        self.updated, self.rescheduled = asyncio.Event(), asyncio.Event()
-        self.task: asyncio.Task[None] | None = None
+    read_at: float = 0.0
+    fetched_at: float = 0.0
+    failures: int = 0
+    """Consecutive failed fetches up to now."""
 
-    def accommodate(self, interval: timedelta, deadline: timedelta) -> None:
+    result: FetchResult | None = None
+    updated: asyncio.Event = field(default_factory=asyncio.Event)
+    rescheduled: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+    def include(self, interval: timedelta, deadline: timedelta) -> None:
         """Use the shortest interval and the longest deadline of all rules that share the query."""
-        if interval is self.interval and deadline is self.deadline:
-            return  # the common case: the query belongs to one rule
         self.deadline = max(deadline, self.deadline)
-        if interval <= self.interval:
-            is_shorter = interval < self.interval
-            self.interval, self.interval_seconds = interval, interval.total_seconds()
-            if is_shorter:
-                self.rescheduled.set()
+        if interval < self.interval:
+            self.interval = interval
+            self.rescheduled.set()
 
     @property
     def delay(self) -> float:
         """Seconds until the next fetch: the interval, or an exponential backoff up to it after failures."""
-        if not self.failures:
-            return self.interval_seconds
-        return min(self.interval_seconds, _FIRST_RETRY_SECONDS * 2.0 ** min(self.failures - 1, 16))
+        interval = self.interval.total_seconds()
+        return min(interval, _FIRST_RETRY_SECONDS * 2.0 ** min(self.failures - 1, 16)) if self.failures else interval
 
     @property
     def idle_timeout(self) -> float:
         """Seconds without a read after which the query is dropped."""
-        return max(self.interval_seconds * IDLE_INTERVALS, MIN_IDLE_TIMEOUT.total_seconds())
+        return max(self.interval * IDLE_INTERVALS, MIN_IDLE_TIMEOUT).total_seconds()
 
-    def is_current(self, now: float) -> bool:
-        """Return whether the result may be served: the next fetch is not overdue."""
-        return now - self.fetched_at <= self.interval_seconds + self.deadline.total_seconds() + _TOLERANCE_SECONDS
+    def current_result(self) -> FetchResult | None:
+        """Return the last result, or None if there is none or the next fetch is overdue."""
+        max_age = self.interval.total_seconds() + self.deadline.total_seconds() + _TOLERANCE_SECONDS
+        return self.result if self.loop.time() - self.fetched_at <= max_age else None
 
 
 class Snapshots:
@@ -106,14 +93,15 @@ class Snapshots:
         """Return the current result of a query; wait for a fetch only if there is none."""
         refreshed = self._queries.get(query.key)
         if refreshed is None:
-            refreshed = self._start(query, interval, deadline)
-        now = refreshed.read_at = refreshed.loop.time()
-        refreshed.accommodate(interval, deadline)
-        result = refreshed.result
-        self._on_read(result is not None and refreshed.is_current(now))
-        while result is None or not refreshed.is_current(now):
+            refreshed = self._queries[query.key] = RefreshedQuery(query, interval, deadline)
+            refreshed.task = asyncio.create_task(self._refresh(refreshed), name=f"snapshot {query.backend}")
+        refreshed.read_at = refreshed.loop.time()
+        refreshed.include(interval, deadline)
+        result = refreshed.current_result()
+        self._on_read(result is not None)
+        while result is None:
             await refreshed.updated.wait()
-            result, now = refreshed.result, refreshed.loop.time()
+            result = refreshed.current_result()
         return result
 
     def peek(self, query: Query) -> FetchResult | None:
@@ -133,16 +121,10 @@ class Snapshots:
         return lambda: self._listeners.remove(listener)
 
     async def aclose(self) -> None:
-        """Stop all fetches."""
         queries, self._queries = tuple(self._queries.values()), {}
         for refreshed in queries:
             self._stop(refreshed)
         await asyncio.gather(*(refreshed.task for refreshed in queries if refreshed.task), return_exceptions=True)
-
-    def _start(self, query: Query, interval: timedelta, deadline: timedelta) -> RefreshedQuery:
-        refreshed = self._queries[query.key] = RefreshedQuery(query, interval, deadline)
-        refreshed.task = asyncio.create_task(self._refresh(refreshed), name=f"snapshot {query.backend}")
-        return refreshed
 
     async def _refresh(self, refreshed: RefreshedQuery) -> None:
         """Fetch periodically until the query has not been read for its idle timeout."""
@@ -167,7 +149,7 @@ class Snapshots:
 
     def _next_fetch(self, refreshed: RefreshedQuery, started: float) -> float:
         """Return the time of the next fetch; on a multiple of the interval if the backend sends batches."""
-        due, interval = started + refreshed.delay, refreshed.interval_seconds
+        due, interval = started + refreshed.delay, refreshed.interval.total_seconds()
         if refreshed.failures or not self._fetcher.is_aligned(refreshed.query.backend):
             return due
         aligned = math.floor(due / interval) * interval
@@ -199,7 +181,6 @@ class Snapshots:
 
 
 def changed_series(before: FetchResult, after: FetchResult) -> ChangedSeries:
-    """Return the series that differ between two results."""
     if isinstance(before, FetchFailure) and isinstance(after, FetchFailure):
         return () if before.error.failure is after.error.failure else None
     if isinstance(before, FetchFailure) or isinstance(after, FetchFailure) or len(before.series) != len(after.series):
