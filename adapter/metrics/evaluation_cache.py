@@ -17,7 +17,7 @@ from adapter.metrics.read_history import ReadKey
 from adapter.metrics.snapshot import Snapshot
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule
-from adapter.rules.rule_set import RuleSet
+from adapter.rules.rule_registry import RuleSet
 from adapter.sample import RawSample, Sample
 
 _MAX_ENTRIES: Final = 16_384
@@ -55,7 +55,6 @@ class ResolvedRead:
     def store(
         self, snapshot: Snapshot, matched: Sequence[RawSample], samples: tuple[Sample, ...], now: datetime
     ) -> None:
-        """Store an evaluation for the next read."""
         if len(matched) > _MAX_SERIES or samples == (Sample(0, now),):
             return  # the zero of onEmpty: its timestamp is the time of the read
         too_old = now - self.rule.max_sample_age

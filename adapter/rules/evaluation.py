@@ -10,9 +10,7 @@ from adapter import errors
 from adapter.rules.rule import Aggregation, OnEmpty, OnOld, OnUnusable, Rule
 from adapter.sample import NotFiniteError, RangeError, RawSample, Sample, milli_of
 
-_MAX_MILLI: Final = 2**63 - 1
-"""An HPA adds milli-units as int64; an overflow would look like a reason to scale."""
-
+_MAX_MILLI: Final = 2**63 - 1  # an HPA adds milli-units as int64; an overflow would look like a reason to scale
 _MILLI: Final = attrgetter("milli")
 _milli = lru_cache(maxsize=65536)(milli_of)  # most values are unchanged between two snapshots
 

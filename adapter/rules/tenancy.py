@@ -13,9 +13,7 @@ from adapter.rules.promql.matchers import equality_matcher
 
 _PLACEHOLDER: Final = "<<.LabelMatchers>>"
 _STAND_IN_LABEL: Final = "steadyscale_label_matchers"
-_STAND_IN: Final = f'{_STAND_IN_LABEL}=""'
-"""A valid matcher that replaces the placeholder while the query is parsed."""
-
+_STAND_IN: Final = f'{_STAND_IN_LABEL}=""'  # a valid matcher that replaces the placeholder while the query is parsed
 _UNSUPPORTED: Final = {
     "info": "info() is not supported: it reads series that the query does not name",
     "with": "WITH templates are not supported",

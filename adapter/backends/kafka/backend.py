@@ -27,8 +27,7 @@ from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _PING_DEADLINE: Final = timedelta(seconds=5)
-_GROUP_COORDINATOR: Final = 0
-"""Type of the requested coordinator."""
+_GROUP_COORDINATOR: Final = 0  # type of the requested coordinator
 
 
 class KafkaBackend:

@@ -19,14 +19,9 @@ from adapter.backends.connection.failover import Failover
 from adapter.backends.connection.shared_connection import SharedConnection
 from adapter.backends.kafka.errors import from_exception
 
-_NO_TIMEOUT: Final = 86_400_000
-"""Milliseconds; ProtectedCall applies the deadline."""
-
-_MAX_IDLE: Final = 540_000
-"""Milliseconds; brokers close idle connections after ten minutes."""
-
-_CLOSE_TIMEOUT: Final = 1.0
-"""Seconds."""
+_NO_TIMEOUT: Final = 86_400_000  # milliseconds; ProtectedCall applies the deadline
+_MAX_IDLE: Final = 540_000  # milliseconds; brokers close idle connections after ten minutes
+_CLOSE_TIMEOUT: Final = 1.0  # seconds
 
 
 class KafkaCredentials(NamedTuple):

@@ -12,8 +12,7 @@ from adapter.backends.kafka.settings import KafkaParameters, parse_ranges
 from adapter.sample import RawSample
 
 _MAX_TRACKED: Final = 100_000
-_LABELS: Final = {"group": 1, "topic": 2, "partition": 3}
-"""Number of labels of a series, by the parameter ``series``."""
+_LABELS: Final = {"group": 1, "topic": 2, "partition": 3}  # number of labels of a series, by the parameter ``series``
 
 
 class PartitionOffsets(NamedTuple):

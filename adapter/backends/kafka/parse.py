@@ -25,8 +25,7 @@ class Partition(NamedTuple):
     number: int
 
 
-Leaders: TypeAlias = Mapping[Partition, Address | None]
-"""Leaders of partitions; None: the partition has no leader."""
+Leaders: TypeAlias = Mapping[Partition, Address | None]  # leaders of partitions; None: the partition has no leader
 
 
 def metadata_request(topics: Iterable[str]) -> MetadataRequest:

@@ -22,8 +22,7 @@ from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _PING_DEADLINE: Final = timedelta(seconds=5)
-_MAX_LISTED: Final = 10_000
-"""Streams or consumers that one rule may read."""
+_MAX_LISTED: Final = 10_000  # streams or consumers that one rule may read
 
 
 class NatsBackend:

@@ -16,16 +16,11 @@ from nats.aio.client import Client
 from adapter.backends.connection.address import Address
 from adapter.backends.nats.errors import from_exception
 from adapter.backends.nats.nkey import Nkey
-from adapter.errors import BackendError, BackendUnreachable
+from adapter.errors import BackendUnreachable
 
-_NO_TIMEOUT: Final = 86400
-"""Seconds; ProtectedCall applies the deadline."""
-
-_PING_INTERVAL: Final = 20
-"""Seconds between PINGs, so that a dead connection is detected while it is idle."""
-
-_CLOSE_TIMEOUT: Final = 1.0
-"""Seconds."""
+_NO_TIMEOUT: Final = 86400  # seconds; ProtectedCall applies the deadline
+_PING_INTERVAL: Final = 20  # seconds between PINGs, so that a dead connection is detected while it is idle
+_CLOSE_TIMEOUT: Final = 1.0  # seconds
 
 
 class NatsCredentials(NamedTuple):
@@ -64,7 +59,7 @@ class NatsConnection:
     def __init__(self, credentials: NatsCredentials, api: str, inbox_prefix: str) -> None:
         self._credentials, self._api, self._inbox_prefix = credentials, api, inbox_prefix
         self._client = NatsClient(credentials)
-        self._pending: dict[asyncio.Future[BackendError], str] = {}
+        self._pending: dict[asyncio.Future[Exception | None], str] = {}
         """Failure and subject of each pending request; a failure is set when no response can be expected any more."""
 
         self._is_open = False
@@ -114,13 +109,13 @@ class NatsConnection:
 
     async def _run(self, subject: str, work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - nats-py's
         """Return the result of the work, or raise as soon as no response can be expected."""
-        failure: asyncio.Future[BackendError] = asyncio.get_running_loop().create_future()
+        failure: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         self._pending[failure] = subject
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait((task, failure), return_when=asyncio.FIRST_COMPLETED)
             if failure.done():
-                raise failure.result()
+                raise from_exception(failure.result())
             try:
                 return task.result()
             except Exception as error:  # noqa: BLE001 - as in open()
@@ -138,17 +133,14 @@ class NatsConnection:
             return
         for failure, subject in self._pending.items():
             # The server may report the subject with another API prefix, such as that of its own domain.
-            if f'.{subject.lower()}"' in message or "for subscription" in message:
-                _fail(failure, from_exception(error))
+            is_about_request = f'.{subject.lower()}"' in message or "for subscription" in message
+            if is_about_request and not failure.done():
+                failure.set_result(error)
 
     async def _on_closed(self) -> None:
         for failure in self._pending:
-            _fail(failure, from_exception(self._client.last_error))
-
-
-def _fail(failure: asyncio.Future[BackendError], error: BackendError) -> None:
-    if not failure.done():
-        failure.set_result(type(error)(error.message, detail=error.detail))
+            if not failure.done():
+                failure.set_result(self._client.last_error)
 
 
 async def _cancel(task: asyncio.Future[Any]) -> None:

@@ -37,12 +37,13 @@ def parse_nkey(seed: str, setting: str) -> Nkey:
         raw = base64.b32decode(seed + "=" * (-len(seed) % 8))
     except (binascii.Error, ValueError):
         raw = b""
-    body, checksum = raw[:-2], raw[-2:]
-    is_intact = len(raw) == _SEED_LENGTH and binascii.crc_hqx(body, 0).to_bytes(2, "little") == checksum
+    body = raw[:-2]
+    is_intact = len(raw) == _SEED_LENGTH and raw == body + _checksum(body)
     if not is_intact or (body[0] & 0xF8, (body[0] & 7) << 5 | body[1] >> 3) != (_SEED_PREFIX, _USER_PREFIX):
         raise BackendUnauthorized(f"{setting} does not contain the seed of a user nkey")
     key = Ed25519PrivateKey.from_private_bytes(body[2:])
-    return Nkey(_public(key), key)
+    public = bytes((_USER_PREFIX,)) + key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    return Nkey(base64.b32encode(public + _checksum(public)).decode().rstrip("="), key)
 
 
 def parse_credentials(lines: Sequence[str], setting: str) -> tuple[str, str]:
@@ -55,6 +56,5 @@ def parse_credentials(lines: Sequence[str], setting: str) -> tuple[str, str]:
     return jwt, seed
 
 
-def _public(key: Ed25519PrivateKey) -> str:
-    body = bytes((_USER_PREFIX,)) + key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-    return base64.b32encode(body + binascii.crc_hqx(body, 0).to_bytes(2, "little")).decode().rstrip("=")
+def _checksum(body: bytes) -> bytes:
+    return binascii.crc_hqx(body, 0).to_bytes(2, "little")

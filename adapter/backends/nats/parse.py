@@ -12,9 +12,7 @@ from adapter.backends.nats.settings import NatsParameters
 from adapter.errors import BackendError, BackendRejected, BackendUnauthorized
 from adapter.sample import RawSample
 
-_NOT_FOUND: Final = frozenset({10014, 10059})
-"""Error codes for a consumer and a stream that do not exist."""
-
+_NOT_FOUND: Final = frozenset({10014, 10059})  # error codes for a consumer and a stream that do not exist
 _NOT_ENABLED: Final = frozenset({10035, 10039, 10076})
 
 

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import asyncpg
 
@@ -98,25 +98,21 @@ class PostgreSqlConnectionPool:
             with contextlib.suppress(*errors.ASYNCPG_ERRORS):
                 await _begin(connection, end)
                 return connection
-        connection = await asyncpg.connect(**self._connect_arguments(credentials))
+        connection = await asyncpg.connect(  # with all arguments, so that asyncpg takes none from the environment
+            host=self._settings.host,
+            port=self._settings.port,
+            database=self._settings.database,
+            user=self._settings.username,
+            password=credentials.password,
+            ssl=credentials.tls or False,
+            direct_tls=False,
+            target_session_attrs="any",
+            timeout=None,  # ProtectedCall applies the deadline
+            statement_cache_size=0,  # connection poolers such as PgBouncer do not support prepared statements
+            server_settings={"application_name": "steadyscale"},
+        )
         await _begin(connection, end)
         return connection
-
-    def _connect_arguments(self, credentials: _Credentials) -> dict[str, Any]:
-        """Return all arguments explicitly, so that asyncpg takes none from the environment."""
-        return {
-            "host": self._settings.host,
-            "port": self._settings.port,
-            "database": self._settings.database,
-            "user": self._settings.username,
-            "password": credentials.password,
-            "ssl": credentials.tls or False,
-            "direct_tls": False,
-            "target_session_attrs": "any",
-            "timeout": None,  # ProtectedCall applies the deadline
-            "statement_cache_size": 0,  # connection poolers such as PgBouncer do not support prepared statements
-            "server_settings": {"application_name": "steadyscale"},
-        }
 
     def _read_credentials(self) -> _Credentials:
         password = self.password.read_sync() if self.password is not None else ""

@@ -28,8 +28,7 @@ from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 
 _PING_DEADLINE: Final = timedelta(seconds=5)
-_PIPELINE_SIZE: Final = 500
-"""Keys that are measured in one round trip."""
+_PIPELINE_SIZE: Final = 500  # keys that are measured in one round trip
 
 
 class RedisBackend:

@@ -21,12 +21,8 @@ from adapter.backends.redis.errors import from_exception
 from adapter.errors import BackendError
 
 Command: TypeAlias = tuple[str | bytes | int, ...]
-Reply: TypeAlias = Any
-"""An int, bytes, None, a list of these, or an error."""
-
-_LOOP_CYCLES: Final = 2
-"""Event loop cycles after which a connection that the server closed is known to be closed."""
-
+Reply: TypeAlias = Any  # an int, bytes, None, a list of these, or an error
+_LOOP_CYCLES: Final = 2  # event loop cycles after which a connection that the server closed is known to be closed
 _RESP2: Final = 2  # supported by every server that is compatible with Redis
 
 

@@ -21,9 +21,7 @@ class ClusterNodes:
     def __init__(self, seeds: Sequence[Address], login: RedisLogin, max_connections: int) -> None:
         self._login, self._max_connections = login, max_connections
         self._pools: dict[Address, RedisConnectionPool] = {}
-        self._slot_owners: dict[int, Address] = {}
-        """Known owners of hash slots, from MOVED redirects."""
-
+        self._slot_owners: dict[int, Address] = {}  # known owners of hash slots, from MOVED redirects
         self._seeds = Failover([self._pool(seed) for seed in seeds])
 
     async def execute(self, *commands: Command, key: bytes = b"") -> list[Reply]:

@@ -21,8 +21,7 @@ _COMMANDS: Final = {
 }
 """Command and key type by measure."""
 
-_SCAN_COUNT: Final = 500
-"""Keys that Redis inspects in one step of a scan; it is blocked for other clients meanwhile."""
+_SCAN_COUNT: Final = 500  # keys that Redis inspects in one step of a scan; it is blocked for other clients meanwhile
 
 
 def measure_command(measure: str, key: str | bytes) -> tuple[str | bytes, ...]:

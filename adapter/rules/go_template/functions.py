@@ -11,10 +11,8 @@ from urllib.parse import quote_plus
 
 from adapter.rules.go_template.lexer import TemplateError
 
-Value: TypeAlias = Any
-"""Values are typed dynamically, as in Go templates."""
-
-_VERB: Final = re.compile(r"%(?P<flags>[-+# 0]*\d*(?:\.\d+)?)(?P<verb>[a-zA-Z%])")
+Value: TypeAlias = Any  # values are typed dynamically, as in Go templates
+_VERB: Final = re.compile(r"%[-+# 0]*\d*(?:\.\d+)?(?P<verb>[a-zA-Z%])")
 
 
 def format_value(value: object) -> str:
@@ -40,34 +38,19 @@ def quote(value: object) -> str:
     return re.sub(r"\\u00([01][0-9a-f]|7f)", r"\\x\1", text)
 
 
+_FORMATS: Final = {"s": format_value, "v": format_value, "t": format_value, "q": quote}
+
+
 def _printf(form: str, *values: object) -> str:
-    remaining = list(values)
-
-    def replace(match: re.Match[str]) -> str:
-        verb, flags = match["verb"], match["flags"]
-        if verb == "%":
-            return "%"
-        if not remaining:
-            return f"%!{verb}(MISSING)"
-        return _format_verb(flags, verb, remaining.pop(0))
-
-    return _VERB.sub(replace, form) + "".join(
-        f"%!(EXTRA {type(each).__name__}={format_value(each)})" for each in remaining
+    """Format as Go's ``Sprintf`` does, but raise an error where Go would write ``%!d(MISSING)`` into the query."""
+    verbs = [match["verb"] for match in _VERB.finditer(form) if match["verb"] != "%"]
+    if len(verbs) != len(values):
+        raise TemplateError(f"printf: {len(verbs)} verbs, but {len(values)} values")
+    formatted = (
+        _FORMATS[verb](value) if verb in _FORMATS else value for verb, value in zip(verbs, values, strict=True)
     )
-
-
-def _format_verb(flags: str, verb: str, value: Value) -> str:
-    if verb in "sv":
-        return f"%{flags}s" % format_value(value)
-    if verb == "q":
-        return f"%{flags}s" % quote(value)
-    if verb == "t" and isinstance(value, bool):
-        return format_value(value)
-    if verb in "dxXo" and isinstance(value, int):
-        return f"%{flags}{verb}" % value
-    if verb in "eEfFgG" and isinstance(value, float):
-        return f"%{flags}{verb}" % value
-    return f"%!{verb}({type(value).__name__}={format_value(value)})"
+    template = _VERB.sub(lambda verb: f"{verb[0][:-1]}s" if verb["verb"] in _FORMATS else verb[0], form)
+    return template % tuple(formatted)
 
 
 def _print(*values: object) -> str:

@@ -4,18 +4,19 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+_OPENING: Final = re.compile(r"\s*<<-(?=\s)|<<")  # ``<<-`` and ``->>`` trim the whitespace around the action
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+)
+      | (?P<close>(?<=\s)->>\s*|>>)
+      | (?P<comment>/\*.*?\*/)
       | (?P<string>"(?:[^"\\\n]|\\.)*"|`[^`]*`)
       | (?P<number>[-+]?(?:0[xX][0-9a-fA-F]+|\d+\.?\d*(?:[eE][-+]?\d+)?))
       | (?P<variable>\$\w*)
       | (?P<field>\.\w+)
       | (?P<word>\w+)
       | (?P<sign>:=|[=|(),.])""",
-    re.VERBOSE,
+    re.VERBOSE | re.DOTALL,
 )
-_OPEN, _CLOSE = "<<", ">>"
-_COMMENT: Final = re.compile(r"(?:-\s)?\s*/\*.*?\*/\s*(?:\s-)?>>", re.DOTALL)
 
 
 class TemplateError(ValueError):
@@ -32,40 +33,25 @@ class TemplateToken(NamedTuple):
 
 def split(template: str) -> Iterator[str | list[TemplateToken]]:
     """Yield literal text and the tokens of each action, in order."""
-    position, trim = 0, False
-    while True:
-        opening = template.find(_OPEN, position)
-        text = template[position:] if opening < 0 else template[position:opening]
-        if trim:
-            text = text.lstrip()
-        if opening < 0:
-            yield text
-            return
-        inside = opening + len(_OPEN)
-        starts_trimmed = re.match(r"-\s", template[inside:]) is not None
-        yield text.rstrip() if starts_trimmed else text
-        if comment := _COMMENT.match(template, inside):
-            position, trim = comment.end(), comment.group().endswith("->>")
-            continue
-        tokens, position, trim = _action(template, inside + (2 if starts_trimmed else 0))
-        yield tokens
+    position = 0
+    while opening := _OPENING.search(template, position):
+        yield template[position : opening.start()]
+        action, position = _action(template, opening.end())
+        if any(token.kind != "comment" for token in action) or not action:
+            yield action
+    yield template[position:]
 
 
-def _action(template: str, position: int) -> tuple[list[TemplateToken], int, bool]:
-    """Return the tokens of an action, the position after it, and whether to trim whitespace there."""
+def _action(template: str, position: int) -> tuple[list[TemplateToken], int]:
+    """Return the tokens of an action and the position after it."""
     tokens: list[TemplateToken] = []
-    spaced = True
-    while position < len(template):
-        if template.startswith(_CLOSE, position):
-            return tokens, position + len(_CLOSE), False
-        if template.startswith("-" + _CLOSE, position) and spaced and tokens:
-            return tokens, position + len(_CLOSE) + 1, True
-        match = _TOKEN.match(template, position)
-        if match is None or match.lastgroup is None:
-            raise TemplateError(f"unexpected {template[position : position + 10]!r} in an action")
-        spaced = match.lastgroup == "space"
-        if not spaced:
-            follows = match.start() and not template[match.start() - 1].isspace() and bool(tokens)
-            tokens.append(TemplateToken(match.lastgroup, match.group(), adjacent=bool(follows)))
+    while match := _TOKEN.match(template, position):
+        if match.lastgroup == "close":
+            return tokens, match.end()
+        if match.lastgroup != "space":
+            is_adjacent = bool(tokens) and not template[position - 1].isspace()
+            tokens.append(TemplateToken(str(match.lastgroup), match.group(), is_adjacent))
         position = match.end()
-    raise TemplateError(f"unclosed action: {_CLOSE} is missing")
+    if position < len(template):
+        raise TemplateError(f"unexpected {template[position : position + 10]!r} in an action")
+    raise TemplateError("unclosed action: >> is missing")

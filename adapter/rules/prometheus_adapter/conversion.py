@@ -1,24 +1,32 @@
 """Conversion of a prometheus-adapter configuration file into rules, with migration notes.
 
-An invalid rule is left out and reported; it does not affect the other rules of the file.
+The file is the configuration of prometheus-adapter itself, a ConfigMap with it, or the values of its Helm chart. An
+invalid rule is left out and reported; it does not affect the other rules of the file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final, TypeAlias
+
+import yaml
 
 from adapter.decoding import documents
-from adapter.decoding.problem import ConfigInvalid
+from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.problems import name_problems
 from adapter.rules.prometheus_adapter.discovery_rule import DiscoveryRule
-from adapter.rules.prometheus_adapter.document import find_rules, parse_yaml
 from adapter.rules.prometheus_adapter.migration_notes import MigrationNote, migration_notes
 from adapter.rules.prometheus_adapter.naming import MetricNaming, single_series_name
 from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
 from adapter.rules.rule import Namespacing, Rule
 from autoscaler.types.record import Record
 
-_UNUSED_RULES = {"rules": "custom.metrics.k8s.io", "resourceRules": "metrics.k8s.io"}
+Document: TypeAlias = Mapping[str, Any]
+
+_UNUSED_RULES: Final = {"rules": "custom.metrics.k8s.io", "resourceRules": "metrics.k8s.io"}
+_KEYS: Final = ("externalRules", "rules", "resourceRules")
+_CHART_KEYS: Final = {"external": "externalRules", "custom": "rules", "resource": "resourceRules"}
+_PARENT_KEYS: Final = ("prometheus-adapter", "prometheusAdapter", "values", "spec")
+_MAX_DEPTH: Final = 4
 
 
 class ImportedRule(Record, frozen=True):
@@ -46,7 +54,7 @@ class ImportedFile(Record, frozen=True):
 
 def parse_file(text: str, *, strict_discovery: bool = False) -> ImportedFile:
     """Parse a file and leave out invalid rules; raise ``ConfigInvalid`` if it is not a prometheus-adapter file."""
-    document = find_rules(parse_yaml(text))
+    document = _find_rules(text)
     imported: list[ImportedRule] = []
     notes: list[MigrationNote] = []
     for number, raw in enumerate(document.get("externalRules") or ()):
@@ -102,7 +110,7 @@ def _name_conflicts(imported: list[ImportedRule]) -> Iterator[MigrationNote]:
             paths[name.lower()] = entry.path
 
 
-def _file_notes(document: Mapping[str, Any]) -> Iterator[MigrationNote]:
+def _file_notes(document: Document) -> Iterator[MigrationNote]:
     for key, group in _UNUSED_RULES.items():
         if count := len(document.get(key) or ()):
             yield MigrationNote(key, "note", f"ignored: {count} for {group}, an API that Steadyscale does not serve")
@@ -120,3 +128,40 @@ def _without_nulls(raw: Any) -> Any:  # noqa: ANN401 - a document may hold anyth
     if isinstance(raw, Mapping):
         return {key: _without_nulls(value) for key, value in raw.items() if value is not None}
     return [_without_nulls(value) for value in raw] if isinstance(raw, list) else raw
+
+
+def _find_rules(text: str) -> Document:
+    """Return ``externalRules``, ``rules`` and ``resourceRules``; raise ``ConfigInvalid`` if no document has them."""
+    for document in _parse_yaml(text):
+        for candidate in _candidates(document, _MAX_DEPTH):
+            return candidate
+    message = "not a prometheus-adapter configuration: expected its config file, a ConfigMap with it, or Helm values"
+    raise ConfigInvalid([Problem("", message)])
+
+
+def _parse_yaml(text: str) -> list[object]:
+    """Parse the YAML documents of a file; raise ``ConfigInvalid`` if it is not YAML."""
+    try:
+        return list(yaml.safe_load_all(text))
+    except yaml.YAMLError as error:
+        raise ConfigInvalid([Problem("", f"invalid YAML: {' '.join(str(error).split())}")]) from error
+
+
+def _candidates(document: object, depth: int) -> Iterator[Document]:
+    if not isinstance(document, Mapping) or not depth:
+        return
+    if document.get("kind") == "ConfigMap":
+        for text in (document.get("data") or {}).values():
+            for inner in _parse_yaml(text) if isinstance(text, str) else ():
+                yield from _candidates(inner, depth - 1)
+    elif document.get("kind") == "List":
+        for item in document.get("items") or ():
+            yield from _candidates(item, depth - 1)
+    elif isinstance(document.get("rules"), Mapping):
+        chart = document["rules"]
+        yield {key: chart[name] for name, key in _CHART_KEYS.items() if chart.get(name)}
+    elif any(isinstance(document.get(key), list) for key in _KEYS[:2]) or "resourceRules" in document:
+        yield {key: document[key] for key in _KEYS if document.get(key)}
+    else:
+        for key in _PARENT_KEYS:
+            yield from _candidates(document.get(key), depth - 1)

@@ -55,11 +55,11 @@ def _name_notes(rule: DiscoveryRule, naming: MetricNaming, path: str) -> Iterato
         yield MigrationNote(f"{path}.seriesQuery", "note", text)
         if "$" not in naming.template:
             yield MigrationNote(f"{path}.name.as", "warning", "gives all series the same name; only the last is served")
-    elif not naming.accepts(series):
+    elif (name := naming.name(series)) is None:
         text = f"exclude {series!r}, the only series of the rule; the rule defines no metric"
         yield MigrationNote(f"{path}.seriesFilters", "warning", text)
     else:
-        yield from _fixed_name_notes(naming.name(series), path)
+        yield from _fixed_name_notes(name, path)
     if _GROUP_WITH_SUFFIX.search(rule.name.as_):
         meant = _GROUP_WITH_SUFFIX.sub(lambda match: f"${{{match[0][1:-1]}}}{match[0][-1]}", rule.name.as_)
         text = f"{rule.name.as_!r} refers to a group with a name that includes the suffix; did you mean {meant!r}?"

@@ -43,18 +43,17 @@ class MetricNaming:
             raise NamingError(f"name.as is required, because name.matches has {groups} groups")
         self.template = rule.name.as_ or ("$1" if groups else "$0")
 
-    def accepts(self, series: str) -> bool:
-        """Return whether the filters and the name pattern of the rule match a series name."""
-        passes = all((pattern.search(series) is not None) is positive for pattern, positive in self._filters)
-        return passes and self._matches.search(series) is not None
-
-    def name(self, series: str) -> str:
+    def name(self, series: str) -> str | None:
+        """Return the metric name of a series; None if a filter or the name pattern excludes the series."""
         match = self._matches.search(series)
-        return "" if match is None else _REFERENCE.sub(lambda reference: _group(match, reference), self.template)
+        is_accepted = all((pattern.search(series) is not None) is positive for pattern, positive in self._filters)
+        if match is None or not is_accepted:
+            return None
+        return _REFERENCE.sub(lambda reference: _group(match, reference), self.template)
 
     def names(self, series: Iterable[str]) -> dict[str, str]:
         """Return series names by metric name; of two series with the same metric name, the last one wins."""
-        return {self.name(each): each for each in series if self.accepts(each)}
+        return {name: each for each in series if (name := self.name(each)) is not None}
 
 
 def _group(match: re.Match[str], reference: re.Match[str]) -> str:

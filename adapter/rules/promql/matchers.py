@@ -51,31 +51,15 @@ def _matchers(requirement: Requirement) -> Iterator[str]:
     if not _LABEL.fullmatch(key):
         raise NotExpressible(f"{key!r} is not a valid PromQL label name")
     values = sorted(set(requirement.values) - {""})
-    match operator:
-        case "exists":
-            yield f'{key}!=""'
-        case "!":
-            yield f'{key}=""'
-        case "=" | "==" | "in":
-            yield from _one_of(key, values)
-        case _:
-            yield from _none_of(key, values)
-
-
-def _one_of(key: str, values: list[str]) -> Iterator[str]:
-    if not values:
-        yield from (f'{key}=""', f'{key}!=""')  # contradictory on purpose: no series has an empty label
-    elif len(values) == 1:
-        yield equality_matcher(key, values[0])
-    else:
-        yield f"{key}=~{quote('|'.join(map(escape_regex, values)))}"
-
-
-def _none_of(key: str, values: list[str]) -> Iterator[str]:
-    if len(values) == 1:
-        yield f"{key}!={quote(values[0])}"
+    is_positive = operator in {"=", "==", "in"}
+    if operator in {"exists", "!"}:
+        yield f'{key}!=""' if operator == "exists" else f'{key}=""'
+    elif len(values) > 1:
+        yield f"{key}{'=~' if is_positive else '!~'}{quote('|'.join(map(escape_regex, values)))}"
     elif values:
-        yield f"{key}!~{quote('|'.join(map(escape_regex, values)))}"
+        yield f"{key}{'=' if is_positive else '!='}{quote(values[0])}"
+    elif is_positive:
+        yield from (f'{key}=""', f'{key}!=""')  # contradictory on purpose: no series has an empty label
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -9,9 +9,7 @@ from typing import Final
 
 from adapter.rules.promql.lexer import PromqlError, PromqlToken, VectorSelector, tokenize, vector_selectors
 
-KIND_LABEL: Final = "__steadyscale__"
-"""The label that distinguishes values from timestamps in a response."""
-
+KIND_LABEL: Final = "__steadyscale__"  # the label that distinguishes values from timestamps in a response
 VALUE_KIND: Final = "value"
 TIMESTAMP_KIND: Final = "time"
 
