@@ -6,11 +6,12 @@ restart. On reload, a file with any problem is rejected as a whole, and the prev
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import yaml
@@ -61,21 +62,17 @@ class ConfigFile:
             content = await asyncio.to_thread(self._read_bytes)
             # A file that is still being written can be valid YAML with another meaning: wait until it stops changing.
             is_stable, previous = content == previous, content
-            if content != self._content and is_stable:
-                self._content = content
-                await self._reload(apply, reject)
-
-    async def _reload(
-        self, apply: Callable[[Config], Awaitable[None]], reject: Callable[[tuple[Problem, ...]], None]
-    ) -> None:
-        try:
-            config = await asyncio.to_thread(load, self.path, self.flags)
-        except ConfigInvalid as error:
-            _log.error("configuration reload failed, keeping the previous one", extra={"problems": error.messages})
-            reject(error.problems)
-        else:
-            _log.info("configuration reloaded", extra={"rules": len(config.rules)})
-            await apply(config)
+            if content == self._content or not is_stable:
+                continue
+            self._content = content
+            try:
+                config = await asyncio.to_thread(load, self.path, self.flags)
+            except ConfigInvalid as error:
+                _log.error("configuration reload failed, keeping the previous one", extra={"problems": error.messages})
+                reject(error.problems)
+            else:
+                _log.info("configuration reloaded", extra={"rules": len(config.rules)})
+                await apply(config)
 
     def _read_bytes(self) -> bytes | None:
         try:
@@ -89,7 +86,7 @@ def load(path: Path, flags: Flags) -> Config:
     return decode(read(path, flags))
 
 
-def read(path: Path, flags: Flags) -> object:
+def read(path: Path, flags: Flags) -> Any:  # noqa: ANN401 - any document
     """Return the document of a configuration file, overridden by flags; raise ``ConfigInvalid`` if it is not YAML."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -98,13 +95,10 @@ def read(path: Path, flags: Flags) -> object:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigInvalid([Problem(str(path), f"not YAML: {' '.join(str(error).split())}")]) from error
     document = {} if document is None else document
-    if not isinstance(document, dict):
-        return document
-    given = {section: {key: flag for key, flag in keys.items() if flag is not None} for section, keys in flags.items()}
-    return {
-        **document,
-        **{section: {**(document.get(section) or {}), **keys} for section, keys in given.items() if keys},
-    }
+    for section, keys in flags.items() if isinstance(document, dict) else ():
+        if given := {key: flag for key, flag in keys.items() if flag is not None}:
+            document[section] = {**(document.get(section) or {}), **given}
+    return document
 
 
 def decode(document: object) -> Config:
@@ -115,15 +109,13 @@ def decode(document: object) -> Config:
     return config
 
 
-def decode_without_invalid_rules(document: object) -> Loaded:
+def decode_without_invalid_rules(document: Any) -> Loaded:  # noqa: ANN401 - any document
     """Return the configuration of a document without its invalid rules; raise ``ConfigInvalid`` for other problems."""
     invalid: dict[int, list[Problem]] = {}
     try:
         config = documents.decode(document, Config)
     except ConfigInvalid as error:
         invalid = _by_rule(error.problems)
-        if not isinstance(document, dict):
-            raise
         valid = [rule for index, rule in enumerate(document["rules"]) if index not in invalid]
         config = documents.decode({**document, "rules": valid}, Config)
     indexes = [index for index in range(len(config.rules) + len(invalid)) if index not in invalid]
@@ -131,7 +123,7 @@ def decode_without_invalid_rules(document: object) -> Loaded:
     rules = tuple(rule for index, rule in zip(indexes, config.rules, strict=True) if index not in invalid)
     by_name: dict[str, tuple[Problem, ...]] = {}
     for index, found in sorted(invalid.items()):
-        name = _rule_name(document, index)
+        name = _rule_name(document["rules"][index], index)
         by_name[name] = (*by_name.get(name, ()), *found)
     return Loaded(msgspec.structs.replace(config, rules=rules), by_name)
 
@@ -141,14 +133,13 @@ def _by_rule(found: Iterable[Problem]) -> dict[int, list[Problem]]:
     by_rule: dict[int, list[Problem]] = {}
     elsewhere: list[Problem] = []
     for problem in found:
-        index = problem.index_of("rules")
-        (elsewhere if index is None else by_rule.setdefault(index, [])).append(problem)
+        match = re.match(r"rules\[(\d+)\]", problem.path)
+        (elsewhere if match is None else by_rule.setdefault(int(match[1]), [])).append(problem)
     if elsewhere:
         raise ConfigInvalid(elsewhere)
     return by_rule
 
 
-def _rule_name(document: object, index: int) -> str:
-    rule = document["rules"][index] if isinstance(document, dict) else None
+def _rule_name(rule: object, index: int) -> str:
     name = rule.get("name") if isinstance(rule, dict) else None
     return name if isinstance(name, str) and name else f"rules[{index}]"

@@ -1,14 +1,12 @@
 """Validation of the configuration beyond the types of its settings."""
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 
 from adapter.backends import configuration as backends
 from adapter.config.model import Config, Limits, Serving
 from adapter.decoding.problem import Problem
 from adapter.rules import problems as rules
-
-_NOT_POSITIVE = "must be greater than 0"
+from autoscaler.types.record import Record
 
 
 def problems(config: Config, rule_indexes: Sequence[int] | None = None) -> Iterator[Problem]:
@@ -17,7 +15,10 @@ def problems(config: Config, rule_indexes: Sequence[int] | None = None) -> Itera
     ``rule_indexes`` are the indexes that its rules have in the file, where some rules of the file were left out.
     """
     yield from _serving_problems(config.serving)
-    yield from _limit_problems(config.limits)
+    can_be_zero = {"shutdown_delay", "drain_timeout"}
+    yield from _not_positive(
+        "limits", config.limits, *(field for field in Limits.__struct_fields__ if field not in can_be_zero)
+    )
     yield from backends.problems(config.backends)
     indexes = range(len(config.rules)) if rule_indexes is None else rule_indexes
     by_path = {f"rules[{index}]": rule for index, rule in zip(indexes, config.rules, strict=True)}
@@ -35,12 +36,12 @@ def _serving_problems(serving: Serving) -> Iterator[Problem]:
         yield Problem("serving.tls", "files and selfManaged are mutually exclusive")
 
 
-def _limit_problems(limits: Limits) -> Iterator[Problem]:
-    can_be_zero = {"shutdown_delay", "drain_timeout"}
-    for field, key in zip(limits.__struct_fields__, limits.__struct_encode_fields__, strict=True):
-        value = getattr(limits, field)
-        if field not in can_be_zero and value <= type(value)():
-            yield Problem(f"limits.{key}", _NOT_POSITIVE, value=value)
+def _not_positive(path: str, record: Record, *fields: str) -> Iterator[Problem]:
+    keys = dict(zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True))
+    for field in fields:
+        value = getattr(record, field)
+        if value <= type(value)():
+            yield Problem(f"{path}.{keys[field]}", "must be greater than 0", value=value)
 
 
 def _prometheus_adapter_problems(config: Config) -> Iterator[Problem]:
@@ -48,9 +49,7 @@ def _prometheus_adapter_problems(config: Config) -> Iterator[Problem]:
         path, backend = f"prometheusAdapter[{index}]", config.backends.get(entry.backend)
         if backend is None or backend.kind != "prometheus":
             yield Problem(f"{path}.backend", f"no Prometheus backend {entry.backend!r} under backends")
-        for key, duration in (("relistInterval", entry.relist_interval), ("interval", entry.interval)):
-            if duration <= timedelta():
-                yield Problem(f"{path}.{key}", _NOT_POSITIVE)
+        yield from _not_positive(path, entry, "relist_interval", "interval")
         if entry.file in {other.file for other in config.prometheus_adapter[:index]}:
             yield Problem(f"{path}.file", "is listed twice")
 
@@ -66,9 +65,4 @@ def _delegate_problems(config: Config) -> Iterator[Problem]:
         yield Problem("delegate", "has no effect", hint="set unknownMetrics or compare to true")
     if not 0 <= delegate.tolerance < 1:
         yield Problem("delegate.tolerance", "must be at least 0 and less than 1", value=delegate.tolerance)
-    durations = {
-        "interval": delegate.interval,
-        "deadline": delegate.deadline,
-        "maxSampleAge": delegate.max_sample_age,
-    }
-    yield from (Problem(f"delegate.{key}", _NOT_POSITIVE) for key, value in durations.items() if value <= timedelta())
+    yield from _not_positive("delegate", delegate, "interval", "deadline", "max_sample_age")

@@ -37,7 +37,8 @@ def decode(document: object, shape: type[T], path: str = "") -> T:
 
 def _check(value: object, shape: Any, path: str, problems: list[Problem]) -> object:  # noqa: ANN401 - a type
     """Return the value with its durations parsed; add all problems of the value and of everything below it."""
-    record, item, entry = _record(shape), _item(shape), _entry(shape)
+    record = _record(shape)
+    origin, arguments = get_origin(shape), get_args(shape)
     if shape is timedelta:
         try:
             return parse_duration(str(value))
@@ -45,10 +46,10 @@ def _check(value: object, shape: Any, path: str, problems: list[Problem]) -> obj
             problems.append(Problem(path, str(error)))
     elif record is not None and isinstance(value, Mapping):
         return _check_record(value, record, path, problems)
-    elif item is not None and isinstance(value, list):
-        return [_check(inner, item, f"{path}[{index}]", problems) for index, inner in enumerate(value)]
-    elif entry is not None and isinstance(value, Mapping):
-        return {key: _check(inner, entry, f"{path}.{key}", problems) for key, inner in value.items()}
+    elif origin is tuple and isinstance(value, list):
+        return [_check(inner, arguments[0], f"{path}[{index}]", problems) for index, inner in enumerate(value)]
+    elif origin in {dict, Mapping} and isinstance(value, Mapping):  # the user chooses the keys
+        return {key: _check(inner, arguments[1], f"{path}.{key}", problems) for key, inner in value.items()}
     else:
         try:
             msgspec.convert(value, shape)
@@ -96,12 +97,3 @@ def _fields(record: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo
 def _record(shape: object) -> type[msgspec.Struct] | None:
     options = get_args(shape) if get_origin(shape) in {Union, UnionType} else (shape,)
     return next((each for each in options if isinstance(each, type) and issubclass(each, msgspec.Struct)), None)
-
-
-def _item(shape: object) -> object:
-    return get_args(shape)[0] if get_origin(shape) is tuple else None
-
-
-def _entry(shape: object) -> object:
-    """Return the value type of a mapping whose keys the user chooses; None for any other type."""
-    return get_args(shape)[1] if get_origin(shape) in {dict, Mapping} else None

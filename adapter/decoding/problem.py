@@ -1,6 +1,5 @@
 """One problem of a configuration file or an object: where it is, what is wrong, and how to correct it."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -29,11 +28,6 @@ class Problem:
         hint = f"; {self.hint}" if self.hint else ""
         return f"{self.path}: {self.message}{value}{hint}" if self.path else f"{self.message}{value}{hint}"
 
-    def index_of(self, key: str) -> int | None:
-        """Return the index of the list item under a top-level key that this problem is in, or None."""
-        found = re.match(rf"{re.escape(key)}\[(\d+)\]", self.path)
-        return int(found[1]) if found else None
-
     def below(self, path: str) -> Self:
         """Return this problem of a document that is part of a larger one, where it is at ``path``."""
         separator = "." if self.path and not self.path.startswith("[") else ""
@@ -55,5 +49,4 @@ class ConfigInvalid(AdapterError):
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """The problems as text."""
         return tuple(map(str, self.problems))

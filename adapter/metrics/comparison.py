@@ -21,6 +21,7 @@ from adapter.metrics.reader import ReadTrace
 from adapter.rules.delegation import Delegate, delegated_rule
 from adapter.rules.evaluation import evaluate
 from adapter.rules.query_builder import snapshot_query
+from adapter.sample import Sample
 
 _MAX_ENTRIES: Final = 1000
 _MAX_CONCURRENT: Final = 8
@@ -56,8 +57,8 @@ class Comparison:
     local: ComparedValue
     remote: ComparedValue
     result: ComparisonResult
-    comparisons: int = 0
-    differences: int = 0
+    comparisons: int
+    differences: int
     different_since: datetime | None = None
     """Time of the first of the current run of differences; None: the last result was the same."""
 
@@ -97,18 +98,23 @@ class Comparisons:
         return iter(list(self._latest.items()))
 
     async def aclose(self) -> None:
-        """Cancel the comparisons in progress."""
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _compare(self, trace: ReadTrace, delegate: Delegate) -> None:
+        local = _compared_value(trace.samples) if trace.error is None else _failed(trace.error)
         remote = await self._read_delegate(trace.key, delegate)
-        value = ComparedValue(sum(sample.milli for sample in trace.samples))
-        local = value if trace.error is None else _failed(trace.error)
         result = compare(local, remote, delegate.tolerance)
-        self._record(trace.key, local, remote, result)
+        now, before, differs = self._clock(), self._latest.get(trace.key), result is not ComparisonResult.SAME
+        comparison = Comparison(now, local, remote, result, comparisons=1, differences=int(differs))
+        if before is not None:
+            comparison.comparisons += before.comparisons
+            comparison.differences += before.differences
+        if differs:
+            comparison.different_since = (before and before.different_since) or now
+        self._latest[trace.key] = comparison
         self._on_comparison(result)
 
     async def _read_delegate(self, key: ReadKey, delegate: Delegate) -> ComparedValue:
@@ -120,31 +126,20 @@ class Comparisons:
             samples = evaluate(rule, fetched.series, self._clock(), lambda: "the response contains no series")
         except AdapterError as error:
             return _failed(error)
-        return ComparedValue(sum(sample.milli for sample in samples))
-
-    def _record(self, key: ReadKey, local: ComparedValue, remote: ComparedValue, result: ComparisonResult) -> None:
-        now, before = self._clock(), self._latest.get(key)
-        differs = result is not ComparisonResult.SAME
-        since = before.different_since if before is not None else None
-        self._latest[key] = Comparison(
-            time=now,
-            local=local,
-            remote=remote,
-            result=result,
-            comparisons=(before.comparisons if before else 0) + 1,
-            differences=(before.differences if before else 0) + differs,
-            different_since=(since or now) if differs else None,
-        )
+        return _compared_value(samples)
 
 
 def compare(local: ComparedValue, remote: ComparedValue, tolerance: float) -> ComparisonResult:
-    """Compare two values with a relative tolerance."""
     if local.milli is None or remote.milli is None:
         if local.milli is remote.milli:
             return ComparisonResult.SAME
         return ComparisonResult.ONLY_DELEGATE if local.milli is None else ComparisonResult.ONLY_LOCAL
     is_close = abs(local.milli - remote.milli) <= tolerance * max(local.milli, remote.milli)
     return ComparisonResult.SAME if is_close else ComparisonResult.DIFFERENT
+
+
+def _compared_value(samples: tuple[Sample, ...]) -> ComparedValue:
+    return ComparedValue(sum(sample.milli for sample in samples))
 
 
 def _failed(error: AdapterError) -> ComparedValue:

@@ -16,9 +16,6 @@ from adapter.sample import RawSample
 _log = logging.getLogger(__name__)
 _INTERNAL_ERROR = "Internal error occurred: the cause is in the adapter's log"
 
-OnFetch: TypeAlias = Callable[[str, str, float], None]
-"""Called after each fetch with the backend, ``ok`` or the class of the failure, and the duration in seconds."""
-
 
 @dataclass(frozen=True, slots=True)
 class FetchFailure:
@@ -41,13 +38,12 @@ class Fetcher:
         self,
         backends: Mapping[str, Backend],
         clock: Callable[[], datetime],
-        on_fetch: OnFetch = lambda _backend, _result, _seconds: None,
+        on_fetch: Callable[[str, str, float], None] = lambda _backend, _result, _seconds: None,
     ) -> None:
+        """Create a fetcher; ``on_fetch`` is called with the backend, ``ok`` or the failure class, and the seconds."""
         self.backends = backends
         self.clock = clock
         self.query_count = 0
-        """Number of queries sent since the start."""
-
         self._on_fetch = on_fetch
 
     def is_aligned(self, backend: str) -> bool:

@@ -61,7 +61,6 @@ class ImportedRules:
         self._changed.set()
 
     async def run(self) -> None:
-        """Watch all files until cancelled."""
         while True:
             self._changed.clear()
             tasks = [asyncio.create_task(self._watch(file), name=f"import {file.settings.file}") for file in self.files]

@@ -24,7 +24,6 @@ class InProcessMetrics:
         reader.sources.snapshots.add_listener(self._on_values_changed)
 
     async def read(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:
-        """Return the current value of a metric, or why it is unavailable."""
         trace = await self._reader.read(namespace, metric, selector)
         if trace.error is not None:
             failure = trace.error.failure or FailureClass.API_UNAVAILABLE

@@ -8,15 +8,14 @@ from typing import Final, TypeAlias
 from adapter.backends.backend import Backend
 from adapter.backends.configuration import BackendEntry, price_per_day
 from adapter.backends.loader import import_backend
-from adapter.backends.settings import BackendSettings, Price
+from adapter.backends.settings import BackendSettings
 from adapter.backends.static import StaticBackend
 from adapter.config.loading import Loaded
 from adapter.config.model import Config
 from adapter.metrics.comparison import Comparisons
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import MetricReader, Sources
-from adapter.rules.delegation import Delegate
-from adapter.rules.rule import STATIC, Rule
+from adapter.rules.rule import STATIC
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.telemetry import Telemetry
 from autoscaler.ports import Clock
@@ -45,13 +44,15 @@ class MetricPipeline:
         sources = Sources(
             self.fetcher, telemetry.cache_read_counter("snapshots"), telemetry.cache_read_counter("queries")
         )
-        self.comparisons = Comparisons(sources.query_cache, clock, self._delegate, telemetry.record_comparison)
+        self.comparisons = Comparisons(
+            sources.query_cache, clock, lambda: self._config.delegate, telemetry.record_comparison
+        )
         self.reader = MetricReader(
             self.registry,
             sources,
             clock,
-            delegate=self._delegate,
-            price_per_day=self._price_per_day,
+            delegate=lambda: self._config.delegate,
+            price_per_day=lambda rule: price_per_day(rule, self._config.backends.get(rule.backend)),
             on_read=self.comparisons.on_read,
         )
 
@@ -66,7 +67,6 @@ class MetricPipeline:
             _log.warning("changed settings need a restart to take effect", extra={"settings": changed})
 
     async def aclose(self) -> None:
-        """Stop reading and close all backends."""
         await self.comparisons.aclose()
         await self.reader.sources.aclose()
 
@@ -82,12 +82,6 @@ class MetricPipeline:
         self.reader.drop_backends(closed)
         for name in closed:
             await old[name].aclose()
-
-    def _delegate(self) -> Delegate | None:
-        return self._config.delegate
-
-    def _price_per_day(self, rule: Rule) -> Price | None:
-        return price_per_day(rule, self._config.backends.get(rule.backend))
 
     def _open(self, name: str, entry: BackendEntry) -> Backend:
         return self._open_backend(name, entry.settings, self._clock)

@@ -29,7 +29,6 @@ class ReadKey(NamedTuple):
 
     @property
     def is_cacheable(self) -> bool:
-        """Return whether the key is small enough to be stored."""
         return self.selector.weight + len(self.namespace) + len(self.metric) <= _MAX_KEY_WEIGHT
 
 
@@ -60,7 +59,6 @@ class ReadRecord:
     last_good_time: datetime | None = None
 
     def record_success(self, samples: tuple[Sample, ...], now: datetime) -> None:
-        """Count a successful read and reset the failures."""
         self.reads += 1
         self.last_read_time = self.last_good_time = now
         self.last_good_milli = samples[0].milli if len(samples) == 1 else sum(sample.milli for sample in samples)
@@ -70,7 +68,6 @@ class ReadRecord:
             self.message = self.detail = ""
 
     def record_failure(self, error: errors.AdapterError, now: datetime) -> None:
-        """Count a failed read."""
         self.reads += 1
         self.failures += 1
         self.last_read_time = now
@@ -97,7 +94,6 @@ class ReadHistory:
             return record
 
     def peek(self, key: ReadKey) -> ReadRecord | None:
-        """Return the record of a key, or None."""
         return self._records.get(key)
 
     def __iter__(self) -> Iterator[tuple[ReadKey, ReadRecord]]:

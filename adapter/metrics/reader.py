@@ -55,8 +55,10 @@ class Sources:
         self.snapshots = Snapshots(fetcher, on_snapshot_read)
         self.query_cache = QueryCache(fetcher, on_read=on_query_cache_read)
 
+    def of(self, rule: Rule) -> Snapshots | QueryCache:
+        return self.query_cache if rule.is_template else self.snapshots
+
     async def aclose(self) -> None:
-        """Stop fetching, then close the backends."""
         await self.snapshots.aclose()
         await self.query_cache.aclose()
         for backend in self.fetcher.backends.values():
@@ -96,7 +98,6 @@ class MetricReader:
         return self._delegate()
 
     def names(self, namespace: str) -> tuple[str, ...]:
-        """Return the names of the metrics with a rule in this namespace."""
         return self.registry.rules.names(namespace)
 
     async def read_samples(self, namespace: str, metric: str, selector: Selector) -> tuple[Sample, ...]:
@@ -111,8 +112,7 @@ class MetricReader:
         trace = self._resolve(ReadKey(namespace, metric, selector))
         rule, query = trace.rule, trace.query
         if rule is not None and query is not None:
-            source = self.sources.query_cache if rule.is_template else self.sources.snapshots
-            trace.result = await source.get(query, rule.interval, rule.deadline)
+            trace.result = await self.sources.of(rule).get(query, rule.interval, rule.deadline)
         now = self.clock()
         if rule is not None and trace.result is not None:
             self._evaluate(trace, rule, trace.result, now)
@@ -125,30 +125,25 @@ class MetricReader:
         """Return the trace that a read would have now, without fetching and without being recorded as a read."""
         trace = self._resolve(ReadKey(namespace, metric, selector))
         if trace.rule is not None and trace.query is not None:
-            source = self.sources.query_cache if trace.rule.is_template else self.sources.snapshots
-            trace.result = source.peek(trace.query)
+            trace.result = self.sources.of(trace.rule).peek(trace.query)
             if trace.result is not None:
                 self._evaluate(trace, trace.rule, trace.result, self.clock())
         return trace
 
     def history_of(self, trace: ReadTrace) -> ReadHistory:
-        """Return the history that contains this read."""
         is_unknown = trace.rule is None or isinstance(trace.rule, DelegatedRule)
         return self.unknown_reads if is_unknown else self.history
 
     def origin(self, rule: Rule) -> str:
-        """Return where a rule is defined."""
         return f"delegated to {rule.backend}" if isinstance(rule, DelegatedRule) else self.registry.origin(rule)
 
     def drop_backends(self, names: set[str]) -> None:
-        """Drop the snapshots of these backends."""
         self._drop_snapshots(tuple(rule for rule in self.registry.rules if rule.backend in names))
 
     def _resolve(self, requested: ReadKey) -> ReadTrace:
         """Find the rule and build its query; an error ends the trace here."""
         rules = self.registry.rules
-        resolved = self._evaluations.get(rules, requested)
-        if resolved is not None:
+        if (resolved := self._evaluations.get(rules, requested)) is not None:
             return ReadTrace(resolved.key, resolved.rule, resolved.query, resolved=resolved)
         namespace, metric, selector = requested
         rule = rules.find(namespace, metric)
@@ -233,7 +228,6 @@ def _check_labels(rule: Rule, selector: Selector) -> None:
 
 
 def _no_match(key: ReadKey, rule: Rule, snapshot: Snapshot) -> str:
-    """Return the message for a read that no series matches."""
     selector, label = str(key.selector), rule.namespacing.label
     matching = f"no series match selector {selector}" if selector else "no series"
     if rule.is_template:

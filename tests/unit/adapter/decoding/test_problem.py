@@ -26,13 +26,6 @@ def test_text_contains_path_message_value_and_hint(problem: Problem, text: str):
 
 
 @pytest.mark.parametrize(
-    ("path", "index"), [("rules[3].name", 3), ("rules[12]", 12), ("rules", None), ("x.rules[3]", None), ("", None)]
-)
-def test_index_of_is_the_index_of_the_top_level_list_item(path: str, index: int | None):
-    assert Problem(path, "").index_of("rules") == index
-
-
-@pytest.mark.parametrize(
     ("path", "expected"), [("rules[0]", "data[c].rules[0]"), ("[0].name", "data[c][0].name"), ("", "data[c]")]
 )
 def test_below_puts_the_path_of_the_outer_document_first(path: str, expected: str):
