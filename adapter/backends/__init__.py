@@ -1,1 +1,1 @@
-"""The only code that talks to metric systems; one file each. None of them has heard of an autoscaler."""
+"""Clients of metric systems, one package for each backend kind. No other code connects to a metric system."""

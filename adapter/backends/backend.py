@@ -28,7 +28,7 @@ class Backend(Protocol):
         """Raise ``BackendError`` if the metric system does not respond."""
 
     async def aclose(self) -> None:
-        """End running requests, then close connections and stop threads."""
+        """End running requests, then close connections."""
 
 
 @runtime_checkable

@@ -67,7 +67,7 @@ class BackendEntry(Record, frozen=True):
 
     @property
     def settings(self) -> BackendSettings:
-        """The settings of the kind; only for an entry with a kind."""
+        """The settings of the kind; raises ``TypeError`` without a kind."""
         settings = getattr(self, self.kind)
         if not isinstance(settings, BackendSettings):
             raise TypeError(self.kind)

@@ -27,8 +27,8 @@ class Price(Record, frozen=True):
     dollars: float
     """Per day."""
 
-    because: str
-    """How the price is calculated."""
+    calculation: str
+    """How the price follows from the price list, for users."""
 
 
 class BackendSettings(Record, frozen=True):
@@ -108,10 +108,10 @@ def connection_problems(
     """Return the problems of TLS and circuit breaker, and of counts that must be at least one, by their keys."""
     if tls is not None:
         yield from tls_problems(tls, f"{path}.tls")
-    yield from at_least_one({**counts, "circuitBreaker.failureThreshold": circuit_breaker.failure_threshold}, path)
+    yield from count_problems({**counts, "circuitBreaker.failureThreshold": circuit_breaker.failure_threshold}, path)
 
 
-def at_least_one(counts: dict[str, int], path: str) -> Iterator[Problem]:
+def count_problems(counts: dict[str, int], path: str) -> Iterator[Problem]:
     """Return a problem for each count below one."""
     for key, count in counts.items():
         if count < 1:

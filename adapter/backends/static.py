@@ -21,7 +21,7 @@ class StaticBackend:
         return tuple(RawSample(series.value, now - series.age, series.labels) for series in query.static_series)
 
     async def ping(self) -> None:
-        """Return: there is no server."""
+        """Do nothing: there is no server."""
 
     async def aclose(self) -> None:
-        """Return: there are no connections."""
+        """Do nothing: there are no connections."""

@@ -104,7 +104,7 @@ def _price_notes(config: model.Config) -> Iterator[str]:
     for index, rule in enumerate(config.rules):
         if (price := price_per_day(rule, config.backends.get(rule.backend))) is not None:
             total += price.dollars
-            yield f"rules[{index}]: {_dollars(price.dollars)} per day while the metric is read: {price.because}"
+            yield f"rules[{index}]: {_dollars(price.dollars)} per day while the metric is read: {price.calculation}"
     if total:
         yield f"rules: {_dollars(total)} per day in total while all metrics are read"
 
@@ -148,7 +148,7 @@ def _check_external_metric(content: Mapping[str, Any], backends: Backends) -> It
     elif backends and rule.backend:
         yield f"spec.backend: no configuration in these files has a backend {rule.backend!r}"
     if (price := price_per_day(rule, entry)) is not None:
-        yield f"spec: {_dollars(price.dollars)} per day while the metric is read: {price.because}"
+        yield f"spec: {_dollars(price.dollars)} per day while the metric is read: {price.calculation}"
     if (content.get("spec") or {}).get("onEmpty") == "zero":
         yield "spec.onEmpty: zero scales the workload down whenever there are no series, also after a failure"
 

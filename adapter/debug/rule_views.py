@@ -57,7 +57,7 @@ def _rule(reader: MetricReader, rule: Rule, reads: list[ReadRecord]) -> Json:
         "failingReaders": len(failing),
         "firstFailureTime": format_time(since),
         "message": failing[0].message if failing else "",
-        "pricePerDay": None if price is None else {"dollars": round(price.dollars, 4), "reason": price.because},
+        "pricePerDay": None if price is None else {"dollars": round(price.dollars, 4), "reason": price.calculation},
     }
 
 

@@ -428,4 +428,4 @@ def test_the_price_per_day_is_calculated(peer: Peer, parameters: Json, dollars: 
     config = configuration_for(peer, parameters)
     price = price_per_day(config.rules[0], config.backends["it"])
     assert price is not None
-    assert (round(price.dollars, 6), price.because) == (dollars, because)
+    assert (round(price.dollars, 6), price.calculation) == (dollars, because)

@@ -194,7 +194,7 @@ async def test_exceeded_rate_limit_is_backend_busy(peer: ContractPeer) -> None:
         await wait_until_recovered(opened, peer)
 
 
-@pytest.mark.case(Case.UNAUTHORISED)
+@pytest.mark.case(Case.UNAUTHORIZED)
 async def test_rejected_credentials_are_unauthorized(peer: ContractPeer) -> None:
     peer.set_values(NUMBERS)
     async with open_backend(peer) as opened:
@@ -285,7 +285,7 @@ async def test_closing_fails_running_fetches(peer: ContractPeer) -> None:
         peer.recover()
 
 
-@pytest.mark.case(Case.CROWD)
+@pytest.mark.case(Case.CONCURRENT)
 async def test_concurrent_fetches_get_their_own_results(peer: ContractPeer) -> None:
     peer.set_values(NUMBERS)
     names = list(NUMBERS) * 20

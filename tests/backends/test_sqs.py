@@ -207,4 +207,4 @@ def test_the_price_per_day_is_calculated(peer: Peer) -> None:
     price = price_per_day(config.rules[0], config.backends["it"])
     assert price is not None
     assert round(price.dollars, 6) == 0.002304
-    assert price.because == "5,760 requests at $0.40 per 1,000,000"
+    assert price.calculation == "5,760 requests at $0.40 per 1,000,000"

@@ -8,7 +8,7 @@ from typing import ClassVar, Final, Literal
 from adapter.backends.azure.resource_id import resource_problems
 from adapter.backends.connection.http_settings import HttpApiSettings
 from adapter.backends.connection.urls import encryption_problems, url_problems
-from adapter.backends.settings import Parameters, Price, at_least_one
+from adapter.backends.settings import Parameters, Price, count_problems
 from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
@@ -99,7 +99,7 @@ class AzureParameters(Parameters, frozen=True):
             yield Problem(f"{path}.filter", "cannot be combined with dimensions")
         if self.roll_up_by and not (self.dimensions or self.filter):
             yield Problem(f"{path}.rollUpBy", "requires dimensions or filter")
-        yield from at_least_one({"maxSeries": self.max_series}, path)
+        yield from count_problems({"maxSeries": self.max_series}, path)
         if self.max_series > _MAX_SERIES:
             yield Problem(f"{path}.maxSeries", f"must be at most {_MAX_SERIES}", value=self.max_series)
 
@@ -196,7 +196,7 @@ class Azure(HttpApiSettings, frozen=True, kw_only=True):
         yield from url_problems(self.authority, f"{path}.authority")
         yield from encryption_problems(self.authority, f"{path}.authority")
         yield from self.login.problems(f"{path}.login")
-        yield from at_least_one({"maxRequestsPerSecond": self.max_requests_per_second}, path)
+        yield from count_problems({"maxRequestsPerSecond": self.max_requests_per_second}, path)
 
     def price_per_day(self, parameters: Parameters, interval: timedelta) -> Price | None:
         """Return the price with one request per resource; batching with other rules makes it cheaper."""

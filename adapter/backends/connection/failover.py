@@ -22,8 +22,8 @@ class Failover(Generic[S]):
         for server in tuple(self._servers):
             try:
                 return await operation(server)
-            except BaseException as error:  # including a cancellation, by which a server that hangs ends
-                if self._servers[0] is server:  # a concurrent request may have moved it already
+            except BaseException as error:  # including the cancellation of a request to a stalled server
+                if self._servers[0] is server:  # else a concurrent request has moved it already
                     self._servers.rotate(-1)
                 if not isinstance(error, BackendUnreachable):
                     raise

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from adapter.backends.connection.urls import url_problems
-from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Tls, at_least_one, tls_problems
+from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Tls, count_problems, tls_problems
 from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
@@ -55,7 +55,7 @@ class HttpSettings(BackendSettings, frozen=True):
             yield Problem(f"{path}.basicAuth", "cannot be combined with bearerTokenFile")
         yield from tls_problems(self.tls, f"{path}.tls")
         counts = {"maxConnections": self.max_connections}
-        yield from at_least_one(
+        yield from count_problems(
             {**counts, "circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold}, path
         )
         yield from _header_problems(self.headers, f"{path}.headers")
@@ -110,7 +110,7 @@ class BatchedHttpSettings(HttpApiSettings, frozen=True, kw_only=True):
 
     def problems(self, path: str) -> Iterator[Problem]:
         yield from super().problems(path)
-        yield from at_least_one({"maxQueriesPerRequest": self.max_queries_per_request}, path)
+        yield from count_problems({"maxQueriesPerRequest": self.max_queries_per_request}, path)
 
 
 def _header_problems(headers: Mapping[str, str], path: str) -> Iterator[Problem]:

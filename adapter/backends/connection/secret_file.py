@@ -32,15 +32,15 @@ class Redactor:
             self._texts = (*self._texts, *new)[-_MAX_TEXTS:]
 
     def redact(self, text: str) -> str:
-        """Return a text without them: some servers repeat the credentials of a request in the response."""
+        """Return a text without the secrets, which some servers repeat in their responses."""
         for secret in sorted(self._texts, key=len, reverse=True):
             if len(secret) >= _MIN_LENGTH:
-                text = _without_cut_secret(text.replace(secret, _REPLACEMENT), secret)
+                text = _without_truncated_secret(text.replace(secret, _REPLACEMENT), secret)
         return text
 
 
-def _without_cut_secret(text: str, secret: str) -> str:
-    """Remove the beginning of a secret from the end of a text that was truncated there."""
+def _without_truncated_secret(text: str, secret: str) -> str:
+    """Remove the first part of a secret from the end of a text that was truncated within the secret."""
     for length in range(min(len(secret), len(text)), _MIN_LENGTH - 1, -1):
         if text.endswith(secret[:length]):
             return text[:-length] + _REPLACEMENT
@@ -69,7 +69,7 @@ class SecretFile(Redactor):
         return secret
 
     def read_lines_sync(self) -> list[str]:
-        """Return the lines of a file that contains secrets below headings; blocks."""
+        """Return the lines of a file of headings and secrets, such as a NATS credentials file; blocks."""
         lines = self._text().splitlines()
         self.add(*(line for line in lines if line and " " not in line))
         return lines
@@ -94,5 +94,5 @@ def redacted_error(error: E, secrets: Iterable[Redactor]) -> E:
 
 
 def redacted_results(results: Iterable[R | BackendError], secrets: Collection[Redactor]) -> list[R | BackendError]:
-    """Return the same results, with copies of the errors among them without secrets."""
+    """Return the results with all errors among them redacted."""
     return [redacted_error(result, secrets) if isinstance(result, BackendError) else result for result in results]

@@ -10,7 +10,7 @@ from adapter.errors import BackendError, BackendUnreachable
 
 C = TypeVar("C")
 _LOOP_CYCLES: Final = 2
-"""Event loop cycles after which a connection that the server closed is known to be closed."""
+"""Event loop cycles until asyncio has processed a close by the server."""
 
 
 @dataclass(eq=False, slots=True)

@@ -1,4 +1,4 @@
-"""Translation of connection errors, found by the operating system's exception below a library's own."""
+"""Translation of connection errors. Libraries wrap the exceptions of sockets, so all causes of an exception count."""
 
 import socket
 import ssl
@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from adapter.errors import BackendError, BackendTimeout, BackendUnreachable
 
 CauseTable: TypeAlias = tuple[tuple[type[BaseException], type[BackendError], str], ...]
-"""Exception type of a cause, the error it becomes, and the message."""
+"""For each exception type of a cause: the error to raise and its message."""
 
 BY_CAUSE: Final[CauseTable] = (
     (ssl.SSLError, BackendUnreachable, "TLS handshake failed: certificate not accepted"),
@@ -39,5 +39,5 @@ def causes(error: BaseException) -> Iterator[BaseException]:
             seen.add(id(cause))
             yield cause
             attributes = (getattr(cause, "os_error", None), getattr(cause, "reason", None))
-            inner = (cause.__cause__, cause.__context__, *attributes, *cause.args)
-            pending += [each for each in inner if isinstance(each, BaseException)]
+            candidates = (cause.__cause__, cause.__context__, *attributes, *cause.args)
+            pending += [inner for inner in candidates if isinstance(inner, BaseException)]

@@ -1,4 +1,4 @@
-"""TLS contexts by settings, created again when their files change. All functions block: call them in a thread."""
+"""TLS contexts from settings, recreated when their files change. All functions block: call them in a thread."""
 
 import ssl
 from pathlib import Path

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Literal
 
 from adapter.backends.connection.http_settings import HttpApiSettings
 from adapter.backends.connection.urls import encryption_problems, parsed
-from adapter.backends.settings import Parameters, Price, at_least_one
+from adapter.backends.settings import Parameters, Price, count_problems
 from adapter.decoding.problem import Problem
 
 _MINUTE: Final = timedelta(minutes=1)
@@ -67,7 +67,7 @@ class GoogleParameters(Parameters, frozen=True):
             yield Problem(f"{path}.filter", message)
         if self.project and not _PROJECT.fullmatch(self.project):
             yield Problem(f"{path}.project", "must be a project ID or number", value=self.project)
-        yield from at_least_one({"maxSeries": self.max_series}, path)
+        yield from count_problems({"maxSeries": self.max_series}, path)
         yield from self._promql_problems(path) if self.promql else self._aggregation_problems(path)
 
     def _promql_problems(self, path: str) -> Iterator[Problem]:
@@ -140,7 +140,7 @@ class Google(HttpApiSettings, frozen=True, kw_only=True):
         yield from encryption_problems(self.url, f"{path}.url")
         if (parts := parsed(self.url)) is not None and parts.path.strip("/"):
             yield Problem(f"{path}.url", "must not have a path")
-        yield from at_least_one(
+        yield from count_problems(
             {"pageSize": self.page_size, "maxRequestsPerSecond": self.max_requests_per_second}, path
         )
         if self.page_size > _MAX_PAGE_SIZE:

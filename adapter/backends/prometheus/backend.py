@@ -30,7 +30,7 @@ _ALL_STATUSES: Final = range(600)
 
 _MAX_QUERIES: Final = 4096
 _VARIANT_TTL: Final = 300
-"""Seconds; that two series had the same labels may have been temporary."""
+"""Seconds. A variant fails while two series have the same labels, which may be temporary."""
 
 
 class PrometheusBackend:
@@ -43,7 +43,7 @@ class PrometheusBackend:
         self._client = HttpClient(settings, clock)
         self._requests: Any = PrometheusConnect(url="", session=RecordingSession(), method=settings.method)
         self._variants: TTLCache[str, tuple[str, ...]] = TTLCache(_MAX_QUERIES, _VARIANT_TTL)
-        """By query, the variant that yields timestamps too, as far as it is known; empty if there is none."""
+        """By query, the variant of it that also yields timestamps; empty if no variant works; absent if unknown."""
         self._last_warnings: tuple[str, ...] = ()
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:

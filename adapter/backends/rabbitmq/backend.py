@@ -8,8 +8,9 @@ from urllib.parse import quote, urlencode
 
 from adapter.backends.connection import http_errors
 from adapter.backends.connection.http import HttpClient
+from adapter.backends.connection.json_body import decode_body
 from adapter.backends.parameters import parameters
-from adapter.backends.rabbitmq.parse import COLUMNS, Queue, QueuePage, decode_response, has_error, samples
+from adapter.backends.rabbitmq.parse import COLUMNS, Queue, QueuePage, has_error, samples
 from adapter.backends.rabbitmq.settings import ANY_VHOST, RabbitMq, RabbitMqParameters
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
@@ -49,7 +50,7 @@ class RabbitMqBackend:
         target = f"/api/queues/{_encode(wanted.vhost)}/{_encode(wanted.queue)}?columns={COLUMNS}"
         response = await self._client.request("GET", target, accept={HTTPStatus.NOT_FOUND})
         if response.status == HTTPStatus.OK:
-            return [decode_response(response.body, Queue)]
+            return [decode_body(response.body, Queue, "RabbitMQ")]
         if has_error(_NOT_FOUND, response.body):
             return []
         raise http_errors.from_status(response.status, response.body)
@@ -65,7 +66,7 @@ class RabbitMqBackend:
                 if has_error(_NOT_FOUND, response.body) or has_error(_PAGE_OUT_OF_RANGE, response.body):
                     break  # the vhost does not exist, or queues were deleted since the previous page was read
                 raise http_errors.from_status(response.status, response.body)
-            page = decode_response(response.body, QueuePage)
+            page = decode_body(response.body, QueuePage, "RabbitMQ")
             queues += page.items
             number, pages = number + 1, page.page_count
         return queues

@@ -3,14 +3,11 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
-from adapter.errors import BackendRejected
 from adapter.sample import RawSample
-
-T = TypeVar("T")
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -56,14 +53,6 @@ COLUMNS: Final = (
     "message_stats.publish_details.rate,message_stats.deliver_get_details.rate"
 )
 """The fields to return; all fields of a queue would be about two kilobytes."""
-
-
-def decode_response(body: bytes, expected: type[T]) -> T:
-    """Decode a response; raise ``BackendRejected`` if it has another format."""
-    try:
-        return msgspec.json.decode(body, type=expected)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRejected("unexpected response format", detail=str(error)[:200]) from None
 
 
 def has_error(error: str, body: bytes) -> bool:

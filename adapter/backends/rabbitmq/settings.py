@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
 from adapter.backends.connection.http_settings import HttpSettings
-from adapter.backends.settings import Parameters, at_least_one
+from adapter.backends.settings import Parameters, count_problems
 from adapter.decoding.problem import Problem
 
 ANY_VHOST: Final = "*"
@@ -50,6 +50,6 @@ class RabbitMq(HttpSettings, frozen=True):
 
     def problems(self, path: str) -> Iterator[Problem]:
         yield from super().problems(path)
-        yield from at_least_one({"pageSize": self.page_size}, path)
+        yield from count_problems({"pageSize": self.page_size}, path)
         if self.page_size > _MAX_PAGE_SIZE:
             yield Problem(f"{path}.pageSize", f"must be at most {_MAX_PAGE_SIZE}", value=self.page_size)

@@ -1,4 +1,4 @@
-"""The upstream backend: reads a metric of another external metrics server with the requests of an HPA."""
+"""The upstream backend: sends the requests of an HPA to another external metrics server."""
 
 import asyncio
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def _target(wanted: UpstreamParameters) -> str:
 
 
 def _from_status(status: int, body: bytes) -> BackendError:
-    """Return the error for a status: of one metric if the body is a ``Status``, otherwise of the whole server."""
+    """Return the error of the metric if the body is a Kubernetes ``Status``, else of the whole server."""
     message = status_message(body)
     if status == HTTPStatus.NOT_FOUND:
         return BackendMetricUnknown(detail=message)

@@ -1,15 +1,14 @@
 """Conversion of an ``ExternalMetricValueList`` to samples. Pure code."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Literal
 
 import msgspec
 
+from adapter.backends.connection.json_body import decode_body
 from adapter.errors import BackendRejected
 from adapter.sample import RawSample
 from autoscaler.values.quantity import Quantity, QuantityError
-
-_UNEXPECTED: Final = "unexpected response format"
 
 
 class _Value(msgspec.Struct, frozen=True, rename="camel"):
@@ -20,33 +19,27 @@ class _Value(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _ValueList(msgspec.Struct, frozen=True):
-    kind: str
+    kind: Literal["ExternalMetricValueList"]
     items: tuple[_Value, ...] | None = ()
 
 
 class _Status(msgspec.Struct, frozen=True):
-    kind: str
+    kind: Literal["Status"]
     message: str = ""
 
 
 def samples(body: bytes, now: datetime) -> tuple[RawSample, ...]:
     """Return the samples of a response; raise ``BackendRejected`` if it has another format."""
-    try:
-        response = msgspec.json.decode(body, type=_ValueList)
-    except msgspec.DecodeError as error:
-        raise BackendRejected(_UNEXPECTED, detail=str(error)[:200]) from None
-    if response.kind != "ExternalMetricValueList":
-        raise BackendRejected(_UNEXPECTED, detail=f"kind {response.kind[:60]!r}")
+    response = decode_body(body, _ValueList, "an external metrics server")
     return tuple(_sample(item, now) for item in response.items or ())
 
 
 def status_message(body: bytes) -> str:
     """Return the message of a Kubernetes ``Status``; empty if the body is something else, as from a proxy."""
     try:
-        status = msgspec.json.decode(body, type=_Status)
+        return msgspec.json.decode(body, type=_Status).message[:300]
     except msgspec.DecodeError:
         return ""
-    return status.message[:300] if status.kind == "Status" else ""
 
 
 def _sample(item: _Value, now: datetime) -> RawSample:

@@ -22,7 +22,7 @@ _NO_CREDENTIALS: Final = "no AWS credentials: set accessKeyIdFile or configure t
 
 
 class AwsCredentials:
-    """Both the credential provider and the credentials of an aiobotocore session, which reads them for each request."""
+    """The credential provider of an aiobotocore session, and also its credentials, which are read for each request."""
 
     method = "steadyscale"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from adapter.backends.connection.urls import url_problems
-from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, at_least_one
+from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, count_problems
 from adapter.decoding.problem import Problem
 
 _REGION: Final = re.compile(r"[a-z0-9-]{1,40}")
@@ -58,7 +58,7 @@ class AwsSettings(BackendSettings, frozen=True):
         if self.external_id and not self.role_arn:
             yield Problem(f"{path}.externalId", "requires roleArn")
         counts = {"maxConnections": self.max_connections}
-        yield from at_least_one(
+        yield from count_problems(
             {**counts, "circuitBreaker.failureThreshold": self.circuit_breaker.failure_threshold}, path
         )
 

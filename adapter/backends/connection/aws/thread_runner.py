@@ -1,4 +1,4 @@
-"""Runs coroutines of a library that read files between their awaits, outside of the main event loop."""
+"""Runs coroutines of aiobotocore in threads, because they read files and would block the main event loop."""
 
 import asyncio
 import threading

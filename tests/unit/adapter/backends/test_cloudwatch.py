@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 
 from adapter.backends.cloudwatch import expression
-from adapter.backends.cloudwatch.parameters import CloudWatchMetric, CloudWatchParameters
 from adapter.backends.cloudwatch.parse import series_by_id
 from adapter.backends.cloudwatch.query import (
-    CloudWatchQuery,
     RequestItem,
     batch_key,
     metric_data_queries,
@@ -18,6 +16,7 @@ from adapter.backends.cloudwatch.query import (
     split_requests,
     time_range,
 )
+from adapter.backends.cloudwatch.settings import CloudWatchMetric, CloudWatchParameters
 from adapter.errors import BackendRejected, BadQuery
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -44,7 +43,7 @@ def test_a_time_range_consists_of_complete_periods(now: datetime, more: dict[str
 
 
 def single_item(parameters: CloudWatchParameters) -> RequestItem:
-    (item,) = request_items([CloudWatchQuery("", parameters)], NOON)
+    (item,) = request_items([parameters], NOON)
     return item
 
 
@@ -52,7 +51,7 @@ def test_no_request_exceeds_the_limit_of_queries() -> None:
     double = CloudWatchParameters(
         expression="a + b", metrics={"a": CloudWatchMetric("N", "a"), "b": CloudWatchMetric("N", "b")}
     )
-    queries = [CloudWatchQuery(str(number), double if number % 2 else metric_parameters()) for number in range(500)]
+    queries = [double if number % 2 else metric_parameters() for number in range(500)]
     requests = split_requests(request_items(queries, NOON))
     assert [sum(len(list(metric_data_queries(item))) for item in request) for request in requests] == [500, 500]
 
@@ -65,11 +64,11 @@ def test_rejected_positions_are_read_from_the_error() -> None:
 
 
 def test_batch_key_depends_on_window_delay_and_own_request() -> None:
-    plain = batch_key(CloudWatchQuery("a", metric_parameters()))
-    assert plain == batch_key(CloudWatchQuery("b", metric_parameters("other", statistic="Sum")))
-    assert plain != batch_key(CloudWatchQuery("c", metric_parameters(delay=timedelta(minutes=1))))
+    plain = batch_key(metric_parameters())
+    assert plain == batch_key(metric_parameters("other", statistic="Sum"))
+    assert plain != batch_key(metric_parameters(delay=timedelta(minutes=1)))
     searches = [CloudWatchParameters(expression="SEARCH('x')"), CloudWatchParameters(expression="SELECT x")]
-    assert len({plain, *(batch_key(CloudWatchQuery(each.expression, each)) for each in searches)}) == 3
+    assert len({plain, *(batch_key(each) for each in searches)}) == 3
 
 
 def test_metric_names_in_an_expression_are_renamed_but_not_quoted_strings() -> None:
