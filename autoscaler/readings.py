@@ -96,7 +96,6 @@ def _duration(text: str) -> timedelta:
 def api_failure(
     api: MetricsApi, error: str, failure: FailureClass = FailureClass.API_UNAVAILABLE
 ) -> UnavailableReading:
-    """Return the reading for a failed request to a metrics API."""
     return UnavailableReading(f"unable to fetch metrics from {api} metrics API: {error}", failure)
 
 

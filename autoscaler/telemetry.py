@@ -19,16 +19,6 @@ _BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
 _DELAY_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
 
 
-class ReconcileOutcome(Record):
-    """The outcome of a reconcile, with upstream's label values."""
-
-    action: str = "none"
-    """``scale_up``, ``scale_down`` or ``none``."""
-
-    error: str = "none"
-    """``spec``, ``internal`` or ``none``."""
-
-
 class MetricState(Record):
     """The state of one external metric with a fallback."""
 
@@ -47,35 +37,58 @@ class AutoscalerState(Record):
     metrics: tuple[MetricState, ...] = ()
 
 
+class _Operations:
+    """Number and duration of operations by labels; the children are cached, because labels() takes a lock."""
+
+    def __init__(self, counter: Counter, duration: Histogram) -> None:
+        self._counter = counter
+        self._duration = duration
+        self._children: dict[tuple[str, ...], tuple[Counter, Histogram]] = {}
+
+    def record(self, duration: timedelta, *labels: str) -> None:
+        children = self._children.get(labels)
+        if children is None:
+            children = self._children[labels] = (self._counter.labels(*labels), self._duration.labels(*labels))
+        children[0].inc()
+        children[1].observe(duration.total_seconds())
+
+
 class ControllerTelemetry:
-    """The metrics that the controller updates."""
+    """The metrics that the controller updates.
+
+    Upstream's label values are, for ``action``: scale_up, scale_down, none; for ``error``: spec, internal, none.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._reconciles = Counter(
-            f"{_UPSTREAM}reconciliations",
-            "Number of reconciliations of autoscalers.",
-            ["action", "error"],
-            registry=registry,
+        self._reconciles = _Operations(
+            Counter(
+                f"{_UPSTREAM}reconciliations",
+                "Number of reconciliations of autoscalers.",
+                ["action", "error"],
+                registry=registry,
+            ),
+            Histogram(
+                f"{_UPSTREAM}reconciliation_duration_seconds",
+                "Time taken by one reconciliation of an autoscaler, in seconds.",
+                ["action", "error"],
+                buckets=_BUCKETS,
+                registry=registry,
+            ),
         )
-        self._duration = Histogram(
-            f"{_UPSTREAM}reconciliation_duration_seconds",
-            "Time taken by one reconciliation of an autoscaler, in seconds.",
-            ["action", "error"],
-            buckets=_BUCKETS,
-            registry=registry,
-        )
-        self._metrics = Counter(
-            f"{_UPSTREAM}metric_computation",
-            "Number of metric computations.",
-            ["action", "error", "metric_type"],
-            registry=registry,
-        )
-        self._metric_duration = Histogram(
-            f"{_UPSTREAM}metric_computation_duration_seconds",
-            "Time taken by the reconciliation in which a metric was computed, in seconds.",
-            ["action", "error", "metric_type"],
-            buckets=_BUCKETS,
-            registry=registry,
+        self._metrics = _Operations(
+            Counter(
+                f"{_UPSTREAM}metric_computation",
+                "Number of metric computations.",
+                ["action", "error", "metric_type"],
+                registry=registry,
+            ),
+            Histogram(
+                f"{_UPSTREAM}metric_computation_duration_seconds",
+                "Time taken by the reconciliation in which a metric was computed, in seconds.",
+                ["action", "error", "metric_type"],
+                buckets=_BUCKETS,
+                registry=registry,
+            ),
         )
         self.reconcile_delay = Histogram(
             "steadyscale_autoscaler_reconcile_delay_seconds",
@@ -92,27 +105,12 @@ class ControllerTelemetry:
         self.leader = Gauge(
             "steadyscale_autoscaler_leader", "Whether this process is the leader: 1 or 0.", registry=registry
         )
-        self._reconciles_by: dict[ReconcileOutcome, tuple[Counter, Histogram]] = {}
-        self._metrics_by: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
 
-    def record_reconcile(self, outcome: ReconcileOutcome, duration: timedelta) -> None:
-        """Record a reconcile."""
-        children = self._reconciles_by.get(outcome)
-        if children is None:
-            labels = (outcome.action, outcome.error)
-            children = self._reconciles_by[outcome] = (self._reconciles.labels(*labels), self._duration.labels(*labels))
-        children[0].inc()
-        children[1].observe(duration.total_seconds())
+    def record_reconcile(self, action: str, error: str, duration: timedelta) -> None:
+        self._reconciles.record(duration, action, error)
 
     def record_metric(self, action: str, error: str, metric_type: str, duration: timedelta) -> None:
-        """Record a metric that was computed in a reconcile."""
-        labels = (action, error, metric_type)
-        children = self._metrics_by.get(labels)
-        if children is None:
-            children = (self._metrics.labels(*labels), self._metric_duration.labels(*labels))
-            self._metrics_by[labels] = children
-        children[0].inc()
-        children[1].observe(duration.total_seconds())
+        self._metrics.record(duration, action, error, metric_type)
 
 
 class StateCollector(Collector):
@@ -123,7 +121,6 @@ class StateCollector(Collector):
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        """Return the metric families."""
         count = GaugeMetricFamily(f"{_UPSTREAM}num_horizontal_pod_autoscalers", "Current number of autoscalers.")
         desired = GaugeMetricFamily(
             f"{_UPSTREAM}desired_replicas", "Desired replicas of an autoscaler.", labels=["namespace", "hpa_name"]

@@ -35,7 +35,7 @@ def parse_quantity(case: Json, _document: Json) -> Comparison:
         "value": quantity.value(),
         "float": quantity.to_float(),
         "sign": quantity.sign(),
-        "isZero": quantity.is_zero(),
+        "isZero": quantity.sign() == 0,
         "asInt64": quantity.as_int64(),
     }
 
@@ -52,8 +52,8 @@ def format_quantity(case: Json, _document: Json) -> Comparison:
     return {**case, "v": None}, {
         "milliDecimalSI": str(Quantity.from_milli(case["v"], DECIMAL_SI)),
         "milliBinarySI": str(Quantity.from_milli(case["v"], BINARY_SI)),
-        "decimalSI": str(Quantity.from_int(case["v"], DECIMAL_SI)),
-        "binarySI": str(Quantity.from_int(case["v"], BINARY_SI)),
+        "decimalSI": str(Quantity(case["v"], 0, DECIMAL_SI)),
+        "binarySI": str(Quantity(case["v"], 0, BINARY_SI)),
     }
 
 

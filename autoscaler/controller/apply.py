@@ -28,87 +28,83 @@ class NotLeader(Exception):
     """Writing is not allowed, because another process is or may become the leader."""
 
 
-async def apply_decision(
-    decision: Decision,
-    *,
-    stored: Autoscaler,
-    effective: Autoscaler,
-    state: ReconcileState,
-    dependencies: Dependencies,
-    settings: Settings,
-) -> Decision:
-    """Apply a decision, record it in ``state``, and return it as changed by failed writes.
+class DecisionWriter:
+    """Writes decisions to the API server."""
 
-    ``stored`` is the object of the API server; ``effective`` is the same with defaults and the pending status.
-    """
-    stored, decision = await _announce_zero(decision, stored, effective, state, dependencies)
-    decision = await _rescale(decision, effective, state, dependencies)
-    state.history = decision.history
-    for event in decision.events:
-        dependencies.events.record(effective, event)
-    recorded = len(decision.events)
-    decision = await write_status(decision, stored, effective, state, dependencies, settings)
-    for event in (*decision.events[recorded:], *decision.late_events):
-        dependencies.events.record(effective, event)
-    state.decision = decision
-    return decision
+    def __init__(self, dependencies: Dependencies, settings: Settings) -> None:
+        self._dependencies = dependencies
+        self._settings = settings
 
+    async def apply(
+        self, decision: Decision, *, stored: Autoscaler, effective: Autoscaler, state: ReconcileState
+    ) -> Decision:
+        """Apply a decision, record it in ``state``, and return it as changed by failed writes.
 
-async def _announce_zero(
-    decision: Decision, stored: Autoscaler, effective: Autoscaler, state: ReconcileState, dependencies: Dependencies
-) -> tuple[Autoscaler, Decision]:
-    """Write the ScaledToZero condition before scaling to zero; if that fails, do not scale."""
-    condition = decision.status.condition(SCALED_TO_ZERO)
-    goes_to_zero = decision.scale_to == 0 and scaled_to_zero(decision.status)
-    if condition is None or not goes_to_zero or scaled_to_zero(stored.status):
-        return stored, decision
-    _require_leadership(dependencies)
-    announced = replace(stored.status, conditions=_with_condition(stored.status.conditions, condition))
-    try:
-        return await dependencies.statuses.write(stored, announced), decision
-    except KubeError as error:
-        reason = client_go_message(error, f"patch podautoscalers {effective.metadata.name}")
-        message = f"the ScaledToZero condition could not be written before scaling to zero: {reason}"
-        return stored, after_failed_rescale(decision, effective, state.history, message)
-
-
-async def _rescale(
-    decision: Decision, effective: Autoscaler, state: ReconcileState, dependencies: Dependencies
-) -> Decision:
-    if decision.scale_to is None:
+        ``stored`` is the object of the API server; ``effective`` is the same with defaults and the pending status.
+        """
+        stored, decision = await self._announce_zero(decision, stored, effective, state)
+        decision = await self._rescale(decision, effective, state)
+        state.history = decision.history
+        for event in decision.events:
+            self._dependencies.events.record(effective, event)
+        recorded = len(decision.events)
+        decision = await self.write_status(decision, stored=stored, effective=effective, state=state)
+        for event in (*decision.events[recorded:], *decision.late_events):
+            self._dependencies.events.record(effective, event)
+        state.decision = decision
         return decision
-    _require_leadership(dependencies)
-    result = await dependencies.scales.write(effective, decision.scale_to)
-    if isinstance(result, NotRescaled):
-        return after_failed_rescale(decision, effective, state.history, result.message)
-    state.rescaled_at = decision.at
-    return decision
 
-
-async def write_status(
-    decision: Decision,
-    stored: Autoscaler,
-    effective: Autoscaler,
-    state: ReconcileState,
-    dependencies: Dependencies,
-    settings: Settings,
-) -> Decision:
-    """Write the status if it differs from the stored one, or if the persisted history is outdated."""
-    fingerprint = persistence.fingerprint(decision.history, effective.spec, decision.at)
-    if decision.status.is_equivalent_to(stored.status) and not persistence.is_outdated(state.persisted, fingerprint):
-        state.pending_status, state.failed_status_writes = None, 0
+    async def write_status(
+        self, decision: Decision, *, stored: Autoscaler, effective: Autoscaler, state: ReconcileState
+    ) -> Decision:
+        """Write the status if it differs from the stored one, or if the persisted history is outdated."""
+        fingerprint = persistence.fingerprint(decision.history, effective.spec, decision.at)
+        is_outdated = persistence.is_outdated(state.persisted, fingerprint)
+        if decision.status.is_equivalent_to(stored.status) and not is_outdated:
+            state.pending_status, state.failed_status_writes = None, 0
+            return decision
+        history = persistence.encode_history(decision.history, effective.spec, self._settings, decision.at)
+        self._require_leadership()
+        try:
+            await self._dependencies.statuses.write(stored, replace(decision.status, controller_state=history))
+        except KubeError as error:
+            state.pending_status = decision.status
+            state.failed_status_writes += 1
+            name = effective.metadata.name
+            return after_failed_status_write(decision, name, client_go_message(error, f"patch podautoscalers {name}"))
+        state.persisted, state.pending_status, state.failed_status_writes = fingerprint, None, 0
         return decision
-    history = persistence.encode_history(decision.history, effective.spec, settings, decision.at)
-    _require_leadership(dependencies)
-    try:
-        await dependencies.statuses.write(stored, replace(decision.status, controller_state=history))
-    except KubeError as error:
-        state.pending_status = decision.status
-        state.failed_status_writes += 1
-        name = effective.metadata.name
-        return after_failed_status_write(decision, name, client_go_message(error, f"patch podautoscalers {name}"))
-    state.persisted, state.pending_status, state.failed_status_writes = fingerprint, None, 0
-    return decision
+
+    async def _announce_zero(
+        self, decision: Decision, stored: Autoscaler, effective: Autoscaler, state: ReconcileState
+    ) -> tuple[Autoscaler, Decision]:
+        """Write the ScaledToZero condition before scaling to zero; if that fails, do not scale."""
+        condition = decision.status.condition(SCALED_TO_ZERO)
+        goes_to_zero = decision.scale_to == 0 and scaled_to_zero(decision.status)
+        if condition is None or not goes_to_zero or scaled_to_zero(stored.status):
+            return stored, decision
+        self._require_leadership()
+        announced = replace(stored.status, conditions=_with_condition(stored.status.conditions, condition))
+        try:
+            return await self._dependencies.statuses.write(stored, announced), decision
+        except KubeError as error:
+            reason = client_go_message(error, f"patch podautoscalers {effective.metadata.name}")
+            message = f"the ScaledToZero condition could not be written before scaling to zero: {reason}"
+            return stored, after_failed_rescale(decision, effective, state.history, message)
+
+    async def _rescale(self, decision: Decision, effective: Autoscaler, state: ReconcileState) -> Decision:
+        if decision.scale_to is None:
+            return decision
+        self._require_leadership()
+        result = await self._dependencies.scales.write(effective, decision.scale_to)
+        if isinstance(result, NotRescaled):
+            return after_failed_rescale(decision, effective, state.history, result.message)
+        state.rescaled_at = decision.at
+        return decision
+
+    def _require_leadership(self) -> None:
+        if not self._dependencies.may_write():
+            raise NotLeader
 
 
 def with_pending_status(status: Status, pending: Status | None) -> Status:
@@ -123,11 +119,6 @@ def with_pending_status(status: Status, pending: Status | None) -> Status:
     has_failure = _has_failure_time(pending.current_metrics) or _has_failure_time(status.current_metrics)
     metrics = pending.current_metrics if has_failure else status.current_metrics
     return replace(status, conditions=conditions, current_metrics=metrics)
-
-
-def _require_leadership(dependencies: Dependencies) -> None:
-    if not dependencies.may_write():
-        raise NotLeader
 
 
 def _with_condition(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:

@@ -71,7 +71,6 @@ class Observer:
         return replace(observation, conflicts=conflicts)
 
     def forget(self, key: str) -> None:
-        """Remove the selector of a deleted autoscaler."""
         selector = self.selectors.remove(key)
         if selector is not None:
             self._dependencies.pods.discard(key.partition("/")[0], selector)
@@ -113,7 +112,7 @@ class Observer:
             async with asyncio.timeout_at(deadline):
                 match read:
                     case ExternalMetricRead() if external is not None:
-                        return await external.read(namespace, read.metric, read.selector)
+                        return await external.read(namespace, read.identifier.name, read.selector)
                     case ExternalMetricRead():
                         return await metrics.external(namespace, read.identifier)
                     case ClusterMetricRead():

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from autoscaler.settings import Settings
 from autoscaler.types.history import History, Recommendation, ScaleEvent
 from autoscaler.types.record import Record
-from autoscaler.types.spec import Behavior, ScalingRules, Spec
+from autoscaler.types.spec import Behavior, Spec
 from autoscaler.values.timestamps import format_rfc3339
 
 MAX_ENTRIES: Final = 24
@@ -39,14 +39,10 @@ class Fingerprint(Record):
 
 
 def fingerprint(history: History, spec: Spec, now: datetime) -> Fingerprint:
-    """Return the fingerprint of a history."""
     last = _latest(history.recommendations)
-    behavior = spec.behavior or Behavior()
-    return Fingerprint(
-        last.replicas if last is not None and last.at == now else None,
-        _within(history.scale_ups, _longest_period(behavior), now),
-        _within(history.scale_downs, _longest_period(behavior), now),
-    )
+    period = _longest_period(spec.behavior or Behavior())
+    recommended = last.replicas if last is not None and last.at == now else None
+    return Fingerprint(recommended, _within(history.scale_ups, period, now), _within(history.scale_downs, period, now))
 
 
 def is_outdated(persisted: Fingerprint | None, current: Fingerprint) -> bool:
@@ -139,12 +135,9 @@ def _within(events: Iterable[ScaleEvent], period: timedelta, now: datetime) -> t
 
 def _longest_period(behavior: Behavior) -> timedelta:
     """Return the longest period of all policies; policies of each direction consider the rescales of both."""
-    rules = (behavior.scale_up, behavior.scale_down)
-    return max((_period(direction) for direction in rules if direction is not None), default=timedelta(0))
-
-
-def _period(rules: ScalingRules) -> timedelta:
-    return timedelta(seconds=max((policy.period_seconds for policy in rules.policies or ()), default=0))
+    rules = [direction for direction in (behavior.scale_up, behavior.scale_down) if direction is not None]
+    periods = (policy.period_seconds for direction in rules for policy in direction.policies or ())
+    return timedelta(seconds=max(periods, default=0))
 
 
 def _up_window(behavior: Behavior) -> timedelta:

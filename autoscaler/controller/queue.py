@@ -57,7 +57,6 @@ class WorkQueue:
             self._ready.append(key)
 
     def next_due(self) -> datetime | None:
-        """Return when the next waiting key is due."""
         while self._waiting and self._due.get(self._waiting[0][1]) != self._waiting[0][0]:
             heappop(self._waiting)
         return self._waiting[0][0] if self._waiting else None

@@ -12,7 +12,7 @@ from autoscaler.algorithm.decide import decide
 from autoscaler.algorithm.invalid_spec import decide_invalid_spec
 from autoscaler.algorithm.zero import scaled_to_zero
 from autoscaler.controller import persistence
-from autoscaler.controller.apply import apply_decision, with_pending_status, write_status
+from autoscaler.controller.apply import DecisionWriter, with_pending_status
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.observe import Observer
 from autoscaler.controller.owners import POD_AUTOSCALER
@@ -46,6 +46,7 @@ class Reconciler:
         self.state = ControllerState()
         self._dependencies = dependencies
         self._observer = observer
+        self._writer = DecisionWriter(dependencies, settings)
         self._settings = settings
         self._gates = gates
         self._reporter = reporter
@@ -59,13 +60,8 @@ class Reconciler:
         started = asyncio.get_running_loop().time()
         plan = self.plans.get(key, stored)
         decision, state = await self._decide(key, stored, plan)
-        applying = apply_decision(
-            decision,
-            stored=stored,
-            effective=self._effective(stored, plan, state),
-            state=state,
-            dependencies=self._dependencies,
-            settings=self._settings,
+        applying = self._writer.apply(
+            decision, stored=stored, effective=self._effective(stored, plan, state), state=state
         )
         decision = await (applying if decision.scale_to is None else _finish_on_cancel(applying))
         duration = timedelta(seconds=asyncio.get_running_loop().time() - started)
@@ -87,7 +83,7 @@ class Reconciler:
             if state.decision is None or state.pending_status is None:
                 return
             effective = self._effective(stored, self.plans.get(key, stored), state)
-            await write_status(state.decision, stored, effective, state, self._dependencies, self._settings)
+            await self._writer.write_status(state.decision, stored=stored, effective=effective, state=state)
             await asyncio.sleep(_SHUTDOWN_SECONDS / _FLUSH_ATTEMPTS)
 
     async def _decide(self, key: str, stored: Autoscaler, plan: ReconcilePlan) -> tuple[Decision, ReconcileState]:
@@ -115,7 +111,8 @@ class Reconciler:
         """Create the state of an autoscaler from the history in its status."""
         history = persistence.decode_history(stored.status.controller_state, now)
         persisted = persistence.fingerprint(history, plan.spec, now) if stored.status.controller_state else None
-        return self.state.add(key, ReconcileState(stored.metadata.uid, history, persisted=persisted))
+        state = self.state[key] = ReconcileState(stored.metadata.uid, history, persisted=persisted)
+        return state
 
     @staticmethod
     def _effective(stored: Autoscaler, plan: ReconcilePlan, state: ReconcileState | None) -> Autoscaler:
@@ -124,7 +121,7 @@ class Reconciler:
         return replace(stored, spec=plan.spec, status=status)
 
     def _forget(self, key: str) -> None:
-        self.state.remove(key)
+        self.state.pop(key, None)
         self.plans.remove(key)
         self._observer.forget(key)
         self._observer.owners.update(POD_AUTOSCALER, key, None)

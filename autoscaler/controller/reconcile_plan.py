@@ -1,7 +1,7 @@
 """Reconcile plans: the defaulted spec, its problems and its metric reads, computed once per generation of a spec."""
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
@@ -28,11 +28,6 @@ class ExternalMetricRead(Record):
 
     identifier: MetricIdentifier
     selector: Selector
-
-    @property
-    def metric(self) -> str:
-        """The metric's name."""
-        return self.identifier.name
 
 
 class ClusterMetricRead(Record):
@@ -65,11 +60,10 @@ class ReconcilePlan(Record):
 
     def external_metrics(self) -> frozenset[str]:
         """Return the names of the external metrics that are read."""
-        return frozenset(read.metric for read in self.reads if isinstance(read, ExternalMetricRead))
+        return frozenset(read.identifier.name for read in self.reads if isinstance(read, ExternalMetricRead))
 
 
 def make_plan(autoscaler: Autoscaler, settings: Settings, gates: FeatureGates) -> ReconcilePlan:
-    """Create the plan of an autoscaler."""
     spec = with_defaults(autoscaler.spec)
     found = problems(Autoscaler(autoscaler.metadata, spec), gates=gates, settings=settings)
     metrics = spec.metrics or ()
@@ -88,14 +82,10 @@ def _read(metric: Metric) -> MetricRead:
         return ClusterMetricRead(metric)
     identifier = metric.external.metric
     try:
-        return ExternalMetricRead(identifier, _selector(identifier.selector))
+        # An absent selector selects all series, as in upstream's request; from_label_selector(None) selects none.
+        return ExternalMetricRead(identifier, from_label_selector(identifier.selector or LabelSelector()))
     except SelectorError as error:
         return BadSelector(str(error))
-
-
-def _selector(selector: LabelSelector | None) -> Selector:
-    """Parse a metric's selector; an absent selector selects all series, as in upstream's request."""
-    return Selector() if selector is None else from_label_selector(selector)
 
 
 def _needs_pods(metric: Metric) -> bool:
@@ -104,10 +94,7 @@ def _needs_pods(metric: Metric) -> bool:
         return metric.external.target.average_value is None
     if metric.type == OBJECT and metric.object is not None:
         return metric.object.target.type == VALUE
-    return metric.type in _POD_METRICS
-
-
-_POD_METRICS: Final = frozenset({RESOURCE, CONTAINER_RESOURCE, PODS})
+    return metric.type in {RESOURCE, CONTAINER_RESOURCE, PODS}
 
 
 class ReconcilePlans:
@@ -140,7 +127,6 @@ class ReconcilePlans:
         return tuple(key for key in keys if namespace is None or key.startswith(f"{namespace}/"))
 
     def remove(self, key: str) -> None:
-        """Remove the plan of an autoscaler."""
         plan = self._plans.pop(key, None)
         for metric in plan.external_metrics() if plan is not None else ():
             readers = self._readers[metric]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from autoscaler.ports import DecisionListener
-from autoscaler.telemetry import AutoscalerState, ControllerTelemetry, MetricState, ReconcileOutcome
+from autoscaler.telemetry import AutoscalerState, ControllerTelemetry, MetricState
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 from autoscaler.types.spec import Spec
@@ -26,7 +26,7 @@ class Reporter:
         self, key: str, before: Autoscaler, spec: Spec, decision: Decision, duration: timedelta
     ) -> None:
         """Report one reconcile; ``before`` is the object as it was before the decision."""
-        self._telemetry.record_reconcile(ReconcileOutcome(_action(decision), _error(decision)), duration)
+        self._telemetry.record_reconcile(_action(decision), _error(decision), duration)
         metric_steps = MetricProposalStep | MetricUnavailableStep | MetricFallbackStep
         steps = [step for step in decision.steps if isinstance(step, metric_steps)]
         for metric, step in zip(spec.metrics or (), steps, strict=False):
@@ -40,7 +40,6 @@ class Reporter:
             listener.on_decision(key, before, decision)
 
     def report_deleted(self, key: str) -> None:
-        """Report a deleted autoscaler."""
         for listener in self._listeners:
             listener.on_deleted(key)
 

@@ -53,7 +53,6 @@ class ControllerProcess:
 
     @property
     def is_leader(self) -> bool:
-        """Whether the controller runs in this process."""
         return self._controller is not None
 
     @property
@@ -66,7 +65,6 @@ class ControllerProcess:
         return {} if self._controller is None else self._controller.reconciler.state.decisions()
 
     def states(self) -> Iterable[AutoscalerState]:
-        """Return the states of all autoscalers for the metrics endpoint."""
         return [state_of(key, decision) for key, decision in self.decisions().items()]
 
     async def run(self) -> None:
@@ -146,7 +144,6 @@ async def _wait_for_sync(*informers: Informer[Autoscaler]) -> None:
 
 @asynccontextmanager
 async def _running(*components: "Informer[Autoscaler] | EventRecorder") -> AsyncIterator[None]:
-    """Run components until the end of the block."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(component.run()) for component in components]
         try:

@@ -5,6 +5,7 @@ require, because matching every selector with every pod would be too slow for ma
 can match the same pods, the pods need not be listed at all.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
@@ -20,8 +21,8 @@ _Label: TypeAlias = tuple[str, str]
 class _NamespaceIndex:
     def __init__(self) -> None:
         self.selectors: dict[str, Selector] = {}
-        self.by_label: dict[_Label, set[str]] = {}
-        self.requiring_key: dict[str, int] = {}
+        self.by_label: defaultdict[_Label, set[str]] = defaultdict(set)
+        self.requiring_key: Counter[str] = Counter()
         """Number of selectors that require some value of a label key."""
         self.unindexed: set[str] = set()
         """Autoscalers whose selectors require no specific label value: they may match any pod."""
@@ -34,7 +35,6 @@ class TargetSelectors:
         self._namespaces: dict[str, _NamespaceIndex] = {}
 
     def update(self, key: str, selector: Selector) -> None:
-        """Set the selector of an autoscaler's target."""
         index = self._namespaces.get(_namespace(key))
         if index is not None and index.selectors.get(key) is selector:
             return
@@ -43,8 +43,8 @@ class TargetSelectors:
         index.selectors[key] = selector
         labels = _required_labels(selector)
         for label in labels:
-            index.by_label.setdefault(label, set()).add(key)
-            index.requiring_key[label[0]] = index.requiring_key.get(label[0], 0) + 1
+            index.by_label[label].add(key)
+            index.requiring_key[label[0]] += 1
         if not labels:
             index.unindexed.add(key)
 

@@ -1,6 +1,5 @@
 """Controller state: what the controller keeps about each autoscaler between reconciles."""
 
-from collections.abc import ItemsView
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -34,37 +33,14 @@ class ReconcileState:
     """When this process last wrote the target's scale."""
 
 
-class ControllerState:
+class ControllerState(dict[str, ReconcileState]):
     """The state of all autoscalers, by key."""
-
-    def __init__(self) -> None:
-        self._states: dict[str, ReconcileState] = {}
 
     def for_object(self, key: str, uid: str) -> ReconcileState | None:
         """Return the state of the object with this uid; None before its first reconcile."""
-        state = self._states.get(key)
+        state = self.get(key)
         return state if state is not None and state.uid == uid else None
-
-    def get(self, key: str) -> ReconcileState | None:
-        """Return the state of a key, whatever its uid."""
-        return self._states.get(key)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._states
-
-    def add(self, key: str, state: ReconcileState) -> ReconcileState:
-        """Set and return the state of a key."""
-        self._states[key] = state
-        return state
-
-    def remove(self, key: str) -> None:
-        """Remove the state of a deleted autoscaler."""
-        self._states.pop(key, None)
-
-    def items(self) -> ItemsView[str, ReconcileState]:
-        """Return all keys and states."""
-        return self._states.items()
 
     def decisions(self) -> dict[str, Decision]:
         """Return the last decision of each autoscaler."""
-        return {key: state.decision for key, state in self._states.items() if state.decision is not None}
+        return {key: state.decision for key, state in self.items() if state.decision is not None}

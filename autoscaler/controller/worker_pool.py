@@ -44,13 +44,7 @@ class WorkerPool:
 
     @property
     def has_capacity(self) -> bool:
-        """Whether another reconcile may start."""
         return len(self._fast) < self._size
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no reconcile is running or waiting."""
-        return not (self._tasks or self._waiting)
 
     def start(self, key: str) -> None:
         """Start a reconcile; a key that was slow before starts in the slow pool or waits for it."""
@@ -68,7 +62,6 @@ class WorkerPool:
         self._known_slow.discard(key)
 
     async def close(self) -> None:
-        """Cancel all reconciles and wait until they have ended."""
         self._waiting.clear()
         for task in self._tasks:
             task.cancel()

@@ -21,12 +21,10 @@ _HORIZONTAL_POD_AUTOSCALERS: Final = "/apis/autoscaling/v2"
 
 
 def podautoscaler_informer(client: KubeClient) -> Informer[Autoscaler]:
-    """Create the informer for all PodAutoscalers; the caller runs it."""
     return Informer(client, ListWatch(f"{_POD_AUTOSCALERS}/podautoscalers"), _decode)
 
 
 def hpa_informer(client: KubeClient) -> Informer[Autoscaler]:
-    """Create the informer for all HorizontalPodAutoscalers; the caller runs it."""
     return Informer(client, ListWatch(f"{_HORIZONTAL_POD_AUTOSCALERS}/horizontalpodautoscalers"), _decode)
 
 

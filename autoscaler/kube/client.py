@@ -45,7 +45,6 @@ class KubeClient:
     @classmethod
     @asynccontextmanager
     async def open(cls, connection: KubeConnection) -> AsyncIterator[Self]:
-        """Open a session that is closed at the end of the block."""
         connector = aiohttp.TCPConnector(
             ssl=connection.tls,
             limit=100,
@@ -58,7 +57,6 @@ class KubeClient:
             yield cls(connection, session)
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
-        """Get an object or a list."""
         return await self.request("GET", path, query=query)
 
     async def create(self, path: str, body: Json) -> Json:

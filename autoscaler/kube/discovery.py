@@ -30,7 +30,6 @@ class Resource(Record):
 
     @property
     def root(self) -> str:
-        """The base path of the group version."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     @property
@@ -39,7 +38,6 @@ class Resource(Record):
         return f"{self.root}/{self.plural}"
 
     def path(self, namespace: str, name: str, subresource: str = "") -> str:
-        """Return the path of an object or of its subresource."""
         path = f"{self.root}/namespaces/{namespace}/{self.plural}/{name}"
         return f"{path}/{subresource}" if subresource else path
 
@@ -77,7 +75,6 @@ class Discovery:
         return resource
 
     def invalidate(self, resource: Resource) -> None:
-        """Drop the cached group of a resource that is no longer served."""
         self._groups.pop(resource.group, None)
 
     def _cached(self, group: str, kind: str) -> Resource | None:

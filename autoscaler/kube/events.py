@@ -56,7 +56,6 @@ class EventRecorder:
             self.dropped += 1
 
     async def run(self) -> None:
-        """Send queued events until cancelled."""
         while True:
             involved, event = await self._queue.get()
             recorded = self._correlator.correlate(involved, event, self._clock())

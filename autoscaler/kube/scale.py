@@ -49,7 +49,6 @@ class ScaleClient:
         self._targets = targets
 
     async def read(self, autoscaler: Autoscaler) -> ScaleTarget | UnavailableTarget:
-        """Return the scale of the target."""
         resource = await self._resource(autoscaler)
         if isinstance(resource, UnavailableTarget):
             return resource

@@ -53,13 +53,12 @@ def built_in_scale(content: Json) -> ObservedScale:
 
 
 def custom_scale(content: Json, paths: ScalePaths) -> ObservedScale:
-    """Return the scale of a custom resource."""
-    replicas = _value_at(content, paths.spec_replicas)
+    replicas = value_at(content, paths.spec_replicas)
     if not isinstance(replicas, int):
         problem = f'Internal error occurred: the spec replicas field "{paths.spec_replicas}" does not exist'
         return _observed(content, UnavailableTarget(problem))
-    current = _value_at(content, paths.status_replicas)
-    selector = _value_at(content, paths.selector) if paths.selector else None
+    current = value_at(content, paths.status_replicas)
+    selector = value_at(content, paths.selector) if paths.selector else None
     scale = scale_target(
         replicas, current if isinstance(current, int) else 0, selector if isinstance(selector, str) else ""
     )
@@ -105,7 +104,7 @@ def _selector_text(selector: Json | None) -> str:
         return str(Selector())
 
 
-def _value_at(content: Json, path: str) -> Any:  # noqa: ANN401 - any JSON value
+def value_at(content: Json, path: str) -> Any:  # noqa: ANN401 - any JSON value
     """Return the value at a dotted path; a CustomResourceDefinition allows no other form."""
     value: Any = content
     for field in path.removeprefix(".").split("."):

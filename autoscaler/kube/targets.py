@@ -40,7 +40,6 @@ class TargetKey(Record):
 
 
 def target_of(autoscaler: Autoscaler) -> TargetKey:
-    """Return the key of an autoscaler's target."""
     reference = autoscaler.spec.scale_target_ref
     group, _ = split_api_version(reference.api_version)
     return TargetKey(group, reference.kind, autoscaler.metadata.namespace, reference.name)
@@ -62,7 +61,6 @@ class TargetInformers:
     @classmethod
     @asynccontextmanager
     async def open(cls, client: KubeClient) -> AsyncIterator[Self]:
-        """Run the informers until the end of the block."""
         async with asyncio.TaskGroup() as tasks:
             targets = cls(client, tasks)
             try:

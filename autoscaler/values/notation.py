@@ -59,7 +59,6 @@ class ParsedQuantity(Struct, frozen=True, gc=False):
 
 
 def parse(text: str) -> ParsedQuantity:
-    """Parse a quantity."""
     match = _PARTS.fullmatch(text)
     if match is None or not text:
         raise QuantityError(_MALFORMED)

@@ -50,15 +50,9 @@ class Quantity:
 
     @classmethod
     def from_milli(cls, milli: int, fmt: Format = DECIMAL_SI) -> Self:
-        """Return the quantity of an int64 number of milli-units."""
         quantity = cls(milli, _MILLI, fmt)
         quantity._milli = milli
         return quantity
-
-    @classmethod
-    def from_int(cls, number: int, fmt: Format = DECIMAL_SI) -> Self:
-        """Return the quantity of an int64."""
-        return cls(number, 0, fmt)
 
     def milli(self) -> int:
         """Return the value in milli-units, rounded away from zero; overflows like upstream's MilliValue."""
@@ -85,10 +79,6 @@ class Quantity:
     def sign(self) -> int:
         """Return -1, 0 or 1."""
         return (self.mantissa > 0) - (self.mantissa < 0)
-
-    def is_zero(self) -> bool:
-        """Return whether the value is zero."""
-        return self.mantissa == 0
 
     def cmp(self, other: "Quantity") -> int:
         """Compare by value; return -1, 0 or 1."""

@@ -50,7 +50,6 @@ class Requirement(Struct, frozen=True):
         return self.values[0] if len(self.values) == 1 and self.operator in {EQUALS, DOUBLE_EQUALS, IN} else None
 
     def predicate(self) -> Callable[[Labels], bool]:
-        """Return the function that checks the requirement on labels."""
         key, values = self.key, frozenset(self.values)
         match self.operator:
             case "=" | "==" | "in":

@@ -94,7 +94,6 @@ class Selector:
         return self.selectable and not self.requirements
 
     def matches(self, labels: Labels) -> bool:
-        """Return whether the labels match."""
         for key, value in self._exact:
             if labels.get(key) != value:
                 return False

@@ -41,7 +41,6 @@ _NEEDS_QUOTES: Final = frozenset({"int", "float", "bool"})
 
 
 def json_type_name(value: object) -> str:
-    """Return the name of a value's JSON type for messages."""
     name = {dict: "object", list: "array", type(None): "null"}.get(type(value), type(value).__name__)
     return _TYPE_NAMES.get(name, name)
 

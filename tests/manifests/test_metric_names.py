@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from adapter.telemetry import Telemetry
-from autoscaler.telemetry import AutoscalerState, ControllerTelemetry, MetricState, ReconcileOutcome, StateCollector
+from autoscaler.telemetry import AutoscalerState, ControllerTelemetry, MetricState, StateCollector
 from tests.manifests.rendered import MANIFESTS
 from tests.prometheus.server import require
 
@@ -37,7 +37,7 @@ def exported() -> dict[str, set[str]]:
     telemetry.request_duration.labels("metric").observe(0.1)
     telemetry.record_query("main", "ok", 0.1)
     telemetry.metric_failures.labels("no series").inc()
-    controller.record_reconcile(ReconcileOutcome(), timedelta(seconds=1))
+    controller.record_reconcile("none", "none", timedelta(seconds=1))
     controller.record_metric("none", "none", "External", timedelta(seconds=1))
     found: dict[str, set[str]] = {}
     for line in telemetry.render()[0].decode().splitlines():

@@ -45,7 +45,6 @@ _COLUMNS: Final = (
 
 
 def definition() -> dict[str, Any]:
-    """Return the CustomResourceDefinition."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -76,7 +75,6 @@ def definition() -> dict[str, Any]:
 
 
 def render() -> str:
-    """Return the CustomResourceDefinition as YAML."""
     return _HEADER + yaml.dump(definition(), Dumper=_NoAliasDumper, sort_keys=False, width=118, allow_unicode=True)
 
 
@@ -111,6 +109,5 @@ class _NoAliasDumper(yaml.SafeDumper):
     """Dumps repeated values without YAML anchors, which not all tools support."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """Disable anchors."""
         del data
         return True

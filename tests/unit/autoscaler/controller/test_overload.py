@@ -6,7 +6,7 @@ from datetime import timedelta
 from prometheus_client import CollectorRegistry
 
 from autoscaler.controller.overload import OverloadMonitor
-from autoscaler.telemetry import AutoscalerState, ControllerTelemetry, MetricState, ReconcileOutcome, StateCollector
+from autoscaler.telemetry import AutoscalerState, ControllerTelemetry, MetricState, StateCollector
 from tests.builders import NOW, ago, later
 
 PERIOD = timedelta(seconds=15)
@@ -31,7 +31,7 @@ def test_metrics_have_the_names_of_upstream():
     registry = CollectorRegistry()
     telemetry = ControllerTelemetry(registry)
     for _ in range(2):
-        telemetry.record_reconcile(ReconcileOutcome("scale_up", "none"), timedelta(milliseconds=3))
+        telemetry.record_reconcile("scale_up", "none", timedelta(milliseconds=3))
         telemetry.record_metric("scale_up", "none", "External", timedelta(milliseconds=3))
     labels = {"action": "scale_up", "error": "none"}
     prefix = "horizontal_pod_autoscaler_controller_"
