@@ -19,14 +19,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from adapter.backends.cloudwatch.backend import CloudWatchBackend
-from adapter.backends.cloudwatch.parameters import CloudWatchParameters
-from adapter.backends.cloudwatch.query import CloudWatchQuery, metric_data_queries, request_items
-from adapter.backends.cloudwatch.settings import CloudWatch
+from adapter.backends.cloudwatch.query import metric_data_queries, request_items
+from adapter.backends.cloudwatch.settings import CloudWatch, CloudWatchParameters
 from adapter.backends.connection.aws.client import AwsClient
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.snapshot import Snapshot
 from adapter.metrics.snapshots import Snapshots
-from adapter.process import clock
+from adapter.process import clock, tune_garbage_collector
 from adapter.rules.query_builder import snapshot_query
 from adapter.rules.rule import Rule
 from tests.backends.moto_server import REGION, MotoServer
@@ -87,12 +86,8 @@ class Benchmark:
         """Refresh all rules for some intervals."""
         backend = CloudWatchBackend("cw", self.settings, clock)
         snapshots = Snapshots(Fetcher({"cw": backend}, clock))
-        queries = [
-            snapshot_query(
-                Rule(f"r{number}", backend="cw", parameters={"namespace": _NAMESPACE, "metric": f"m{number}"})
-            )
-            for number in range(_RULES)
-        ]
+        parameters = [{"namespace": _NAMESPACE, "metric": f"m{number}"} for number in range(_RULES)]
+        queries = [snapshot_query(Rule("r", backend="cw", parameters=metric)) for metric in parameters]
         await asyncio.gather(*(snapshots.get(query, timedelta(seconds=interval), _DEADLINE) for query in queries))
         await asyncio.sleep(interval)  # the first refresh may follow immediately
 
@@ -102,7 +97,9 @@ class Benchmark:
         cost = await self._measure(wait, intervals, lambda: wait(1))
         for number, query in enumerate(queries):
             snapshot = snapshots.peek(query)
-            _check([series.value for series in snapshot.series] if isinstance(snapshot, Snapshot) else snapshot, [number])
+            _check(
+                [series.value for series in snapshot.series] if isinstance(snapshot, Snapshot) else snapshot, [number]
+            )
         await snapshots.aclose()
         await backend.aclose()
         return cost
@@ -114,7 +111,7 @@ class Benchmark:
 
         async def query(number: int) -> None:
             parameters = CloudWatchParameters(namespace=_NAMESPACE, metric=f"m{number}")
-            (item,) = request_items([CloudWatchQuery("", parameters)], clock())
+            (item,) = request_items([parameters], clock())
             times = {"StartTime": item.time_range.start, "EndTime": item.time_range.end}
             async with slots:
                 response = await client.request(
@@ -162,25 +159,21 @@ def _benchmark() -> Iterator[Benchmark]:
 
 
 async def run(interval: float, intervals: int) -> int:
-    """Measure and print; return the exit code."""
     with _benchmark() as benchmark:
+        tune_garbage_collector()  # as the service does
         single = await benchmark.one_by_one()
         batched = await benchmark.in_batches(interval, intervals)
     print(f"{_RULES} CloudWatch rules, {intervals} intervals of {interval:g} s, against moto")
     print(f"{'':<12}{'requests/interval':>20}{'CPU time':>22}{'longest pause':>18}")
     for name, cost in (("one by one", single), ("in batches", batched)):
-        print(
-            f"{name:<12}{cost.requests:>20.2f}{cost.cpu_seconds * 1000:>19.0f} ms{cost.longest_pause * 1000:>15.0f} ms"
-        )
+        cpu, pause = cost.cpu_seconds * 1000, cost.longest_pause * 1000
+        print(f"{name:<12}{cost.requests:>20.2f}{cpu:>19.0f} ms{pause:>15.0f} ms")
     share = batched.cpu_seconds / single.cpu_seconds
-    print(
-        f"batches need {share:.2f} of the CPU time; requests per minute at an interval of 60 s: {batched.requests:.2f}"
-    )
+    print(f"batches need {share:.2f} of the CPU time; requests/minute at an interval of 60 s: {batched.requests:.2f}")
     return 0 if batched.requests <= 2 else 1  # the count is deterministic; times are not checked
 
 
 def main() -> int:
-    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--interval", type=float, default=10.0, help="seconds (60 in a cluster)")
     parser.add_argument("--intervals", type=int, default=3, help="how many to measure")

@@ -29,14 +29,13 @@ from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule
 from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.values.selector import Selector, parse
+from bench.process_stats import cpu
 from tests.prometheus.fixed_responses import MANY, NOW, SAMPLES
 from tests.prometheus.server import Server, prometheus
 
 _READERS = (1, 100, 1_000, 10_000)
 _NAMESPACES = 10
-_TARGET_SECONDS = 50e-6
 _TIMED_READS = 20_000
-_TICK = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,6 @@ class Rig:
         self.reader = MetricReader(RuleRegistry([rule]), Sources(Fetcher({"prometheus": self.backend}, clock)), clock)
 
     async def from_snapshot(self, number: int, selector: Selector) -> None:
-        """Read from the snapshot."""
         await self.reader.read_samples(f"n{number % _NAMESPACES}", "many", selector)
 
     async def by_query(self, number: int, _: Selector) -> None:
@@ -95,8 +93,7 @@ class Rig:
         """Return the number of queries at Prometheus, the CPU seconds of this process and those of Prometheus."""
         name = "prometheus_http_requests_total"
         queries = await asyncio.to_thread(lambda: self.server.own_metric(name, handler="/api/v1/query"))
-        stat = Path(f"/proc/{self.server.program.pid}/stat").read_text().rsplit(")", 1)[1].split()  # noqa: ASYNC240
-        return queries, time.process_time(), (int(stat[11]) + int(stat[12])) / _TICK
+        return queries, time.process_time(), cpu(self.server.program.pid)
 
     async def one_read(self) -> tuple[float, float]:
         """Return the median and the 99th percentile of single reads from the snapshot, in seconds."""
@@ -123,7 +120,6 @@ def _backend(server: Server, *, sample_times: bool) -> PrometheusBackend:
 
 
 async def run(period: float) -> int:
-    """Measure and print; return the exit code."""
     tune_garbage_collector()
     with tempfile.TemporaryDirectory() as folder, prometheus(Path(folder) / "data", samples=SAMPLES) as server:
         rig = Rig(server, period)
@@ -137,10 +133,7 @@ async def run(period: float) -> int:
         await rig.plain.aclose()
     print(f"a read from a snapshot of {MANY} series: median {median * 1e6:.1f} µs, p99 {p99 * 1e6:.1f} µs")
     independent = max(queries) <= min(queries) + 1  # a period can contain one more refresh
-    print(
-        f"number of queries is independent of readers: {'yes' if independent else 'NO'}; a read under 50 µs: ", end=""
-    )
-    print("yes" if median < _TARGET_SECONDS else "NO")
+    print(f"number of queries is independent of readers: {'yes' if independent else 'NO'}")
     return 0 if independent else 1  # counts are exact; times are noisy and only printed
 
 
@@ -156,11 +149,8 @@ def _columns(cost: Cost) -> str:
 
 
 def main() -> int:
-    """Parse the arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--seconds", type=float, default=15.0, help="polling period in seconds; the sync period of an HPA is 15"
-    )
+    parser.add_argument("--seconds", type=float, default=15.0, help="polling period; the sync period of an HPA is 15")
     seconds = parser.parse_args().seconds
     if shutil.which("prometheus") is None:
         print("NOT MEASURED: prometheus is not installed (package prometheus)")

@@ -17,8 +17,7 @@ from adapter.decoding.duration import parse_duration
 from autoscaler.flags import FLAGS
 from autoscaler.types.record import Record
 from tests.control_plane import programs
-from tools.reference.__main__ import PAGE
-from tools.reference.page import UPSTREAM, page
+from tools.reference import PAGE, UPSTREAM, page
 
 _SECTION = re.compile(r"^## `?([^`\n]+)`?$", re.MULTILINE)
 _ROW = re.compile(r"^\| `(?P<key>\w+)` \| (?P<default>[^|]*) \| ", re.MULTILINE)

@@ -1,19 +1,34 @@
-"""The page: introduction, the keys of the configuration file, flags and feature gates."""
+"""Generate ``docs/configuration.md``: every setting with its default and description, from the records.
 
+    python -m tools.reference
+
+Descriptions are the string literals below the fields in the source; defaults and choices come from the annotations.
+"""
+
+import ast
+import inspect
 import re
-from collections.abc import Iterator
-from typing import Final, get_args
+import textwrap
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+from types import NoneType
+from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
 
-from msgspec.structs import fields
+from msgspec import NODEFAULT
+from msgspec.structs import FieldInfo, fields
 
 from adapter.backends.configuration import BackendEntry
 from adapter.config.model import Config
+from adapter.decoding.duration import format_duration
 from adapter.metrics.pipeline import LIVE_SETTINGS
 from autoscaler.flags import FLAGS, Flag
 from autoscaler.settings import ControllerOptions, FeatureGates, Settings
 from autoscaler.types.record import Record
-from tools.reference.fields import as_markdown, field_docstrings, format_value, settings
 
+PAGE: Final = Path(__file__).parents[1] / "docs" / "configuration.md"
 UPSTREAM: Final = {
     "horizontal-pod-autoscaler-sync-period": "15s",
     "horizontal-pod-autoscaler-tolerance": "0.1",
@@ -84,7 +99,6 @@ All gates are enabled by default. `--feature-gates=HPAScaleToZero=false` disable
 
 
 def page() -> str:
-    """Return the page."""
     live = "\n".join(f"- `{field.encode_name}`" for field in fields(Config) if field.name in LIVE_SETTINGS)
     flags = "".join(f"{_flag(flag)}\n" for flag in FLAGS)
     gates = "".join(f"| `{name}` | {_cell(text)} |\n" for name, text in field_docstrings(FeatureGates).items())
@@ -139,3 +153,95 @@ def _upstream_default(name: str, default: str) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").removesuffix(".")
+
+
+class Setting(NamedTuple):
+    """One key of the configuration."""
+
+    key: str
+    default: str
+    """As printed: code, ``required``, or empty."""
+
+    description: str
+    record: type[Record] | None
+    """The type of the value, or of the items of a list or a mapping, if that is a record."""
+
+    suffix: str
+    """How the path of the record continues: empty, ``[]`` for a list, ``.NAME`` for a mapping."""
+
+
+def settings(record: type[Record]) -> Iterator[Setting]:
+    descriptions = field_docstrings(record)
+    for field in fields(record):
+        inner, suffix = _inner_record(field.type)
+        description = descriptions.get(field.name) or (_first_paragraph(inner) if inner else "")
+        description += _choices(field.type)
+        yield Setting(field.encode_name, _default(field), description, inner, suffix)
+
+
+@lru_cache
+def field_docstrings(record: type[Record]) -> Mapping[str, str]:
+    """Return the string literal below each field in the source, including inherited fields."""
+    found: dict[str, str] = {}
+    for base in reversed(record.__bases__):
+        if issubclass(base, Record) and base is not Record:
+            found.update(field_docstrings(base))
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(record))).body
+    assert isinstance(definition, ast.ClassDef)  # noqa: S101 - narrows the type
+    for field, below in zip(definition.body, definition.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
+            found[field.target.id] = as_markdown(ast.literal_eval(below.value))
+    return found
+
+
+def as_markdown(text: str) -> str:
+    return " ".join(text.split()).replace("``", "`")
+
+
+def format_value(value: object) -> str:
+    """Return a default value as it is written in the configuration file, as Markdown code; empty for none."""
+    if isinstance(value, Enum):
+        return f"`{value.value}`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, timedelta):
+        return f"`{format_duration(value)}`"
+    return f"`{value}`" if isinstance(value, int | float | str) and value != "" else ""
+
+
+def _first_paragraph(record: type[Record]) -> str:
+    return as_markdown((inspect.getdoc(record) or "").split("\n\n", maxsplit=1)[0])
+
+
+def _default(field: FieldInfo) -> str:
+    default = field.default if field.default_factory is NODEFAULT else field.default_factory()
+    return "required" if default is NODEFAULT else format_value(default)
+
+
+def _inner_record(kind: Any) -> tuple[type[Record] | None, str]:  # noqa: ANN401 - any annotation
+    """Return the record in an annotation and its path suffix."""
+    if isinstance(kind, type) and issubclass(kind, Record):
+        return kind, ""
+    origin = get_origin(kind)
+    suffix = ""
+    if isinstance(origin, type):
+        suffix = "[]" if origin is tuple else ".NAME" if issubclass(origin, Mapping) else ""
+    for part in get_args(kind):
+        record = _inner_record(part)[0] if part not in (NoneType, ...) else None
+        if record is not None:
+            return record, suffix
+    return None, ""
+
+
+def _choices(kind: Any) -> str:  # noqa: ANN401 - any annotation
+    if get_origin(kind) is Literal:
+        choices = get_args(kind)
+    elif isinstance(kind, type) and issubclass(kind, Enum):
+        choices = tuple(member.value for member in kind)
+    else:
+        return ""
+    return f" One of {', '.join(f'`{choice}`' for choice in choices)}."
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

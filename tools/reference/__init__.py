@@ -1,1 +1,0 @@
-"""Generator of ``docs/configuration.md``: every setting with its default and description, from the records."""
