@@ -24,35 +24,12 @@ class ApiError(Exception):
         }
 
 
-REASONS = {
-    400: "BadRequest",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "NotFound",
-    409: "Conflict",
-    410: "Expired",
-    422: "Invalid",
-    429: "TooManyRequests",
-    500: "InternalError",
-    503: "ServiceUnavailable",
-    504: "Timeout",
-}
-
-
-def injected(code: int) -> ApiError:
-    return ApiError(code, REASONS.get(code, "Unknown"), "injected fault", retry_after=1 if code == 429 else None)
-
-
 def not_found(kind: Kind, name: str) -> ApiError:
     return ApiError(404, "NotFound", f'{kind.full_name} "{name}" not found')
 
 
 def unknown_resource() -> ApiError:
     return ApiError(404, "NotFound", "the server could not find the requested resource")
-
-
-def already_exists(kind: Kind, name: str) -> ApiError:
-    return ApiError(409, "AlreadyExists", f'{kind.full_name} "{name}" already exists')
 
 
 def conflict(kind: Kind, name: str) -> ApiError:
@@ -71,11 +48,3 @@ def invalid(kind: Kind, name: str, problems: list[str]) -> ApiError:
     listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
     group_kind = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     return ApiError(422, "Invalid", f'{group_kind} "{name}" is invalid: {listed}')
-
-
-def resource_version_expired(version: int, oldest: int) -> ApiError:
-    return ApiError(410, "Expired", f"too old resource version: {version} ({oldest})")
-
-
-def continue_expired() -> ApiError:
-    return ApiError(410, "Expired", "The provided continue parameter is too old to display a consistent list result.")

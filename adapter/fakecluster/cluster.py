@@ -17,16 +17,9 @@ from typing import Final, Self
 
 from aiohttp import web
 
-from adapter.fakecluster.api_errors import ApiError
-from adapter.fakecluster.fault_injection import FaultInjection
-from adapter.fakecluster.kinds import Json, Kinds
-from adapter.fakecluster.metrics_apis import Metrics
-from adapter.fakecluster.object_reader import ObjectReader
-from adapter.fakecluster.object_writer import ObjectWriter
-from adapter.fakecluster.resource_path import ResourcePath, parse_path
-from adapter.fakecluster.reviews import Reviews
-from adapter.fakecluster.server import ApiServer, ReceivedRequest
-from adapter.fakecluster.storage import Storage
+from adapter.fakecluster.api_errors import ApiError, unknown_resource
+from adapter.fakecluster.kinds import Json, ResourcePath
+from adapter.fakecluster.server import ApiServer
 from adapter.fakecluster.workload_controller import WorkloadController
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import KubeConnection
@@ -40,21 +33,13 @@ def loop_clock() -> datetime:
     return _EPOCH + timedelta(seconds=asyncio.get_running_loop().time())
 
 
-class Cluster:
-    """The API server with its state. The methods act on objects directly, without HTTP. Open it with `serving`."""
+class Cluster(ApiServer):
+    """The API server on loopback. The methods act on objects directly, without HTTP. Open it with `serving`."""
 
     def __init__(self, clock: Callable[[], datetime] = loop_clock) -> None:
+        super().__init__(clock)
         self.clock = clock
-        self.storage = Storage()
-        self.kinds = Kinds()
-        self.reviews = Reviews()
-        self.faults = FaultInjection()
-        self.metrics = Metrics(self.storage, clock)
-        self._reader = ObjectReader(self.storage)
-        self._writer = ObjectWriter(self.storage, self.kinds, clock)
-        self.workloads = WorkloadController(self.storage, self.kinds, self._writer, clock)
-        objects = (self.storage, self.kinds, self._reader, self._writer)
-        self._api = ApiServer(*objects, self.reviews, self.metrics, self.faults)
+        self.workloads = WorkloadController(self.storage, self.kinds, self.writer, clock)
         self._runner: web.AppRunner | None = None
         self._port = 0
 
@@ -85,44 +70,39 @@ class Cluster:
     def client(self) -> AbstractAsyncContextManager[KubeClient]:
         return KubeClient.open(self.connection)
 
-    @property
-    def requests(self) -> list[ReceivedRequest]:
-        """Every received request, oldest first; tests may clear it."""
-        return self._api.requests
-
     # --- Objects -----------------------------------------------------------------------------------------------------
 
     def get(self, path: str) -> Json | None:
         """Return an object or its scale; None if it does not exist."""
         try:
-            return copy.deepcopy(self._reader.get(self._parse(path)))
+            return copy.deepcopy(self.reader.get(self._parse(path)))
         except ApiError:
             return None
 
     def create(self, collection: str, body: Json) -> Json:
-        return copy.deepcopy(self._writer.create(self._parse(collection), copy.deepcopy(body)))
+        return copy.deepcopy(self.writer.create(self._parse(collection), copy.deepcopy(body)))
 
     def patch(self, path: str, patch: Json) -> Json:
-        return copy.deepcopy(self._writer.patch(self._parse(path), copy.deepcopy(patch)))
+        return copy.deepcopy(self.writer.patch(self._parse(path), copy.deepcopy(patch)))
 
     def put(self, path: str, content: Json) -> Json:
-        parsed = self._parse(path)
-        body = copy.deepcopy(content)
-        if self.get(path) is None:
-            body.setdefault("metadata", {})["name"] = parsed.name
-            return self._writer.create(ResourcePath(parsed.kind, parsed.namespace), body)
-        current = self._reader.get(parsed)["metadata"]["resourceVersion"]
-        body["metadata"] = {**body.get("metadata", {}), "resourceVersion": current}
-        return self._writer.replace(parsed, body)
+        parsed, body = self._parse(path), copy.deepcopy(content)
+        metadata = body.setdefault("metadata", {})
+        stored = self.storage.get(parsed.kind.resource, parsed.key)
+        if stored is None:
+            metadata["name"] = parsed.name
+            return self.writer.create(parsed, body)
+        metadata["resourceVersion"] = stored["metadata"]["resourceVersion"]
+        return self.writer.replace(parsed, body)
 
     def delete(self, path: str) -> None:
-        self._writer.delete(self._parse(path))
+        self.writer.delete(self._parse(path))
 
     def install_crd(self, crd: Json) -> None:
         self.put(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}", crd)
 
     def list(self, collection: str) -> list[Json]:
-        return copy.deepcopy(self._reader.list(self._parse(collection), {})["items"])
+        return copy.deepcopy(self.reader.list(self._parse(collection), {})["items"])
 
     # --- Faults ------------------------------------------------------------------------------------------------------
 
@@ -133,7 +113,7 @@ class Cluster:
     def expire_watches(self) -> None:
         """End every watch and expire every version and continue token, so that clients must list again."""
         self.storage.compact()
-        self._reader.expire_pages()
+        self.reader.expire_pages()
         self.storage.close_watches()
 
     async def stop(self) -> None:
@@ -145,10 +125,13 @@ class Cluster:
 
     async def start(self) -> None:
         """Listen, on the same port as before."""
-        self._runner = web.AppRunner(self._api.application(), shutdown_timeout=0.05)
+        self._runner = web.AppRunner(self.application(), shutdown_timeout=0.05)
         await self._runner.setup()
         await web.TCPSite(self._runner, _LOOPBACK, self._port, reuse_address=True).start()
         self._port = self._runner.addresses[0][1]
 
     def _parse(self, path: str) -> ResourcePath:
-        return parse_path(path, self.kinds)
+        parsed = self.kinds.parse(path)
+        if parsed is None:
+            raise unknown_resource()
+        return parsed

@@ -2,8 +2,13 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Final
 
-from adapter.fakecluster.api_errors import ApiError, injected
+from adapter.fakecluster.api_errors import ApiError
+
+_REASONS: Final = {410: "Expired", 422: "Invalid", 500: "InternalError", 504: "Timeout"}
+"""The reasons of Kubernetes that differ from the HTTP phrase, such as ``TooManyRequests``."""
 
 
 @dataclass
@@ -62,12 +67,17 @@ class FaultInjection:
         """Raise the fault for a request, if any; verb and resource as in an RBAC rule: ``patch``, ``pods/status``."""
         await self._unblocked.wait()
         if self.fail_all_with:
-            raise injected(self.fail_all_with)
+            raise _injected(self.fail_all_with)
         for failure in self._failures:
             if failure.matches(verb, path):
                 failure.times -= 1
-                raise injected(failure.code)
+                raise _injected(failure.code)
         if (verb, resource) in self._forbidden:
             plural, _, _ = resource.partition("/")
             why = f'User "steadyscale" cannot {verb} resource "{resource}" in this API group'
             raise ApiError(403, "Forbidden", f"{plural} is forbidden: {why}")
+
+
+def _injected(code: int) -> ApiError:
+    reason = _REASONS.get(code) or HTTPStatus(code).phrase.replace(" ", "")
+    return ApiError(code, reason, "injected fault", retry_after=1 if code == 429 else None)

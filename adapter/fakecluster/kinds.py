@@ -1,11 +1,11 @@
-"""The kinds that the API server serves: built-in ones, and those of CustomResourceDefinitions."""
+"""The kinds that the API server serves, built-in and of CustomResourceDefinitions, and the request paths of objects."""
 
 from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from autoscaler.kube.scale_paths import ScalePaths
+from autoscaler.kube.scale_paths import ScalePaths, scale_paths_of
 from autoscaler.types.record import Record
 
 Json: TypeAlias = dict[str, Any]
@@ -82,6 +82,25 @@ BUILT_IN: Final = (
 )
 
 
+class ResourcePath(NamedTuple):
+    """The collection, object or subresource that a request addresses."""
+
+    kind: Kind
+    namespace: str
+    name: str = ""
+    subresource: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.namespace, self.name
+
+    @property
+    def is_served(self) -> bool:
+        kind = self.kind
+        subresources = {"": True, "status": kind.has_status, "scale": kind.scale is not None}
+        return subresources.get(self.subresource, False) and (kind.namespaced is bool(self.namespace) or not self.name)
+
+
 class Kinds:
     """All kinds that are served."""
 
@@ -96,9 +115,21 @@ class Kinds:
     def add(self, kind: Kind) -> None:
         self._kinds[kind.group, kind.version, kind.plural] = kind
 
-    def find(self, group: str, version: str, plural: str) -> Kind | None:
-        """Return a kind by group, version and plural name; None if it is not served."""
-        return self._kinds.get((group, version, plural))
+    def parse(self, path: str) -> ResourcePath | None:
+        """Parse a path such as ``/apis/apps/v1/namespaces/shop/deployments/web/scale``; None if it is not served."""
+        match path.strip("/").split("/"):
+            case ["api", version, *rest]:
+                group = ""
+            case ["apis", group, version, *rest]:
+                pass
+            case _:
+                return None
+        namespace = ""
+        if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in {"status", "finalize"}:
+            namespace, rest = rest[1], rest[2:]
+        kind = self._kinds.get((group, version, rest[0])) if 0 < len(rest) < 4 else None
+        parsed = None if kind is None else ResourcePath(kind, namespace, *rest[1:])
+        return parsed if parsed is not None and parsed.is_served else None
 
     def versions(self, group: str) -> tuple[str, ...]:
         """Return the versions of a group, the preferred one first."""
@@ -125,7 +156,6 @@ def _kinds_of(crd: Json) -> Iterator[Kind]:
         if not version.get("served"):
             continue
         subresources = version.get("subresources") or {}
-        scale = subresources.get("scale")
         yield Kind(
             spec["group"],
             version["name"],
@@ -133,8 +163,7 @@ def _kinds_of(crd: Json) -> Iterator[Kind]:
             spec["names"]["kind"],
             namespaced=spec["scope"] == "Namespaced",
             has_status="status" in subresources,
-            scale=scale
-            and ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath")),
+            scale=scale_paths_of(crd, version["name"]),
             has_generation=True,
             short_names=tuple(spec["names"].get("shortNames") or ()),
             categories=tuple(spec["names"].get("categories") or ()),

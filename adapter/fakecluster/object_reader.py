@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapter.fakecluster import api_errors, scale
-from adapter.fakecluster.kinds import Json, Kind
-from adapter.fakecluster.resource_path import ResourcePath
+from adapter.fakecluster.kinds import Json, Kind, ResourcePath
 from adapter.fakecluster.storage import Storage
 from autoscaler.values.selector import SelectorError, parse
 
@@ -52,7 +51,8 @@ class ObjectReader:
         kind, token = path.kind, query.get("continue", "")
         if token:
             if token not in self._pages:
-                raise api_errors.continue_expired()
+                message = "The provided continue parameter is too old to display a consistent list result."
+                raise api_errors.ApiError(410, "Expired", message)
             version, items = self._pages.pop(token)
         else:
             selection = Selection(path, query)
@@ -63,12 +63,8 @@ class ObjectReader:
         if len(items) > size:
             metadata |= {"continue": uuid.uuid4().hex, "remainingItemCount": len(items) - size}
             self._pages[metadata["continue"]] = version, items[size:]
-        return {
-            "apiVersion": kind.api_version,
-            "kind": f"{kind.kind}List",
-            "metadata": metadata,
-            "items": items[:size],
-        }
+        identity = {"apiVersion": kind.api_version, "kind": f"{kind.kind}List"}
+        return {**identity, "metadata": metadata, "items": items[:size]}
 
     def expire_pages(self) -> None:
         self._pages.clear()

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from adapter.fakecluster import api_errors, scale, schema
-from adapter.fakecluster.kinds import CRD_RESOURCE, Json, Kind, Kinds
-from adapter.fakecluster.resource_path import ResourcePath
+from adapter.fakecluster.kinds import CRD_RESOURCE, Json, Kind, Kinds, ResourcePath
 from adapter.fakecluster.storage import Storage
 from autoscaler.values.timestamps import format_rfc3339
 
@@ -35,7 +34,7 @@ class ObjectWriter:
         if metadata.get("namespace", path.namespace) != path.namespace:
             raise api_errors.ApiError(400, "BadRequest", _NAMESPACE_MISMATCH)
         if self._storage.get(kind.resource, (path.namespace, name)) is not None:
-            raise api_errors.already_exists(kind, name)
+            raise api_errors.ApiError(409, "AlreadyExists", f'{kind.full_name} "{name}" already exists')
         if metadata.get("resourceVersion"):
             message = "resourceVersion should not be set on objects to be created"
             raise api_errors.ApiError(500, "InternalError", message)

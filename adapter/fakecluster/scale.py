@@ -5,19 +5,19 @@ from typing import Any
 
 from adapter.fakecluster import api_errors
 from adapter.fakecluster.kinds import Json, Kind
-from autoscaler.kube.scale_paths import ScalePaths, built_in_scale
+from autoscaler.kube.scale_paths import ScalePaths, built_in_scale, value_at
 from autoscaler.types.observation import ScaleTarget
 
 
 def show(kind: Kind, content: Json) -> Json:
     """Return the Scale of an object; zero replicas are omitted, as in Go's encoding."""
     paths = _paths(kind)
-    replicas = get_field(content, paths.spec_replicas)
+    replicas = value_at(content, paths.spec_replicas)
     if replicas is None:
         problem = f'the spec replicas field "{paths.spec_replicas}" does not exist'
         raise api_errors.ApiError(500, "InternalError", f"Internal error occurred: {problem}")
     selector = _selector(kind, content)
-    status: Json = {"replicas": get_field(content, paths.status_replicas) or 0}
+    status: Json = {"replicas": value_at(content, paths.status_replicas) or 0}
     fields = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     return {
         "kind": "Scale",
@@ -40,14 +40,6 @@ def apply(kind: Kind, content: Json, scale: Json) -> Json:
     return changed
 
 
-def get_field(content: Json, path: str) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the value at a path such as ``.spec.replicas``; None if it does not exist."""
-    value: Any = content
-    for key in path.removeprefix(".").split("."):
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
 def set_field(content: Json, path: str, value: int) -> None:
     *parents, last = path.removeprefix(".").split(".")
     target: Any = content
@@ -59,7 +51,7 @@ def set_field(content: Json, path: str, value: int) -> None:
 def _selector(kind: Kind, content: Json) -> str:
     paths = _paths(kind)
     if kind.is_custom:
-        selector = get_field(content, paths.selector) if paths.selector else None
+        selector = value_at(content, paths.selector) if paths.selector else None
         return selector if isinstance(selector, str) else ""
     if kind.resource == ("", "replicationcontrollers"):  # its selector is a map of labels, not a LabelSelector
         content = {**content, "spec": {**content["spec"], "selector": {"matchLabels": content["spec"]["selector"]}}}

@@ -22,14 +22,11 @@ _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
 
 def prune_and_default(schema: Json, content: Any, *, root: bool = True) -> None:  # noqa: ANN401 - JSON
     """Remove unknown fields and set defaults, in place."""
-    if isinstance(content, dict):
-        _prune_and_default_object(schema, content, root=root)
-    elif isinstance(content, list):
+    if isinstance(content, list):
         for item in content:
             prune_and_default(schema.get("items") or {}, item, root=False)
-
-
-def _prune_and_default_object(schema: Json, content: Json, *, root: bool) -> None:
+    if not isinstance(content, dict):
+        return
     properties = schema.get("properties") or {}
     accepts_any = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
     for key in tuple(content):
@@ -54,9 +51,7 @@ def problems(schema: Json, content: Any, path: str = "") -> Iterator[str]:  # no
             yield from _list_problems(schema, content, path)
         case str():
             yield from _string_problems(schema, content, path)
-        case bool():
-            pass
-        case int() | float():
+        case int() | float() if not isinstance(content, bool):
             yield from _number_problems(schema, content, path)
         case _:
             pass
@@ -102,12 +97,11 @@ def _string_problems(schema: Json, content: str, path: str) -> Iterator[str]:
 
 
 def _number_problems(schema: Json, content: float, path: str) -> Iterator[str]:
+    prefix = f"{path}: Invalid value: {content}: {path} in body should be"
     if content < schema.get("minimum", content):
-        low = schema["minimum"]
-        yield f"{path}: Invalid value: {content}: {path} in body should be greater than or equal to {low}"
+        yield f"{prefix} greater than or equal to {schema['minimum']}"
     if content > schema.get("maximum", content):
-        high = schema["maximum"]
-        yield f"{path}: Invalid value: {content}: {path} in body should be less than or equal to {high}"
+        yield f"{prefix} less than or equal to {schema['maximum']}"
 
 
 def _join(path: str, key: str) -> str:

@@ -1,20 +1,20 @@
 """The HTTP handler: routes each request to reviews, metrics APIs, discovery, reads, writes or watch."""
 
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from aiohttp import web
 
-from adapter.fakecluster.api_errors import ApiError
+from adapter.fakecluster.api_errors import ApiError, unknown_resource
 from adapter.fakecluster.discovery import discover
 from adapter.fakecluster.fault_injection import FaultInjection
-from adapter.fakecluster.kinds import Json, Kinds
+from adapter.fakecluster.kinds import Json, Kinds, ResourcePath
 from adapter.fakecluster.metrics_apis import Metrics
 from adapter.fakecluster.object_reader import ObjectReader
 from adapter.fakecluster.object_writer import ObjectWriter
-from adapter.fakecluster.resource_path import ResourcePath, parse_path
-from adapter.fakecluster.reviews import Reviews
 from adapter.fakecluster.storage import Storage
 from adapter.fakecluster.watch import watch
 
@@ -32,17 +32,46 @@ class ReceivedRequest:
 
 
 @dataclass
-class ApiServer:
-    """The handler and the parts of the cluster that it routes to."""
+class Reviews:
+    """The users and permissions of the cluster, for TokenReview and SubjectAccessReview requests."""
 
-    storage: Storage
-    kinds: Kinds
-    reader: ObjectReader
-    writer: ObjectWriter
-    reviews: Reviews
-    metrics: Metrics
-    faults: FaultInjection
-    requests: list[ReceivedRequest] = field(default_factory=list)
+    tokens: dict[str, Json] = field(default_factory=dict)
+    """The user of each valid token, as in the status of a TokenReview."""
+
+    authorize: Callable[[Json], bool] = lambda _spec: False
+    """Decides whether the spec of a SubjectAccessReview is allowed."""
+
+    requests: list[Json] = field(default_factory=list)
+    """Every review that was requested, oldest first."""
+
+    def handle(self, path: str, body: Json) -> Json | None:
+        """Return the response to a review; None if the path is not a review."""
+        match path:
+            case "/apis/authentication.k8s.io/v1/tokenreviews":
+                self.requests.append(body)
+                user = self.tokens.get(body["spec"]["token"])
+                unknown: Json = {"user": {}, "error": "invalid bearer token"}
+                return {**body, "status": {"authenticated": True, "user": user} if user else unknown}
+            case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
+                self.requests.append(body)
+                return {**body, "status": {"allowed": self.authorize(body["spec"])}}
+            case _:
+                return None
+
+
+class ApiServer:
+    """The HTTP handler, and the parts of the cluster that it routes to."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self.storage = Storage()
+        self.kinds = Kinds()
+        self.reviews = Reviews()
+        self.faults = FaultInjection()
+        self.metrics = Metrics(self.storage, clock)
+        self.reader = ObjectReader(self.storage)
+        self.writer = ObjectWriter(self.storage, self.kinds, clock)
+        self.requests: list[ReceivedRequest] = []
+        """Every received request, oldest first; tests may clear it."""
 
     def application(self) -> web.Application:
         application = web.Application(client_max_size=16 * 2**20)
@@ -50,7 +79,6 @@ class ApiServer:
         return application
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Respond to a request; an ApiError becomes a Status."""
         try:
             return await self._route(request)
         except ApiError as error:
@@ -60,9 +88,7 @@ class ApiServer:
     async def _route(self, request: web.Request) -> web.StreamResponse:
         url, query = request.path, dict(request.query)
         body: Json = await request.json() if request.can_read_body else {}
-        path: ResourcePath | None = None
-        with suppress(ApiError):  # the path may belong to reviews, metrics or discovery
-            path = parse_path(url, self.kinds)
+        path = self.kinds.parse(url)
         verb = _VERBS.get(request.method) or _read_verb(path, query)
         self.requests.append(ReceivedRequest(verb, url, query))
         await self.faults.inject(verb, url, _rbac_resource(path, url))
@@ -72,7 +98,8 @@ class ApiServer:
             content = self.metrics.handle(url, query) or discover(url, self.kinds, self.metrics.groups())
             if content is not None:
                 return web.json_response(content)
-        path = path or parse_path(url, self.kinds)
+        if path is None:
+            raise unknown_resource()
         if verb == "watch":
             return await self._watch(request, path, query)
         return self._respond(verb, path, query, body, request.content_type)

@@ -6,9 +6,8 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Final
 
 from adapter.fakecluster import api_errors
-from adapter.fakecluster.kinds import Json, Kind
+from adapter.fakecluster.kinds import Json, Kind, ResourcePath
 from adapter.fakecluster.object_reader import Selection, as_version
-from adapter.fakecluster.resource_path import ResourcePath
 from adapter.fakecluster.storage import Storage, Subscription, Write
 
 _BOOKMARK_INTERVAL: Final = 60.0
@@ -20,7 +19,8 @@ async def watch(storage: Storage, path: ResourcePath, query: Mapping[str, str]) 
     subscription = storage.subscribe(kind.resource)
     try:
         if since is not None and since < storage.oldest:
-            yield _encode("ERROR", api_errors.resource_version_expired(since, storage.oldest).status())
+            message = f"too old resource version: {since} ({storage.oldest})"
+            yield _encode("ERROR", api_errors.ApiError(410, "Expired", message).status())
             return
         if since is None:
             past = [_event("ADDED", kind, one) for one in storage.list(kind.resource) if selection.matches(one)]

@@ -9,11 +9,11 @@ from datetime import datetime
 from itertools import count
 from typing import Final
 
-from adapter.fakecluster.kinds import Json, Kind, Kinds
+from adapter.fakecluster.kinds import Json, Kind, Kinds, ResourcePath
 from adapter.fakecluster.object_writer import ObjectWriter
-from adapter.fakecluster.resource_path import ResourcePath
-from adapter.fakecluster.scale import get_field, set_field
+from adapter.fakecluster.scale import set_field
 from adapter.fakecluster.storage import Storage, Write
+from autoscaler.kube.scale_paths import value_at
 from autoscaler.values.timestamps import format_rfc3339
 
 PODS: Final = Kind("", "v1", "pods", "Pod", has_status=True)
@@ -62,7 +62,7 @@ class WorkloadController:
     def _reconcile(self, kind: Kind, workload: Json) -> None:
         if kind.scale is None:
             return
-        replicas = get_field(workload, kind.scale.spec_replicas)
+        replicas = value_at(workload, kind.scale.spec_replicas)
         if not isinstance(replicas, int):
             return
         metadata, patch = workload["metadata"], Json()
