@@ -57,6 +57,8 @@ def _source_problems(rule: Rule, path: str, backends: Collection[str] | None) ->
         yield Problem(f"{path}.query", "query or parameters is required with a backend")
     elif not rule.static and not rule.backend:
         yield Problem(f"{path}.static", "at least one series is required if no backend is set")
+    if rule.query and rule.parameters:
+        yield Problem(f"{path}.parameters", "cannot be combined with query")
     if "<<" in rule.query and not rule.series:
         try:
             render_template(cached_template(rule.query), "", ())
@@ -71,18 +73,16 @@ def _configured(backends: Collection[str] | None) -> str:
 
 
 def _time_problems(rule: Rule, path: str) -> Iterator[Problem]:
-    for key, time in (("maxSampleAge", rule.max_sample_age), ("deadline", rule.deadline)):
+    positive = {"maxSampleAge": rule.max_sample_age, "deadline": rule.deadline}
+    for key, time in positive.items():
         if time <= timedelta():
             yield Problem(f"{path}.{key}", "must be greater than 0")
-    times = {"maxSampleAge": rule.max_sample_age, "deadline": rule.deadline, "interval": rule.interval}
     ages = {f"static[{number}].age": series.age for number, series in enumerate(rule.static)}
-    for key, time in (times | ages).items():
+    for key, time in (positive | {"interval": rule.interval} | ages).items():
         if time > _MAX_DURATION:
             yield Problem(f"{path}.{key}", f"must be at most {_MAX_DURATION / timedelta(hours=1):g}h")
     if rule.interval < _MIN_INTERVAL:
         yield Problem(f"{path}.interval", f"must be at least {_MIN_INTERVAL.total_seconds():g}s")
-    if rule.query and rule.parameters:
-        yield Problem(f"{path}.parameters", "cannot be combined with query")
 
 
 def name_problems(name: str) -> list[str]:

@@ -69,6 +69,12 @@ class RuleSet:
         return tuple(names[name] for name in similar)
 
 
+class _Index(NamedTuple):
+    rules: RuleSet
+    origins: dict[int, str]
+    by_query: dict[Hashable, list[Rule]]
+
+
 class RuleRegistry:
     """All rules. A rule of an object takes precedence over rules of files, within the namespace of the object."""
 
@@ -125,14 +131,18 @@ class RuleRegistry:
     def rules_for_query(self, key: Hashable) -> tuple[Rule, ...]:
         return tuple(self._index().by_query.get(key, ()))
 
-    def _index(self) -> "_Index":
+    def _index(self) -> _Index:
         """Build the indexes lazily: objects of a cluster arrive one by one, and each arrival would rebuild them."""
         if self._cached_index is None:
             imported = [(rule, file) for file, rules in self._imported.items() for rule in rules]
             origins = {id(rule): key for key, rule in self._objects.items()}
             origins |= {id(rule): file for rule, file in imported}
             rules = RuleSet((*self._objects.values(), *self._file, *(rule for rule, _ in imported)))
-            self._cached_index = _Index(rules, origins, _by_query(rules))
+            by_query: dict[Hashable, list[Rule]] = {}
+            for rule in rules:
+                if not rule.is_template:
+                    by_query.setdefault(snapshot_query(rule).key, []).append(rule)
+            self._cached_index = _Index(rules, origins, by_query)
         return self._cached_index
 
     def _notify(self, before: tuple[Rule, ...], after: tuple[Rule, ...]) -> None:
@@ -145,17 +155,3 @@ class RuleRegistry:
         if changed:
             for listener in tuple(self._listeners):
                 listener(changed)
-
-
-class _Index(NamedTuple):
-    rules: RuleSet
-    origins: dict[int, str]
-    by_query: dict[Hashable, list[Rule]]
-
-
-def _by_query(rules: RuleSet) -> dict[Hashable, list[Rule]]:
-    by_query: dict[Hashable, list[Rule]] = {}
-    for rule in rules:
-        if not rule.is_template:
-            by_query.setdefault(snapshot_query(rule).key, []).append(rule)
-    return by_query

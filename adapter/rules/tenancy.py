@@ -27,30 +27,21 @@ def restrict_to_namespace(query: str, label: str, namespace: str) -> str:
     text = query.replace(_PLACEHOLDER, _STAND_IN)
     if "<<" in text:
         raise PromqlError(f"the only template action allowed here is {_PLACEHOLDER}")
-    _reject_unsupported(text)
-    _reject_misplaced(text, query.count(_PLACEHOLDER))
+    _reject_unsupported(text, query.count(_PLACEHOLDER))
     return add_matchers(text, [equality_matcher(label, namespace)]).replace(_STAND_IN, _PLACEHOLDER)
 
 
-def _reject_unsupported(text: str) -> None:
+def _reject_unsupported(text: str, placeholders: int) -> None:
     for token, following in pairwise(tokenize(text)):
         if token.kind == "name" and following.text == "(" and token.text.lower() in _UNSUPPORTED:
             raise PromqlError(_UNSUPPORTED[token.text.lower()])
     for selector in vector_selectors(text):
-        if selector.opening is None:
-            continue
+        inside = tokenize(text[selector.opening : selector.end]) if selector.opening is not None else []
         # VictoriaMetrics reads {a="1" or b="2"} as two selectors; a matcher in front would restrict only the first.
-        inside = tokenize(text[selector.opening : selector.end])
         if any(token.kind == "name" and token.text.lower() == "or" for token in inside):
             raise PromqlError("'or' between matchers is not supported; write two selectors joined by 'or'")
-
-
-def _reject_misplaced(text: str, placeholders: int) -> None:
-    """Reject a placeholder that is not a complete matcher: inside a string, the matchers would end the string."""
-    for selector in vector_selectors(text):
-        if selector.opening is not None:
-            words = [token.text for token in tokenize(text[selector.opening : selector.end])]
-            positions = [number for number, word in enumerate(words) if word == _STAND_IN_LABEL]
-            placeholders -= sum(words[each - 1] in "{," and words[each + 3] in ",}" for each in positions)
-    if placeholders:
+        words = [token.text for token in inside]
+        positions = [number for number, word in enumerate(words) if word == _STAND_IN_LABEL]
+        placeholders -= sum(words[each - 1] in "{," and words[each + 3] in ",}" for each in positions)
+    if placeholders:  # one that is not a complete matcher: inside a string, the matchers would end the string
         raise PromqlError(f"{_PLACEHOLDER} must be a matcher of its own, between the braces of a selector")

@@ -47,7 +47,9 @@ class KafkaBrokers:
 
     async def send(self, broker: Address, request: Request[Any]) -> Any:  # noqa: ANN401 - responses have no types
         if broker not in self._connections:
-            self._connections[broker] = SharedConnection(lambda: self._connect(broker), _close, _is_usable)
+            self._connections[broker] = SharedConnection(
+                lambda: self._connect(broker), _close, AIOKafkaConnection.connected
+            )
         async with self._connections[broker].acquire() as connection:
             try:
                 return await connection.send(request)
@@ -79,10 +81,6 @@ class KafkaBrokers:
             )
         except Exception as error:  # noqa: BLE001 - as in send()
             raise from_exception(error) from None
-
-
-def _is_usable(connection: AIOKafkaConnection) -> bool:
-    return bool(connection.connected())
 
 
 async def _close(connection: AIOKafkaConnection) -> None:

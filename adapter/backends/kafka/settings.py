@@ -55,8 +55,7 @@ class KafkaParameters(Parameters, frozen=True):
             yield Problem(f"{path}.group", "must not be empty")
         for number, topic in enumerate(self.topics):
             if not _TOPIC.fullmatch(topic) or topic in {".", ".."}:
-                message = "must be a topic name of letters, digits, dots, - and _"
-                yield Problem(f"{path}.topics[{number}]", message)
+                yield Problem(f"{path}.topics[{number}]", "must be a topic name of letters, digits, dots, - and _")
         if self.partitions and parse_ranges(self.partitions) is None:
             yield Problem(f"{path}.partitions", "must be numbers and ranges, such as 0-3,7")
         if self.lag_per_consumer < 0:
@@ -112,6 +111,5 @@ class Kafka(BackendSettings, frozen=True):
         if self.sasl is not None and not self.sasl.password_file:
             yield Problem(f"{path}.sasl.passwordFile", "must not be empty")
         if self.tls is not None and self.tls.server_name:
-            message = "cannot be set: each broker is verified with its own host name"
-            yield Problem(f"{path}.tls.serverName", message)
+            yield Problem(f"{path}.tls.serverName", "cannot be set: each broker is verified with its own host name")
         yield from connection_problems(self.tls, self.circuit_breaker, {}, path)

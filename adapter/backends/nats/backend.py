@@ -69,9 +69,7 @@ class NatsBackend:
         while True:
             payload = b'{"offset":%d}' % listed if response_type is ListPage else b""
             response = decode_response(await connection.request(subject, payload), response_type)
-            if response is None:
-                return responses
-            responses.append(response)
+            responses += [response] if response is not None else []
             if not isinstance(response, ListPage):
                 return responses
             listed += response.size
@@ -93,7 +91,7 @@ class NatsBackend:
     def _read_credentials(self) -> NatsCredentials:
         tls = self._settings.tls
         credentials = NatsCredentials(self._tls.context(), tls is not None, tls.server_name if tls else "")
-        for key, secret in self._secrets.items():
+        for key, secret in self._secrets.items():  # at most one
             match key:
                 case "passwordFile":
                     login = {"user": self._settings.username, "password": secret.read_sync()}

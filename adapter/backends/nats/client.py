@@ -49,8 +49,7 @@ class NatsClient(Client):
     def _connect_command(self) -> bytes:
         if self._is_tls_required and not self._server_info.get("tls_required"):
             raise BackendUnreachable("the server does not use TLS, but tls is set")
-        command: bytes = super()._connect_command()
-        return command
+        return bytes(super()._connect_command())
 
 
 class NatsConnection:
@@ -94,8 +93,7 @@ class NatsConnection:
 
     async def request(self, subject: str, payload: bytes) -> bytes:
         response = await self._run(subject, self._client.request(f"{self._api}.{subject}", payload, _NO_TIMEOUT))
-        body: bytes = response.data
-        return body
+        return bytes(response.data)
 
     async def ping(self) -> None:
         await self._run("", self._client.flush(timeout=_NO_TIMEOUT))

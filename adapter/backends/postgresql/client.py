@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Final, NamedTuple
 
 import asyncpg
+from msgspec.structs import asdict
 
 from adapter.backends.connection.secret_file import SecretFile
 from adapter.backends.connection.tls import TlsFiles
@@ -19,9 +20,9 @@ from adapter.backends.postgresql.settings import PostgreSql
 from adapter.backends.settings import Tls
 from adapter.errors import BadQuery
 
-_CLOSE_TIMEOUT: Final = 1.0
-"""Seconds to cancel a running query and to close the connection; after that, the socket is closed."""
-
+_CLOSE_TIMEOUT: Final = (
+    1.0  # seconds to cancel a running query and to close the connection, before the socket is closed
+)
 _END_TRANSACTION: Final = "ROLLBACK; SELECT pg_advisory_unlock_all()"
 """Undoes everything that a query may have changed in its session: settings and advisory locks."""
 
@@ -38,14 +39,7 @@ class PostgreSqlConnectionPool:
 
     def __init__(self, settings: PostgreSql) -> None:
         self._settings = settings
-        self._tls = TlsFiles(
-            Tls(
-                ca_file=settings.tls.ca_file,
-                cert_file=settings.tls.cert_file,
-                key_file=settings.tls.key_file,
-                insecure_skip_verify=settings.ssl_mode == "require",
-            )
-        )
+        self._tls = TlsFiles(Tls(**asdict(settings.tls), insecure_skip_verify=settings.ssl_mode == "require"))
         self.password = SecretFile(settings.password_file, "passwordFile") if settings.password_file else None
         self._slots = asyncio.Semaphore(settings.max_connections)
         self._idle: list[tuple[asyncpg.Connection, _Credentials]] = []

@@ -8,7 +8,9 @@ from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, P
 from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
-_COMMENTS_AND_PARENTHESES: Final = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
+_FIRST_KEYWORD: Final = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*([A-Za-z]+|\S+|$)", re.DOTALL)
+"""The first keyword of a statement, after comments and parentheses."""
+
 _READ_STATEMENTS: Final = ("SELECT", "WITH", "VALUES", "TABLE")
 
 
@@ -28,7 +30,8 @@ class PostgreSqlParameters(Parameters, frozen=True):
     """Column with the timestamp of the value. Default: the time of the query."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        keyword = first_keyword(self.query)
+        match = _FIRST_KEYWORD.match(self.query)
+        keyword = match[1].upper() if match else ""
         if not keyword:
             yield Problem(f"{path}.query", "must not be empty")
         elif keyword not in _READ_STATEMENTS:
@@ -110,13 +113,6 @@ class PostgreSql(BackendSettings, frozen=True):
         tls = Tls(cert_file=self.tls.cert_file, key_file=self.tls.key_file)
         counts = {"maxConnections": self.max_connections, "maxRows": self.max_rows}
         yield from connection_problems(tls, self.circuit_breaker, counts, path)
-
-
-def first_keyword(query: str) -> str:
-    """Return the first keyword of a statement in upper case, after comments and parentheses."""
-    prefix = _COMMENTS_AND_PARENTHESES.match(query)
-    keyword = re.match(r"[A-Za-z]+|\S+", query[prefix.end() if prefix else 0 :])
-    return keyword[0].upper() if keyword else ""
 
 
 def _host_problems(host: str, path: str) -> Iterator[Problem]:

@@ -10,17 +10,9 @@ from adapter.backends.connection.address import address
 from adapter.backends.connection.secret_file import SecretFile
 from adapter.backends.connection.tls import TlsFiles
 from adapter.backends.parameters import parameters
+from adapter.backends.redis import parse
 from adapter.backends.redis.client import RedisConnectionPool, RedisLogin, Reply, raise_error_reply
 from adapter.backends.redis.nodes import ClusterNodes, SentinelMaster
-from adapter.backends.redis.parse import (
-    is_key_missing,
-    measure_command,
-    parse_exists,
-    parse_scan,
-    samples,
-    samples_of_missing_key,
-    scan_command,
-)
 from adapter.backends.redis.settings import PORT, SENTINEL_PORT, Redis, RedisParameters
 from adapter.backends.resilience.protected_call import ProtectedCall
 from adapter.errors import BadQuery
@@ -63,12 +55,12 @@ class RedisBackend:
 
     async def _fetch_key(self, wanted: RedisParameters, now: datetime) -> tuple[RawSample, ...]:
         key = wanted.key.encode()
-        exists, reply = await self._nodes.execute(("EXISTS", key), measure_command(wanted.measure, key), key=key)
-        if is_key_missing(reply):
-            return tuple(samples_of_missing_key(wanted, now))
+        exists, reply = await self._nodes.execute(("EXISTS", key), parse.measure_command(wanted.measure, key), key=key)
+        if parse.is_key_missing(reply):
+            return tuple(parse.samples_of_missing_key(wanted, now))
         raise_error_reply([exists, reply])
-        existing = tuple(samples(wanted, key, reply, now)) if parse_exists(exists) else ()
-        return existing or tuple(samples_of_missing_key(wanted, now))
+        existing = tuple(parse.samples(wanted, key, reply, now)) if parse.parse_count(exists) else ()
+        return existing or tuple(parse.samples_of_missing_key(wanted, now))
 
     async def _fetch_pattern(self, wanted: RedisParameters, now: datetime) -> tuple[RawSample, ...]:
         replies: dict[bytes, Reply] = {}
@@ -76,20 +68,20 @@ class RedisBackend:
             keys = await self._scan(node, wanted, self._settings.max_keys - len(replies))
             for first in range(0, len(keys), _PIPELINE_SIZE):
                 batch = keys[first : first + _PIPELINE_SIZE]
-                batch_replies = await node.execute(*(measure_command(wanted.measure, key) for key in batch))
+                batch_replies = await node.execute(*(parse.measure_command(wanted.measure, key) for key in batch))
                 replies |= zip(batch, batch_replies, strict=True)
         for key in [key for key, reply in replies.items() if isinstance(reply, AskError)]:  # moved since the scan
-            (replies[key],) = await self._nodes.execute(measure_command(wanted.measure, key), key=key)
-        existing = {key: reply for key, reply in replies.items() if not is_key_missing(reply)}
+            (replies[key],) = await self._nodes.execute(parse.measure_command(wanted.measure, key), key=key)
+        existing = {key: reply for key, reply in replies.items() if not parse.is_key_missing(reply)}
         raise_error_reply(existing.values())
-        return tuple(sample for key, reply in existing.items() for sample in samples(wanted, key, reply, now))
+        return tuple(sample for key, reply in existing.items() for sample in parse.samples(wanted, key, reply, now))
 
     async def _scan(self, node: RedisConnectionPool, wanted: RedisParameters, max_keys: int) -> list[bytes]:
         """Return the matching keys of a node without duplicates, which SCAN may return."""
         keys: dict[bytes, None] = {}
         cursor = -1
         while cursor != 0:
-            cursor, page = parse_scan(await node.execute_one(*scan_command(wanted, max(cursor, 0))))
+            cursor, page = parse.parse_scan(await node.execute_one(*parse.scan_command(wanted, max(cursor, 0))))
             keys |= dict.fromkeys(page)
             if len(keys) > max_keys:
                 raise BadQuery("more keys match the pattern than maxKeys allows")

@@ -1,8 +1,7 @@
 """A connection pool for one Redis node, on the connections of redis-py.
 
-The pool and the client of redis-py are not used, because they reconnect and retry by themselves: the deadline and the
-circuit breaker of the backend must see every failure. A connection is closed after any failure, because a late reply
-to an earlier command could still arrive on it.
+The pool of redis-py is not used: a cancellation while it takes a connection back would occupy its slot forever.
+A connection is closed after any failure, because a late reply to an earlier command could still arrive on it.
 """
 
 import asyncio
@@ -18,7 +17,6 @@ from adapter.backends.connection.address import Address
 from adapter.backends.connection.secret_file import SecretFile
 from adapter.backends.connection.tls import TlsFiles
 from adapter.backends.redis.errors import from_exception
-from adapter.errors import BackendError
 
 Command: TypeAlias = tuple[str | bytes | int, ...]
 Reply: TypeAlias = Any  # an int, bytes, None, a list of these, or an error
@@ -69,8 +67,6 @@ class RedisConnectionPool:
             async with self._slots, self._acquire() as connection:
                 await connection.send_packed_command(connection.pack_commands(commands))
                 return [await _read_reply(connection) for _ in commands]
-        except BackendError:
-            raise
         except Exception as error:  # noqa: BLE001 - redis-py raises many types; all of them are translated here
             raise from_exception(error) from None
 

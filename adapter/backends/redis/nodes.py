@@ -1,4 +1,8 @@
-"""Selection of the node for a command: the master behind Sentinel, or the cluster node with the key."""
+"""Selection of the node for a command: the master behind Sentinel, or the cluster node with the key.
+
+The clients of redis-py for clusters and sentinels are not used: they need permission for more commands (``COMMAND`` and
+``SENTINEL MASTERS``), load certificates in the event loop, and replace the error of a sentinel by their own.
+"""
 
 from collections.abc import Sequence
 from typing import Final

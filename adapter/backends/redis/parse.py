@@ -40,10 +40,6 @@ def parse_scan(reply: Any) -> tuple[int, list[bytes]]:  # noqa: ANN401 - a reply
     raise _unexpected(reply)
 
 
-def parse_exists(reply: Any) -> bool:  # noqa: ANN401
-    return _count(reply) > 0
-
-
 def is_key_missing(reply: object) -> bool:
     """Return whether a reply is the error of XINFO for a stream that does not exist."""
     return "no such key" in str(reply)
@@ -53,7 +49,7 @@ def samples(wanted: RedisParameters, key: bytes, reply: Any, now: datetime) -> I
     """Yield a sample for a key, or for each of its consumer groups."""
     labels = {"key": _text(key)}
     if wanted.measure not in GROUP_MEASURES:
-        yield RawSample(_count(reply), now, labels)
+        yield RawSample(parse_count(reply), now, labels)
         return
     if not isinstance(reply, list):
         raise _unexpected(reply)
@@ -72,7 +68,7 @@ def samples_of_missing_key(wanted: RedisParameters, now: datetime) -> Iterator[R
         yield RawSample(0, now, {"key": wanted.key, **group})
 
 
-def _count(reply: Any) -> float:  # noqa: ANN401
+def parse_count(reply: Any) -> float:  # noqa: ANN401
     if not isinstance(reply, int):
         raise _unexpected(reply)
     return float(reply)

@@ -103,17 +103,17 @@ class _ActionParser:
     def _command(self) -> Callable[..., Value]:
         """Parse a function with its arguments, or one operand. The value of the previous command is an argument."""
         is_call = self.peek().kind == "word" and self.peek().text not in _CONSTANTS
-        name = _function(self._take().text) if is_call else ""
+        function = _function(self._take().text) if is_call else None
         operands: list[Evaluate] = []
         while self.peek() is not _END and not self._is_at_sign("|)"):
             operands.append(self._operand())
-        if not name and not operands:
+        if function is None and not operands:
             raise TemplateError("missing command")
 
         def evaluate(frame: Frame, *piped: Value) -> Value:
             arguments = (*(operand(frame) for operand in operands), *piped)
-            if name:
-                return _call(name, *arguments)
+            if function is not None:
+                return function(*arguments)
             if len(arguments) > 1:
                 raise TemplateError("can't give argument to non-function")
             return arguments[0]
@@ -144,8 +144,8 @@ class _ActionParser:
 
 def _literal_or_call(token: TemplateToken) -> Evaluate:
     if token.kind == "word" and token.text not in _CONSTANTS:
-        name = _function(token.text)
-        return lambda _: _call(name)
+        function = _function(token.text)
+        return lambda _: function()
     value = _CONSTANTS[token.text] if token.kind == "word" else _literal(token.text)
     return lambda _: value
 
@@ -160,17 +160,17 @@ def _literal(text: str) -> str | int | float:
     return value
 
 
-def _function(name: str) -> str:
+def _function(name: str) -> Callable[..., Value]:
     if name not in FUNCTIONS:
         raise TemplateError(f"function {name!r} not defined")
-    return name
 
+    def call(*arguments: Value) -> Value:
+        try:
+            return FUNCTIONS[name](*arguments)
+        except (TypeError, ValueError, IndexError) as error:
+            raise TemplateError(f"{name}: {error}") from None
 
-def _call(name: str, *arguments: Value) -> Value:
-    try:
-        return FUNCTIONS[name](*arguments)
-    except (TypeError, ValueError, IndexError) as error:
-        raise TemplateError(f"{name}: {error}") from None
+    return call
 
 
 def _select(data: Mapping[str, object], value: Value, fields: list[str]) -> Value:

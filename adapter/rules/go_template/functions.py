@@ -34,8 +34,7 @@ def format_value(value: object) -> str:
 
 def quote(value: object) -> str:
     """Quote a value as Go's ``%q`` does."""
-    text = json.dumps(format_value(value), ensure_ascii=False)
-    return re.sub(r"\\u00([01][0-9a-f]|7f)", r"\\x\1", text)
+    return re.sub(r"\\u00([01][0-9a-f]|7f)", r"\\x\1", json.dumps(format_value(value), ensure_ascii=False))
 
 
 _FORMATS: Final = {"s": format_value, "v": format_value, "t": format_value, "q": quote}

@@ -5,6 +5,7 @@ A note reports a rule that cannot be served, a likely mistake, or a difference b
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Final, Literal
 
@@ -95,15 +96,13 @@ def _template_notes(template: str, path: str) -> Iterator[MigrationNote]:
     except TemplateError as error:
         yield MigrationNote(path, "error", f"invalid template: {error}")
         return
+    warning = partial(MigrationNote, path, "warning")
     if ".LabelMatchers" not in template and ".LabelValuesByName" not in template:
-        text = "has no <<.LabelMatchers>>: selectors are ignored, and every namespace reads the same value"
-        yield MigrationNote(path, "warning", text)
+        yield warning("has no <<.LabelMatchers>>: selectors are ignored, and every namespace reads the same value")
     if ".GroupBy" in template:
-        text = "uses <<.GroupBy>>, which is empty for external metrics: the result is one series without labels"
-        yield MigrationNote(path, "warning", text)
+        yield warning("uses <<.GroupBy>>, which is empty for external metrics: the result is one series without labels")
     if _MATCHERS_BEFORE_COMMA.search(template):
-        text = "is invalid PromQL if there are no matchers; put <<.LabelMatchers>> last in its braces"
-        yield MigrationNote(path, "warning", text)
+        yield warning("is invalid PromQL if there are no matchers; put <<.LabelMatchers>> last in its braces")
     yield from _query_notes(query, path)
 
 

@@ -39,8 +39,7 @@ def _timestamps_by_series(text: str, tokens: list[PromqlToken], selectors: list[
     selector = selectors[0]
     before = [token.text for token in tokens if token.end <= selector.start]
     after = [token.text for token in tokens if token.start >= selector.end]
-    inner = f"timestamp({text[selector.start : selector.end]})"
-    return _wrap(inner, before, after)
+    return _wrap(f"timestamp({text[selector.start : selector.end]})", before, after)
 
 
 def _wrap(inner: str, before: list[str], after: list[str]) -> str | None:
