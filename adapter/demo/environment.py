@@ -1,7 +1,8 @@
-"""The environment of the demo: the objects in the cluster, its user, and the configuration of the service."""
+"""The environment of the demo: the objects in the cluster, its user, the configuration of the service, a kubeconfig."""
 
 import asyncio
 import secrets
+from base64 import b64encode
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -19,6 +20,8 @@ METRIC: Final = "checkout_queue_messages"
 CONSUMERS: Final = ListWatch("/apis/apps/v1/namespaces/shop/deployments", "metadata.name=checkout-consumer")
 API_SERVICE: Final = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io"
 LOOPBACK: Final = "127.0.0.1"
+DEMO: Final = "demo"
+METRICS: Final = "metrics"
 _USER: Final = "demo-user"
 _YAML_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The C implementation, if available, loads the CRDs a second faster."""
@@ -64,6 +67,26 @@ def service_config(*, port: int, backend: str, speed: float, is_fake: bool) -> J
                 "deadline": f"{max(5.0, 2 * speed):.0f}s",  # two seconds of real time, for busy machines
             }
         ],
+    }
+
+
+def kubeconfig(*, cluster: str, metrics: str = "", ca: str = "", token: str = "") -> Json:
+    """Return a kubeconfig for the cluster and, if its URL is known, for the metrics API.
+
+    They have separate contexts, because the in-memory API server does not proxy requests to aggregated API servers.
+    """
+    entries: dict[str, tuple[Json, Json]] = {DEMO: ({"server": cluster}, {})}
+    if metrics:
+        ca_data = b64encode(ca.encode()).decode()
+        entries[METRICS] = {"server": metrics, "certificate-authority-data": ca_data}, {"token": token}
+    contexts = {name: {"cluster": name, "user": name, "namespace": "shop"} for name in entries}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": DEMO,
+        "clusters": [{"name": name, "cluster": settings} for name, (settings, _) in entries.items()],
+        "users": [{"name": name, "user": user} for name, (_, user) in entries.items()],
+        "contexts": [{"name": name, "context": context} for name, context in contexts.items()],
     }
 
 

@@ -7,13 +7,10 @@ from pathlib import Path
 from shlex import quote
 from textwrap import fill
 
-from adapter.demo.environment import AUTOSCALER, METRIC
+from adapter.demo.environment import AUTOSCALER, METRIC, METRICS
 from adapter.demo.narrator import WIDTH
-from adapter.fakecluster.kubeconfig import METRICS
 
 _COLUMNS = "NAME:.metadata.name,KIND:.kind,REPLICAS:.spec.replicas,DESIRED:.status.desiredReplicas"
-
-
 KUBECONFIG, CA, TOKEN, LOG = "kubeconfig", "ca.crt", "token", "steadyscale.log"
 """Files in the folder of the demo."""
 

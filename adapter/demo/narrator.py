@@ -58,7 +58,7 @@ def changes(previous: Decision | None, decision: Decision) -> Iterator[Change]:
             yield Change(time, ChangeKind.METRIC_FAILING, _failing_reason(step), current, current)
         case MetricFallbackStep() if not isinstance(previous_step, MetricFallbackStep):
             duration = int((time - step.failing_since).total_seconds())
-            reason = f"{step.metric} is unavailable for {duration} s"
+            reason = f"{step.metric} has been unavailable for {duration} s"
             yield Change(time, ChangeKind.FALLBACK, reason, current, current)
         case MetricProposalStep() if was_failing:
             reason = f"{step.metric} is available again"

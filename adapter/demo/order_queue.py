@@ -7,7 +7,7 @@ consumer is removed, its unfinished orders return to the queue.
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from random import Random
@@ -15,6 +15,8 @@ from typing import Final
 
 from aiohttp import web
 
+from adapter import process
+from adapter.demo.environment import LOOPBACK, METRIC
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.watch import ListWatch, ObjectList, WatchEvent, list_and_watch
 
@@ -24,6 +26,7 @@ ORDERS_PER_CONSUMER: Final = 10
 SECONDS_PER_ORDER: Final = 10.0
 """How long an order takes, on average."""
 
+LABELS: Final = {"namespace": "shop", "queue": "checkout"}
 _TICK: Final = 1.0
 
 
@@ -40,6 +43,10 @@ class QueueState:
     def messages(self) -> int:
         """The queue length as a message broker reports it, which is the metric of the autoscaler."""
         return self.waiting + self.in_progress
+
+    @property
+    def metrics(self) -> dict[str, int]:
+        return {METRIC: self.messages, "checkout_orders_total": self.received}
 
 
 def simulate(state: QueueState, *, consumers: int, rate: float, seconds: float, random: Random) -> QueueState:
@@ -64,15 +71,10 @@ def _poisson(expected: float, random: Random) -> int:
     return count
 
 
-def exposition(state: QueueState, labels: str) -> str:
-    return (
-        "# HELP checkout_queue_messages Orders that are waiting or in progress.\n"
-        "# TYPE checkout_queue_messages gauge\n"
-        f"checkout_queue_messages{{{labels}}} {state.messages}\n"
-        "# HELP checkout_orders_total Orders received.\n"
-        "# TYPE checkout_orders_total counter\n"
-        f"checkout_orders_total{{{labels}}} {state.received}\n"
-    )
+def exposition(values: Mapping[str, int]) -> str:
+    """Return metrics in Prometheus' text format."""
+    labels = ",".join(f'{name}="{value}"' for name, value in LABELS.items())
+    return "".join(f"{name}{{{labels}}} {value}\n" for name, value in values.items())
 
 
 class OrderQueue:
@@ -88,30 +90,24 @@ class OrderQueue:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(part, name="order queue") for part in (self._watch_consumers(), self._run())]
-            try:
-                yield
-            finally:
-                for task in tasks:
-                    task.cancel()
+        async with process.running({"order queue": self._run(), "consumers": self._watch_consumers()}):
+            yield
 
     @asynccontextmanager
-    async def exporter(self, address: str) -> AsyncIterator[str]:
+    async def exporter(self) -> AsyncIterator[str]:
         """Serve the metrics of the queue while the block runs; yield the URL."""
         application = web.Application()
         application.router.add_get("/metrics", self._metrics)
         runner = web.AppRunner(application, shutdown_timeout=0.1)
         await runner.setup()
         try:
-            await web.TCPSite(runner, address, 0).start()
-            yield f"http://{address}:{runner.addresses[0][1]}/metrics"
+            await web.TCPSite(runner, LOOPBACK, 0).start()
+            yield f"http://{LOOPBACK}:{runner.addresses[0][1]}/metrics"
         finally:
             await runner.cleanup()
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        text = exposition(self.state, 'namespace="shop",queue="checkout"')
-        return web.Response(text=text, content_type="text/plain")
+        return web.Response(text=exposition(self.state.metrics), content_type="text/plain")
 
     async def _run(self) -> None:
         while True:

@@ -12,9 +12,8 @@ from typing import Final
 import aiohttp
 
 from adapter.demo.accelerated_loop import AcceleratedLoop
-from adapter.demo.environment import METRIC
+from adapter.demo.environment import LOOPBACK, METRIC
 
-_LOOPBACK: Final = "127.0.0.1"
 _START_TIMEOUT: Final = 20.0
 _POLL_INTERVAL: Final = 0.05
 
@@ -43,7 +42,7 @@ class RealPrometheus:
 
     @property
     def url(self) -> str:
-        return f"http://{_LOOPBACK}:{self._port}"
+        return f"http://{LOOPBACK}:{self._port}"
 
     async def start(self) -> None:
         """Start the process, and wait until it has scraped the queue."""
@@ -56,7 +55,7 @@ class RealPrometheus:
                 f"--config.file={self._folder / 'prometheus.yml'}",
                 # A new database after each outage: Prometheus uses real time, in which old samples are still recent.
                 f"--storage.tsdb.path={mkdtemp(prefix='data-', dir=self._folder)}",
-                f"--web.listen-address={_LOOPBACK}:{self._port}",
+                f"--web.listen-address={LOOPBACK}:{self._port}",
                 stdout=log,
                 stderr=log,
                 start_new_session=True,  # Ctrl-C must not reach it; the demo stops it
@@ -89,6 +88,6 @@ def free_port(requested: int = 0) -> int:
     """Return a free port on loopback; raise OSError if the requested one is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((_LOOPBACK, requested))
+        probe.bind((LOOPBACK, requested))
         port: int = probe.getsockname()[1]
         return port

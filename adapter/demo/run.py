@@ -6,9 +6,9 @@ All parts communicate over HTTP on loopback.
 import asyncio
 import logging
 import shutil
+from argparse import Namespace
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, redirect_stderr
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, redirect_stderr
 from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
@@ -16,39 +16,27 @@ from typing import TextIO
 
 from adapter import log, process
 from adapter.demo.accelerated_loop import AcceleratedLoop, DemoClock, start_of_day
-from adapter.demo.environment import CONSUMERS, LOOPBACK, create_objects, create_user, service_config
+from adapter.demo.environment import CONSUMERS, create_objects, create_user, service_config
 from adapter.demo.fake_prometheus import FakePrometheus
 from adapter.demo.instructions import LOG, commands_to_try, introduction
 from adapter.demo.narrator import Narrator, table
 from adapter.demo.order_queue import OrderQueue
-from adapter.demo.playback import MetricsBackend, Playback
 from adapter.demo.real_prometheus import RealPrometheus
-from adapter.demo.scenario import END
+from adapter.demo.scenario import END, MetricsBackend, Playback
 from adapter.demo.service import DemoService
 from adapter.fakecluster.cluster import Cluster
 
 
-@dataclass(frozen=True, slots=True)
-class DemoOptions:
-    """The command-line options of the demo."""
-
-    port: int
-    speed: float
-    once: bool = False
-    page: bool = True
-    prometheus: bool = False
-    keep: bool = False
-
-
-def play(options: DemoOptions, out: TextIO) -> None:
+def play(options: Namespace, port: int, out: TextIO) -> None:
+    """Run the demo with the command-line options, serving metrics on ``port``."""
     with _temporary_folder(keep=options.keep) as folder, _logging_to(folder / LOG):
         with asyncio.Runner(loop_factory=lambda: AcceleratedLoop(options.speed)) as runner:
-            runner.run(_play(options, folder, out))
+            runner.run(_play(options, port, folder, out))
         if options.keep:
             out.write(f"Log, kubeconfig and configuration are in {folder}\n")
 
 
-async def _play(options: DemoOptions, folder: Path, out: TextIO) -> None:
+async def _play(options: Namespace, port: int, folder: Path, out: TextIO) -> None:
     def write(text: str) -> None:
         out.write(text)
         out.flush()  # for a reader behind a pipe
@@ -60,15 +48,13 @@ async def _play(options: DemoOptions, folder: Path, out: TextIO) -> None:
     async with Cluster.serving(clock) as cluster, cluster.client() as kube:
         await create_objects(kube, cluster.kinds)
         queue = OrderQueue(kube, CONSUMERS, lambda: playback.orders_per_second, random)
-        async with queue.exporter(LOOPBACK) as target, _metrics_backend(options, target, folder) as backend:
-            config = service_config(
-                port=options.port, backend=backend.url, speed=options.speed, is_fake=not options.prometheus
-            )
+        async with _metrics_backend(queue, folder, is_real=options.prometheus) as backend:
+            config = service_config(port=port, backend=backend.url, speed=options.speed, is_fake=not options.prometheus)
             service = DemoService(folder, config, cluster=cluster.connection.server, token=create_user(cluster))
             async with (
                 queue.running(),
                 service.running(clock, narrator),
-                service.ready(kube, with_page=options.page) as page,
+                service.ready(kube, with_page=not options.no_page) as page,
             ):
                 write(f"Commands to try in another terminal:\n{commands_to_try(service.url, page, folder)}")
                 await playback.run(queue, backend, stop, once=options.once)
@@ -76,13 +62,14 @@ async def _play(options: DemoOptions, folder: Path, out: TextIO) -> None:
 
 
 @asynccontextmanager
-async def _metrics_backend(options: DemoOptions, target: str, folder: Path) -> AsyncIterator[MetricsBackend]:
-    backend: MetricsBackend = RealPrometheus(target, folder) if options.prometheus else FakePrometheus(target)
-    try:
+async def _metrics_backend(queue: OrderQueue, folder: Path, *, is_real: bool) -> AsyncIterator[MetricsBackend]:
+    async with AsyncExitStack() as stack:
+        backend: MetricsBackend = FakePrometheus(lambda: queue.state.metrics)
+        if is_real:
+            backend = RealPrometheus(await stack.enter_async_context(queue.exporter()), folder)
+        stack.push_async_callback(backend.stop)
         await backend.start()
         yield backend
-    finally:
-        await backend.stop()
 
 
 @contextmanager

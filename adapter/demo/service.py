@@ -14,11 +14,10 @@ import aiohttp
 from adapter import app
 from adapter.config.loading import ConfigFile
 from adapter.debug.page_proxy import page_proxy
-from adapter.demo.environment import API_SERVICE
+from adapter.demo.environment import API_SERVICE, kubeconfig
 from adapter.demo.instructions import CA, KUBECONFIG, TOKEN
 from adapter.demo.narrator import Narrator
 from adapter.fakecluster.kinds import Json
-from adapter.fakecluster.kubeconfig import kubeconfig
 from autoscaler.kube.client import KubeClient
 from autoscaler.ports import Clock
 from autoscaler.settings import ControllerOptions

@@ -68,7 +68,7 @@ def test_fallback_is_reported_with_the_rescale_that_it_causes():
         (ChangeKind.FALLBACK, 9, 9),
         (ChangeKind.SCALED_UP, 9, 16),
     ]
-    assert [change.reason for change in found] == ["queue is unavailable for 180 s", "fallback of 16 replicas"]
+    assert [change.reason for change in found] == ["queue has been unavailable for 180 s", "fallback of 16 replicas"]
 
 
 def test_recovery_is_reported():

@@ -1,8 +1,8 @@
-"""The model of the queue, and the fake Prometheus that scrapes it."""
+"""The model of the queue, and the fake Prometheus that serves its metrics."""
 
 from random import Random
 
-from adapter.demo.fake_prometheus import parse_exposition, query_response
+from adapter.demo.fake_prometheus import query_response
 from adapter.demo.order_queue import ORDERS_PER_CONSUMER, QueueState, exposition, simulate
 
 
@@ -46,10 +46,17 @@ def test_queue_without_arrivals_becomes_empty():
     assert after(QueueState(waiting=3), seconds=200, consumers=1) == QueueState()
 
 
-def test_fake_prometheus_parses_the_exposition():
-    text = exposition(QueueState(waiting=3, in_progress=4), 'namespace="shop",queue="checkout"')
+def test_metrics_are_exposed_in_the_text_format():
+    text = exposition(QueueState(waiting=3, in_progress=4, received=9).metrics)
 
-    status, body = query_response("checkout_queue_messages", parse_exposition(text), now=12.0)
+    assert text.splitlines() == [
+        'checkout_queue_messages{namespace="shop",queue="checkout"} 7',
+        'checkout_orders_total{namespace="shop",queue="checkout"} 9',
+    ]
+
+
+def test_fake_prometheus_serves_a_metric_by_name():
+    status, body = query_response("checkout_queue_messages", QueueState(waiting=3, in_progress=4).metrics, now=12.0)
 
     assert status == 200
     assert body["data"]["result"] == [
@@ -60,7 +67,11 @@ def test_fake_prometheus_parses_the_exposition():
     ]
 
 
+def test_fake_prometheus_has_no_series_for_an_unknown_metric():
+    assert query_response("other", {}, now=0)[1]["data"]["result"] == []
+
+
 def test_fake_prometheus_rejects_expressions():
-    status, body = query_response("sum(x)", iter(()), now=0)
+    status, body = query_response("sum(x)", {}, now=0)
 
     assert (status, body["status"], body["errorType"]) == (400, "error", "bad_data")
