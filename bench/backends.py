@@ -128,7 +128,7 @@ class Benchmark:
         return cost
 
     async def _measure(
-        self, work: Callable[[], Awaitable[None]], intervals: int, again: Callable[[], Awaitable[None]]
+        self, work: Callable[[], Awaitable[None]], intervals: int, repeat: Callable[[], Awaitable[None]]
     ) -> Cost:
         """Measure requests and CPU time, then the longest pause in a second run, because the monitor needs CPU, too."""
         self.server.clear_requests()
@@ -137,7 +137,7 @@ class Benchmark:
         cost = Cost(len(self.server.requests()) / intervals, (time.process_time() - started) / intervals, 0)
         monitor = LoopMonitor()
         monitoring = asyncio.create_task(monitor.run())
-        await again()
+        await repeat()
         monitoring.cancel()
         return replace(cost, longest_pause=monitor.longest_pause)
 

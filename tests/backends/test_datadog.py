@@ -11,8 +11,8 @@ from datadog_api_client.v2.model.timeseries_formula_query_request import Timeser
 
 from adapter.backends.backend import Aligned
 from adapter.backends.datadog.rate_limit_headers import RateLimitStatus
-from adapter.backends.datadog.request import build_request, rename_queries
 from adapter.backends.datadog.settings import DatadogParameters
+from adapter.backends.datadog.timeseries import build_request, rename_queries
 from adapter.decoding.problem import ConfigInvalid
 from adapter.errors import BackendError
 from adapter.process import clock

@@ -418,7 +418,7 @@ async def test_invalid_credentials_are_reported_and_read_again(peer: Peer, tmp_p
         ({**ALL, "promql": "up"}, "filter: exactly one of filter and promql is required"),
         (
             {"filter": 'resource.type="x"'},
-            'filter: must contain a metric type, as metric.type="pubsub.googleapis.com/topic/byte_cost"',
+            'filter: must contain a metric type, such as metric.type="pubsub.googleapis.com/topic/byte_cost"',
         ),
         ({"promql": "up", "reducer": "sum"}, "reducer: not valid with promql; use PromQL functions"),
         ({"promql": "up", "groupBy": ["project"]}, "groupBy: not valid with promql; use PromQL functions"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapter.backends.backend import Aligned
-from adapter.backends.newrelic.request import build_request
+from adapter.backends.newrelic.nerdgraph import build_request
 from adapter.backends.newrelic.settings import MAX_QUERY_LENGTH, NewRelicParameters
 from adapter.decoding.problem import ConfigInvalid
 from adapter.errors import BackendError

@@ -43,9 +43,12 @@ class AzureBackend:
 
     async def fetch(self, query: Query, deadline: timedelta) -> Samples:
         """Return the newest value of each series of the rule's resources."""
-        queries = build_queries(parameters(query, AzureParameters))
         results = await asyncio.gather(
-            *(self._batcher.query(each, deadline) for each in queries), return_exceptions=True
+            *(
+                self._batcher.query(resource_query, deadline)
+                for resource_query in build_queries(parameters(query, AzureParameters))
+            ),
+            return_exceptions=True,
         )
         samples: Samples = ()
         for result in results:

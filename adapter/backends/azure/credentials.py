@@ -59,7 +59,7 @@ class AzureCredential:
                     self._secret, self._is_rejected = secret, False
                 token = await self._credential.get_token_info(f"{self._settings.token_audience}/.default")
             except (AzureError, OSError, ValueError) as error:
-                raise _translated(error) from None
+                raise _login_error(error) from None
             self._tokens.add(token.token)
             return token.token
 
@@ -128,7 +128,7 @@ def _secret_file(login: AzureLoginSettings, method: str) -> SecretFile | None:
     return None
 
 
-def _translated(error: Exception) -> BackendError:
+def _login_error(error: Exception) -> BackendError:
     """Return the ``BackendError`` for a login that failed."""
     detail = " ".join(str(error).split())[: http_errors.MAX_DETAIL]
     if isinstance(error, CredentialUnavailableError):

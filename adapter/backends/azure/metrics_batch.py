@@ -133,10 +133,10 @@ def _samples(metrics: _AzureResourceMetrics | None, query: AzureParameters, now:
         raise BackendRejected("the response does not contain this resource")
     resource = parse_resource_id(query.resource)
     labels = {"resource_name": resource.name, "resource_group": resource.group}
-    series = [each for metric in metrics.value for each in _series(metric, query.metric)]
-    if (query.filter or query.dimensions) and len(series) > query.max_series:
+    all_series = [series for metric in metrics.value for series in _series(metric, query.metric)]
+    if (query.filter or query.dimensions) and len(all_series) > query.max_series:
         raise BackendRejected("more series than maxSeries")
-    return tuple(_sample(each, query, labels, now) for each in series)
+    return tuple(_sample(series, query, labels, now) for series in all_series)
 
 
 def _series(metric: _AzureMetric, name: str) -> Iterator[_AzureTimeSeries]:

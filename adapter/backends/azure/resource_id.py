@@ -22,7 +22,7 @@ class AzureResource(Record, frozen=True):
     subscription: str
     group: str
     type: str
-    """With its provider, as ``Microsoft.Storage/storageAccounts/blobServices``."""
+    """With its provider, such as ``Microsoft.Storage/storageAccounts/blobServices``."""
 
     name: str
 

@@ -34,7 +34,7 @@ class AzureParameters(Parameters, frozen=True):
     """A metric of one or more resources."""
 
     metric: str
-    """Name of the metric in Azure Monitor, as ``ActiveMessages``."""
+    """Name of the metric in Azure Monitor, such as ``ActiveMessages``."""
 
     resource: str = ""
     """ID of one resource, ``/subscriptions/S/resourceGroups/G/providers/Microsoft.ServiceBus/namespaces/shop``."""
@@ -43,7 +43,7 @@ class AzureParameters(Parameters, frozen=True):
     """Instead of ``resource``: IDs of up to 50 resources of one type in one subscription. Each has its own series."""
 
     namespace: str = ""
-    """Metric namespace. Default: the type of the resource, as ``Microsoft.ServiceBus/namespaces``."""
+    """Metric namespace. Default: the type of the resource, such as ``Microsoft.ServiceBus/namespaces``."""
 
     aggregation: Literal["average", "minimum", "maximum", "total", "count"] = "average"
     """How the measurements within one ``granularity`` are aggregated."""
@@ -59,11 +59,12 @@ class AzureParameters(Parameters, frozen=True):
     """Ignore intervals that ended less than this long ago: Azure may still update the newest values. At most 168h."""
 
     dimensions: Mapping[str, str] = {}
-    """Return only series with these dimension values, as ``{EntityName: orders}``. With the value ``*`` every value of
-    the dimension is a series."""
+    """Return only series with these dimension values, such as ``{EntityName: orders}``. With the value ``*`` every
+    value of the dimension is a series."""
 
     filter: str = ""
-    """Instead of ``dimensions``: an Azure Monitor filter, as ``EntityName eq 'orders' or EntityName eq 'mails'``."""
+    """Instead of ``dimensions``: an Azure Monitor filter, such as
+    ``EntityName eq 'orders' or EntityName eq 'mails'``."""
 
     roll_up_by: str = ""
     """Comma-separated dimensions whose values are aggregated into one series."""
@@ -151,8 +152,8 @@ class Azure(HttpApiSettings, frozen=True, kw_only=True):
     parameters_type: ClassVar[type[Parameters] | None] = AzureParameters
 
     region: str = ""
-    """Region of the resources, as ``westeurope``, or ``global`` for resources without a region. Configure one backend
-    for each region."""
+    """Region of the resources, such as ``westeurope``, or ``global`` for resources without a region. Configure one
+    backend for each region."""
 
     cloud: Literal["public", "usGovernment", "china"] = "public"
     """The Azure cloud. It selects the defaults of ``url``, ``audience`` and ``authority``."""
@@ -161,7 +162,7 @@ class Azure(HttpApiSettings, frozen=True, kw_only=True):
     """Instead of ``region``: URL of the metrics endpoint. Must use https, except on loopback."""
 
     audience: str = ""
-    """Audience of the access token. Default: that of the cloud, as ``https://metrics.monitor.azure.com``."""
+    """Audience of the access token. Default: that of the cloud, such as ``https://metrics.monitor.azure.com``."""
 
     authority: str = ""
     """URL of the Microsoft Entra ID authority. Default: ``AZURE_AUTHORITY_HOST``, or that of the cloud."""
@@ -202,5 +203,5 @@ class Azure(HttpApiSettings, frozen=True, kw_only=True):
         """Return the price with one request per resource; batching with other rules makes it cheaper."""
         resources = len(parameters.resources) if isinstance(parameters, AzureParameters) else 0
         requests = max(1, resources) * (timedelta(days=1) / interval)
-        because = f"at most {requests:,.0f} requests at $0.01 per 1,000 (July 2026); a million a month are free"
-        return Price(requests * _DOLLARS_PER_REQUEST, because)
+        calculation = f"at most {requests:,.0f} requests at $0.01 per 1,000 (July 2026); a million a month are free"
+        return Price(requests * _DOLLARS_PER_REQUEST, calculation)

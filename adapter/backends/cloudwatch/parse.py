@@ -3,16 +3,17 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from adapter.backends.cloudwatch import expression as text
+from adapter.backends.cloudwatch import expressions
 from adapter.backends.cloudwatch.query import SEPARATOR, RequestItem
+from adapter.backends.connection.http_errors import MAX_DETAIL
 from adapter.errors import BackendError, BackendRejected, BackendUnauthorized
 from adapter.sample import RawSample
 
+Samples: TypeAlias = tuple[RawSample, ...]
 _INVALID_RESPONSE: Final = "the response is not one of CloudWatch"
 _TRUNCATED: Final = "too many series, the result is truncated: narrow the expression"
-_MAX_DETAIL: Final = 300
 
 
 class CloudWatchSeries:
@@ -54,27 +55,25 @@ def series_by_id(pages: Sequence[Mapping[str, Any]]) -> dict[str, list[CloudWatc
     return by_id
 
 
-def samples_by_item(
-    items: Sequence[RequestItem], pages: Sequence[Mapping[str, Any]]
-) -> list[tuple[RawSample, ...] | BackendError]:
+def samples_by_item(items: Sequence[RequestItem], pages: Sequence[Mapping[str, Any]]) -> list[Samples | BackendError]:
     """Return the samples or the error of each item of a request."""
-    series = series_by_id(pages)
+    by_id = series_by_id(pages)
     truncation = _format_messages([message for page in pages for message in page.get("Messages") or []])
-    outcomes: list[tuple[RawSample, ...] | BackendError] = []
+    results: list[Samples | BackendError] = []
     for item in items:
         try:
-            if truncation and text.searches_metrics(item.parameters.expression):
+            if truncation and expressions.searches_metrics(item.parameters.expression):
                 raise BackendRejected(_TRUNCATED, detail=truncation)
-            outcomes.append(_samples(item, series.get(item.id, ())))
+            results.append(_samples(item, by_id.get(item.id, ())))
         except BackendError as error:
-            outcomes.append(error)
-    return outcomes
+            results.append(error)
+    return results
 
 
-def _samples(item: RequestItem, series: Sequence[CloudWatchSeries]) -> tuple[RawSample, ...]:
-    if not series and not item.parameters.expression:
+def _samples(item: RequestItem, all_series: Sequence[CloudWatchSeries]) -> Samples:
+    if not all_series and not item.parameters.expression:
         raise BackendRejected("the response does not contain this metric")
-    return tuple(sample for each in series for sample in _newest(item, each))
+    return tuple(sample for series in all_series for sample in _newest(item, series))
 
 
 def _newest(item: RequestItem, series: CloudWatchSeries) -> Iterable[RawSample]:
@@ -105,11 +104,11 @@ def _labels(item: RequestItem, label: str) -> Mapping[str, str]:
     parameters = item.parameters
     if not parameters.expression:
         return parameters.dimensions
-    if text.is_select(parameters.expression):
+    if expressions.is_select(parameters.expression):
         return dict.fromkeys(parameters.labels, label)
     values = label.split(SEPARATOR) if parameters.labels else []
     if len(values) != len(parameters.labels):
-        raise BackendRejected("the label of a series does not match labels", detail=label[:_MAX_DETAIL])
+        raise BackendRejected("the label of a series does not match labels", detail=label[:MAX_DETAIL])
     return dict(zip(parameters.labels, values, strict=True))
 
 
@@ -120,4 +119,4 @@ def _utc(time: object) -> datetime:
 
 
 def _format_messages(messages: Sequence[Mapping[str, Any]]) -> str:
-    return "; ".join(f"{message.get('Code')}: {message.get('Value')}" for message in messages)[:_MAX_DETAIL]
+    return "; ".join(f"{message.get('Code')}: {message.get('Value')}" for message in messages)[:MAX_DETAIL]

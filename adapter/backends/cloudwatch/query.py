@@ -5,8 +5,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from adapter.backends.cloudwatch import expression as text
-from adapter.backends.cloudwatch.parameters import CloudWatchMetric, CloudWatchParameters
+from adapter.backends.cloudwatch import expressions
+from adapter.backends.cloudwatch.settings import CloudWatchMetric, CloudWatchParameters
 from adapter.errors import BadQuery
 
 MAX_QUERIES: Final = 500
@@ -17,15 +17,6 @@ SEPARATOR: Final = "·"
 
 _QUERY_ID: Final = re.compile(r"\bq(\d{1,4})(?=\b|_)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class CloudWatchQuery(NamedTuple):
-    """The query of one rule."""
-
-    text: str
-    """The parameters as text, which identifies the query."""
-
-    parameters: CloudWatchParameters
 
 
 class TimeRange(NamedTuple):
@@ -53,19 +44,15 @@ def time_range(parameters: CloudWatchParameters, now: datetime) -> TimeRange:
     return TimeRange(end - window - (-window) % parameters.period, end)
 
 
-def batch_key(query: CloudWatchQuery) -> Hashable:
-    """Return a key that is equal for queries that can share a request: those with the same time range."""
-    parameters = query.parameters
-    own_request = query.text if text.requires_own_request(parameters.expression) else ""
-    return parameters.period, parameters.effective_window, parameters.delay, own_request
+def batch_key(parameters: CloudWatchParameters) -> Hashable:
+    """Return a key that is equal for queries that can share a request: of one region and with the same time range."""
+    own_request = repr(parameters) if expressions.requires_own_request(parameters.expression) else ""
+    return parameters.region, parameters.period, parameters.effective_window, parameters.delay, own_request
 
 
-def request_items(queries: Iterable[CloudWatchQuery], now: datetime) -> list[RequestItem]:
+def request_items(queries: Iterable[CloudWatchParameters], now: datetime) -> list[RequestItem]:
     """Assign each query the ID of its position, and its time range."""
-    return [
-        RequestItem(f"q{index}", query.parameters, time_range(query.parameters, now))
-        for index, query in enumerate(queries)
-    ]
+    return [RequestItem(f"q{index}", query, time_range(query, now)) for index, query in enumerate(queries)]
 
 
 def rejected_positions(error: BadQuery) -> frozenset[int]:
@@ -96,7 +83,7 @@ def metric_data_queries(item: RequestItem) -> Iterator[dict[str, Any]]:
     for name, metric in parameters.metrics.items():
         yield {"Id": f"{item.id}_{name}", **_metric_stat(metric, period), "ReturnData": False}
     query: dict[str, Any] = {"Id": item.id, "Expression": _expression(item)}
-    if text.is_select(parameters.expression):
+    if expressions.is_select(parameters.expression):
         query["Period"] = period
     elif parameters.labels:
         query["Label"] = SEPARATOR.join(f"${{PROP('Dim.{label}')}}" for label in parameters.labels)
@@ -106,9 +93,9 @@ def metric_data_queries(item: RequestItem) -> Iterator[dict[str, Any]]:
 def _expression(item: RequestItem) -> str:
     """Return the expression with metric names that are unique within the request."""
     expression, metrics = item.parameters.expression, item.parameters.metrics
-    if text.is_select(expression):
+    if expressions.is_select(expression):
         return expression
-    return text.rename(expression, lambda name: f"{item.id}_{name}" if name in metrics else name)
+    return expressions.rename(expression, lambda name: f"{item.id}_{name}" if name in metrics else name)
 
 
 def _metric_stat(metric: CloudWatchMetric, period: int) -> dict[str, Any]:

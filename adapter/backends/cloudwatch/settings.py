@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import ClassVar, Final
 
-from adapter.backends.cloudwatch import expression as text
+from adapter.backends.cloudwatch import expressions
 from adapter.backends.connection.aws.settings import AwsSettings, region_problems
 from adapter.backends.settings import Parameters, Price, count_problems
 from adapter.decoding.problem import Problem
@@ -29,7 +29,7 @@ class CloudWatchMetric(Record, frozen=True):
     """One metric of an expression."""
 
     namespace: str
-    """Namespace, as ``AWS/SQS``."""
+    """Namespace, such as ``AWS/SQS``."""
 
     metric: str
     """Name of the metric."""
@@ -51,7 +51,7 @@ class CloudWatchParameters(Parameters, frozen=True):
     """A metric, or an expression over metrics."""
 
     namespace: str = ""
-    """Namespace of the metric, as ``AWS/SQS``."""
+    """Namespace of the metric, such as ``AWS/SQS``."""
 
     metric: str = ""
     """Name of the metric."""
@@ -65,7 +65,7 @@ class CloudWatchParameters(Parameters, frozen=True):
     ``SampleCount``, a percentile such as ``p95``, or any other CloudWatch statistic such as ``tm90``."""
 
     unit: str = ""
-    """Use only values with this unit, as ``Seconds``. Default: values of any unit."""
+    """Use only values with this unit, such as ``Seconds``. Default: values of any unit."""
 
     account_id: str = ""
     """ID of the account that owns the metric, with cross-account monitoring."""
@@ -123,7 +123,7 @@ class CloudWatchParameters(Parameters, frozen=True):
         for key, value in (("namespace", self.namespace), ("dimensions", self.dimensions), ("unit", self.unit)):
             if value:
                 yield Problem(f"{path}.{key}", "not valid with expression", hint="set it in metrics")
-        used = text.names(self.expression)
+        used = expressions.names(self.expression)
         for name, metric in self.metrics.items():
             metric_path = f"{path}.metrics.{name}"
             if not _ID.fullmatch(name):
@@ -131,7 +131,7 @@ class CloudWatchParameters(Parameters, frozen=True):
             elif name not in used:
                 yield Problem(metric_path, "not used in expression")
             yield from _metric_problems(metric, metric_path)
-        if text.is_select(self.expression) and len(self.labels) > 1:
+        if expressions.is_select(self.expression) and len(self.labels) > 1:
             yield Problem(f"{path}.labels", "must have at most one item with SELECT: the dimension of its GROUP BY")
         for label in self.labels:
             if not _DIMENSION.fullmatch(label):
@@ -180,6 +180,6 @@ class CloudWatch(AwsSettings, frozen=True):
         if not isinstance(parameters, CloudWatchParameters):
             return None
         metrics = max(1, len(parameters.metrics)) * (timedelta(days=1) / interval)
-        is_search = text.searches_metrics(parameters.expression)
+        is_search = expressions.searches_metrics(parameters.expression)
         per_metric = ", for each metric that the expression finds" if is_search else ""
         return Price(metrics * _DOLLARS_PER_METRIC, f"{metrics:,.0f} metrics at $0.01 per 1,000{per_metric}")

@@ -36,7 +36,6 @@ class DatadogParameters(Parameters, frozen=True):
     """Number of newest points to ignore: the last point may cover an interval that is not complete yet."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Return the problems that decoding does not find, each with its path."""
         if bool(self.query) == bool(self.queries):
             yield Problem(f"{path}.query", "exactly one of query and queries is required")
         elif self.query and self.formula:
@@ -95,11 +94,9 @@ class Datadog(BatchedHttpSettings, frozen=True, kw_only=True):
 
     @property
     def provider_url(self) -> str:
-        """URL of the provider that is used if ``url`` is empty."""
         return f"https://api.{self.site}"
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Return the problems that decoding does not find, each with its path."""
         for key, file in (("apiKeyFile", self.api_key_file), ("applicationKeyFile", self.application_key_file)):
             if not file:
                 yield Problem(f"{path}.{key}", "must not be empty")

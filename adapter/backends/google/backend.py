@@ -38,8 +38,8 @@ class GoogleBackend:
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return the newest value of each series of the filter or the PromQL query."""
-        wanted = parameters(query, GoogleParameters)
-        return await self._client.run(query.text, deadline, lambda: self._fetch(wanted))
+        selection = parameters(query, GoogleParameters)
+        return await self._client.run(query.text, deadline, lambda: self._fetch(selection))
 
     async def ping(self) -> None:
         """Send a request that is free of charge."""
@@ -50,14 +50,14 @@ class GoogleBackend:
         await self._client.aclose()
         self._tokens.close()
 
-    async def _fetch(self, wanted: GoogleParameters) -> tuple[RawSample, ...]:
+    async def _fetch(self, selection: GoogleParameters) -> tuple[RawSample, ...]:
         async with self._rate_limit.slot():
-            now, project = self._clock(), wanted.project or self._settings.project
-            if wanted.promql:
-                body = await self._get(promql.target(project, wanted.promql, now))
-                return await asyncio.to_thread(promql.samples, body, wanted.max_series)
-            target = time_series.target(wanted, project, self._settings.page_size, now)
-            series = await self._list_time_series(target, wanted.max_series)
+            now, project = self._clock(), selection.project or self._settings.project
+            if selection.promql:
+                body = await self._get(promql.target(project, selection.promql, now))
+                return await asyncio.to_thread(promql.samples, body, selection.max_series)
+            target = time_series.target(selection, project, self._settings.page_size, now)
+            series = await self._list_time_series(target, selection.max_series)
             return await asyncio.to_thread(time_series.samples, series, now)
 
     async def _list_time_series(self, target: str, max_series: int) -> list[time_series.GoogleTimeSeries]:

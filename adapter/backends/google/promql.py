@@ -39,8 +39,8 @@ def samples(body: bytes, max_series: int) -> tuple[RawSample, ...]:
     try:
         response = msgspec.json.decode(body, type=_PromqlResponse)
         data = response.data
-        series = data.result if isinstance(data, _PromqlVector) else [_PromqlSeries({}, data.result)]
-        result = tuple(_sample(each) for each in series)
+        vector = data.result if isinstance(data, _PromqlVector) else [_PromqlSeries({}, data.result)]
+        result = tuple(_sample(series) for series in vector)
     except (msgspec.DecodeError, RecursionError, ValueError, OverflowError, OSError) as error:
         raise BackendRejected("the response is not one of Cloud Monitoring", detail=str(error)[:200]) from None
     if response.status != "success" or response.warnings:

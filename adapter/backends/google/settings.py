@@ -21,7 +21,7 @@ _FILTER_ONLY: Final = frozenset({"aligner", "reducer", "group_by", "alignment_pe
 Percentile = Literal["percentile99", "percentile95", "percentile50", "percentile05"]
 BooleanCount = Literal["countTrue", "countFalse", "fractionTrue"]
 Statistic = Literal["none", "min", "max", "mean", "count", "sum", "stddev"]
-Change = Literal["delta", "rate", "interpolate", "nextOlder", "percentChange"]
+ChangeOverTime = Literal["delta", "rate", "interpolate", "nextOlder", "percentChange"]
 
 
 class GoogleParameters(Parameters, frozen=True):
@@ -37,15 +37,15 @@ class GoogleParameters(Parameters, frozen=True):
     project: str = ""
     """Project ID or number. Default: the project of the backend."""
 
-    aligner: Statistic | Percentile | BooleanCount | Change = "none"
-    """How the points of each ``alignmentPeriod`` are aggregated. Distributions need one, as ``percentile99``."""
+    aligner: Statistic | Percentile | BooleanCount | ChangeOverTime = "none"
+    """How the points of each ``alignmentPeriod`` are aggregated. Distributions need one, such as ``percentile99``."""
 
     reducer: Statistic | Percentile | BooleanCount = "none"
     """How several series are aggregated into one; requires ``aligner``."""
 
     group_by: tuple[str, ...] = ()
-    """With ``reducer``: the fields to keep, as ``resource.labels.subscription_id``. Each combination of their values is
-    a series."""
+    """With ``reducer``: the fields to keep, such as ``resource.labels.subscription_id``. Each combination of their
+    values is a series."""
 
     alignment_period: timedelta = _MINUTE
     """Length of the intervals of ``aligner``; at least 1m."""
@@ -63,7 +63,7 @@ class GoogleParameters(Parameters, frozen=True):
         if bool(self.filter) == bool(self.promql):
             yield Problem(f"{path}.filter", "exactly one of filter and promql is required")
         elif self.filter and "metric.type" not in self.filter:
-            message = 'must contain a metric type, as metric.type="pubsub.googleapis.com/topic/byte_cost"'
+            message = 'must contain a metric type, such as metric.type="pubsub.googleapis.com/topic/byte_cost"'
             yield Problem(f"{path}.filter", message)
         if self.project and not _PROJECT.fullmatch(self.project):
             yield Problem(f"{path}.project", "must be a project ID or number", value=self.project)
@@ -149,8 +149,8 @@ class Google(HttpApiSettings, frozen=True, kw_only=True):
     def price_per_day(self, parameters: Parameters, interval: timedelta) -> Price | None:  # noqa: ARG002
         """Return the price of queries that return one series; the number of series is known only afterwards."""
         queries = timedelta(days=1) / interval
-        because = (
+        calculation = (
             f"{queries:,.0f} queries that return one series at $0.50 per million series (since October 2025); "
             f"with a hundred series ${100 * queries * _DOLLARS_PER_SERIES:,.2f}; a million series a month are free"
         )
-        return Price(queries * _DOLLARS_PER_SERIES, because)
+        return Price(queries * _DOLLARS_PER_SERIES, calculation)

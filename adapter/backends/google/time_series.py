@@ -98,9 +98,9 @@ def decode_page(body: bytes) -> TimeSeriesPage:
     return page
 
 
-def samples(series: Iterable[GoogleTimeSeries], now: datetime) -> tuple[RawSample, ...]:
+def samples(all_series: Iterable[GoogleTimeSeries], now: datetime) -> tuple[RawSample, ...]:
     """Return the newest point of each series."""
-    return tuple(_sample(each, now) for each in series)
+    return tuple(_sample(series, now) for series in all_series)
 
 
 def _sample(series: GoogleTimeSeries, now: datetime) -> RawSample:

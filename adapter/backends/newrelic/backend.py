@@ -3,14 +3,11 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
-
-import msgspec
+from typing import Final
 
 from adapter.backends.connection.http import HttpClient
 from adapter.backends.connection.secret_file import SecretFile, redacted_results
-from adapter.backends.newrelic.parse import Samples, samples_by_query
-from adapter.backends.newrelic.request import PING, build_request
+from adapter.backends.newrelic.nerdgraph import PING, Samples, build_request, samples_by_query
 from adapter.backends.newrelic.settings import NewRelic, NewRelicParameters
 from adapter.backends.parameters import parameters
 from adapter.backends.resilience.batching import Batch, Batcher
@@ -19,13 +16,6 @@ from adapter.errors import BackendError
 from adapter.rules.query_builder import Query
 
 _PING_TIMEOUT: Final = timedelta(seconds=5)
-
-
-class NewRelicQuery(NamedTuple):
-    """The query of one rule."""
-
-    text: str
-    parameters: NewRelicParameters
 
 
 class NewRelicBackend:
@@ -39,16 +29,16 @@ class NewRelicBackend:
         self._clock = clock
         self._key = SecretFile(settings.api_key_file, "apiKeyFile")
         self._client = HttpClient(settings.http, clock, (self._key,))
-        self._batcher: Batcher[NewRelicQuery, Samples] = Batcher(
-            self._request, key=lambda query: query.text, max_queries=settings.max_queries_per_request
-        )
         self._rate_limit = RateLimit(
-            max_concurrent=settings.http.max_connections, min_interval=settings.min_request_interval
+            max_concurrent=settings.max_connections, min_interval=settings.min_request_interval
+        )
+        self._batcher: Batcher[NewRelicParameters, Samples] = Batcher(
+            self._request, key=repr, max_queries=settings.max_queries_per_request
         )
 
     async def fetch(self, query: Query, deadline: timedelta) -> Samples:
         """Return a series for each row of the result."""
-        return await self._batcher.query(NewRelicQuery(query.text, parameters(query, NewRelicParameters)), deadline)
+        return await self._batcher.query(parameters(query, NewRelicParameters), deadline)
 
     async def ping(self) -> None:
         """Query the user of the API key."""
@@ -59,13 +49,12 @@ class NewRelicBackend:
         await self._client.run("ping", _PING_TIMEOUT, query_user)
 
     async def aclose(self) -> None:
-        """End running requests and close connections."""
         await self._batcher.aclose()
         await self._client.aclose()
 
-    async def _request(self, batch: Batch[NewRelicQuery]) -> Sequence[Samples | BackendError]:
+    async def _request(self, batch: Batch[NewRelicParameters]) -> Sequence[Samples | BackendError]:
         async with self._rate_limit.slot():
-            queries, now, time_left = [query.parameters for query in batch.queries], self._clock(), batch.time_left()
+            queries, now, time_left = batch.queries, self._clock(), batch.time_left()
 
             async def query() -> list[Samples | BackendError]:
                 body = await self._post(build_request(queries, self._account, time_left.total_seconds()))
@@ -74,7 +63,6 @@ class NewRelicBackend:
             results = await self._client.run(repr(queries), time_left, query, is_quarantined=batch.is_quarantined)
             return redacted_results(results, (self._key,))
 
-    async def _post(self, document: dict[str, Any]) -> bytes:
-        headers = {"API-Key": await self._key.read(), "Content-Type": "application/json"}
-        response = await self._client.request("POST", "/graphql", headers=headers, data=msgspec.json.encode(document))
-        return response.body
+    async def _post(self, document: object) -> bytes:
+        headers = {"API-Key": await self._key.read()}
+        return (await self._client.request("POST", "/graphql", headers=headers, json=document)).body

@@ -32,7 +32,6 @@ class NewRelicParameters(Parameters, frozen=True):
     """Account ID, if it is not that of the backend."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Return the problems that decoding does not find, each with its path."""
         words = set(_WORD.findall(_NOT_SYNTAX.sub(" ", self.query).upper()))
         if not words:
             yield Problem(f"{path}.query", "must not be empty")
@@ -76,11 +75,9 @@ class NewRelic(BatchedHttpSettings, frozen=True, kw_only=True):
 
     @property
     def provider_url(self) -> str:
-        """URL of the provider that is used if ``url`` is empty."""
         return _REGIONS[self.region]
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Return the problems that decoding does not find, each with its path."""
         if self.account < 1:
             yield Problem(f"{path}.account", "must be an account ID", value=self.account)
         if not self.api_key_file:

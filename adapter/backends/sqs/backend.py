@@ -5,6 +5,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from cachetools import LRUCache
+
 from adapter.backends.connection.aws import errors
 from adapter.backends.connection.aws.client import AwsClient
 from adapter.backends.parameters import parameters
@@ -29,18 +31,18 @@ class SqsBackend:
         self._clock = clock
         self._client = AwsClient("sqs", settings, clock)
         self._slots = asyncio.Semaphore(settings.max_connections)
-        self._urls: dict[tuple[str, str, str], str] = {}
+        self._urls: LRUCache[tuple[str, str, str], str] = LRUCache(_MAX_CACHED_URLS)
         """Cached queue URLs by region, account and name."""
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return a series for each queue; a queue that does not exist has none."""
-        wanted, now = parameters(query, SqsParameters), self._clock()
+        selection, now = parameters(query, SqsParameters), self._clock()
 
         async def fetch_queues() -> tuple[RawSample, ...]:
-            urls = await self._list_urls(wanted) if wanted.prefix else await self._queue_url(wanted)
+            urls = await self._list_urls(selection) if selection.prefix else await self._queue_url(selection)
             try:
                 async with asyncio.TaskGroup() as group:
-                    tasks = [group.create_task(self._fetch_queue(wanted, url, now)) for url in urls]
+                    tasks = [group.create_task(self._fetch_queue(selection, url, now)) for url in urls]
             except BaseExceptionGroup as failures:
                 raise failures.exceptions[0] from None  # the task group cancelled the other tasks because of it
             return tuple(sample for task in tasks for sample in task.result())
@@ -60,53 +62,50 @@ class SqsBackend:
                 raise
 
     async def aclose(self) -> None:
-        """End running requests and close connections."""
         await self._client.aclose()
 
-    async def _fetch_queue(self, wanted: SqsParameters, url: str, now: datetime) -> list[RawSample]:
+    async def _fetch_queue(self, selection: SqsParameters, url: str, now: datetime) -> list[RawSample]:
         """Read the attributes of one queue, which may have been deleted since it was listed."""
-        attributes = [parse.ATTRIBUTES[name] for name in wanted.measure]
+        attributes = [parse.ATTRIBUTES[name] for name in selection.measure]
         async with self._slots:
-            response = await self._request(wanted, "get_queue_attributes", QueueUrl=url, AttributeNames=attributes)
+            response = await self._request(selection, "get_queue_attributes", QueueUrl=url, AttributeNames=attributes)
         if response is None:
-            self._urls.pop(_cache_key(wanted), None)
+            self._urls.pop(_cache_key(selection), None)
             return []
-        return [parse.sample(url, response, wanted.measure, now)]
+        return [parse.sample(url, response, selection.measure, now)]
 
-    async def _queue_url(self, wanted: SqsParameters) -> list[str]:
-        if wanted.is_url:
-            return [wanted.queue]
-        key = _cache_key(wanted)
+    async def _queue_url(self, selection: SqsParameters) -> list[str]:
+        if selection.is_url:
+            return [selection.queue]
+        key = _cache_key(selection)
         if key not in self._urls:
-            owner = {"QueueOwnerAWSAccountId": wanted.account_id} if wanted.account_id else {}
-            response = await self._request(wanted, "get_queue_url", QueueName=wanted.queue, **owner)
+            owner = {"QueueOwnerAWSAccountId": selection.account_id} if selection.account_id else {}
+            response = await self._request(selection, "get_queue_url", QueueName=selection.queue, **owner)
             if response is None:
                 return []
-            if len(self._urls) >= _MAX_CACHED_URLS:
-                self._urls.clear()
             self._urls[key] = parse.queue_url(response)
         return [self._urls[key]]
 
-    async def _list_urls(self, wanted: SqsParameters) -> list[str]:
-        request: dict[str, Any] = {"QueueNamePrefix": wanted.prefix, "MaxResults": _PAGE_SIZE}
+    async def _list_urls(self, selection: SqsParameters) -> list[str]:
+        request: dict[str, Any] = {"QueueNamePrefix": selection.prefix, "MaxResults": _PAGE_SIZE}
         urls: list[str] = []
         for _ in range(_MAX_PAGES):
-            page = await self._client.request(wanted.effective_region, "list_queues", **request)
+            page = await self._client.request(selection.effective_region, "list_queues", **request)
             urls += parse.queue_urls(page)
             if not page.get("NextToken"):
                 return list(dict.fromkeys(urls))
             request["NextToken"] = page["NextToken"]
         raise BackendRejected(f"the result has more than {_MAX_PAGES} pages")
 
-    async def _request(self, wanted: SqsParameters, operation: str, **request: Any) -> Any:  # noqa: ANN401 - botocore's
+    async def _request(self, selection: SqsParameters, operation: str, **request: Any) -> Any:  # noqa: ANN401 - botocore's
         """Return the response, or None if the queue does not exist."""
         try:
-            return await self._client.request(wanted.effective_region, operation, **request)
+            return await self._client.request(selection.effective_region, operation, **request)
         except BackendError as error:
             if any(code in error.message for code in _QUEUE_NOT_FOUND):
                 return None
             raise
 
 
-def _cache_key(wanted: SqsParameters) -> tuple[str, str, str]:
-    return wanted.effective_region, wanted.account_id, wanted.queue
+def _cache_key(selection: SqsParameters) -> tuple[str, str, str]:
+    return selection.effective_region, selection.account_id, selection.queue

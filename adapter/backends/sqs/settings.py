@@ -39,7 +39,6 @@ class SqsParameters(Parameters, frozen=True):
     """Region of the queue. Default: the region in the URL of the queue, or the region of the backend."""
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """Return the problems that decoding does not find, each with its path."""
         if bool(self.queue) == bool(self.prefix):
             yield Problem(f"{path}.queue", "exactly one of queue and prefix is required")
         elif self.prefix and not _PREFIX.fullmatch(self.prefix):

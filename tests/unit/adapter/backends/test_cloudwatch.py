@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapter.backends.cloudwatch import expression
+from adapter.backends.cloudwatch import expressions
 from adapter.backends.cloudwatch.parse import series_by_id
 from adapter.backends.cloudwatch.query import (
     RequestItem,
@@ -98,9 +98,9 @@ def test_several_labels_are_separated_by_a_character_that_no_dimension_contains(
     ],
 )
 def test_kinds_of_expressions_are_recognized(text: str, *, is_select: bool, searches: bool, own_request: bool) -> None:
-    assert expression.is_select(text) is is_select
-    assert expression.searches_metrics(text) is searches
-    assert expression.requires_own_request(text) is own_request
+    assert expressions.is_select(text) is is_select
+    assert expressions.searches_metrics(text) is searches
+    assert expressions.requires_own_request(text) is own_request
 
 
 def test_series_with_equal_labels_on_several_pages_are_rejected() -> None:

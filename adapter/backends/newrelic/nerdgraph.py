@@ -1,4 +1,7 @@
-"""Conversion of NerdGraph responses into samples. No I/O."""
+"""GraphQL documents of NerdGraph with the queries of several rules, and conversion of its responses. No I/O.
+
+Queries and accounts are variables of the document, so that no text of a rule becomes part of it.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,19 +10,40 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from adapter.backends.connection.json_body import decode_body
 from adapter.backends.newrelic.errors import GraphQLError, from_graphql_error
-from adapter.backends.newrelic.request import alias
 from adapter.backends.newrelic.settings import NewRelicParameters
 from adapter.errors import BackendError, BackendRejected, BadQuery
 from adapter.sample import RawSample
 
 Row: TypeAlias = dict[str, Any]
 Samples: TypeAlias = tuple[RawSample, ...]
-_INVALID_RESPONSE: Final = "the response is not one of New Relic"
+PING: Final[dict[str, Any]] = {"query": "{ actor { user { id } } }"}
+_MAX_TIMEOUT: Final = 60
+"""Seconds that New Relic allows a query to run in most accounts."""
+
+_PROVIDER: Final = "New Relic"
+_INVALID_RESPONSE: Final = f"the response is not one of {_PROVIDER}"
 _FACET: Final = "facet"
 _TIME_COLUMNS: Final = ("timestamp", "latest.timestamp")
 _TIMESERIES_COLUMNS: Final = frozenset({"beginTimeSeconds", "comparison"})
 """Columns that only rows of TIMESERIES and COMPARE WITH have."""
+
+
+def build_request(batch: Sequence[NewRelicParameters], account: int, seconds: float) -> dict[str, Any]:
+    """Return a document with each query under its own alias and a timeout in seconds."""
+    timeout = min(max(1, math.ceil(seconds)), _MAX_TIMEOUT)
+    declarations = ", ".join(f"$a{number}: Int!, $q{number}: Nrql!" for number in range(len(batch)))
+    fields = " ".join(
+        f"r{number}: account(id: $a{number}) {{ nrql(query: $q{number}, timeout: {timeout}) "
+        "{ results metadata { facets timeWindow { end } } } }"
+        for number in range(len(batch))
+    )
+    variables: dict[str, Any] = {}
+    for number, parameters in enumerate(batch):
+        variables[f"a{number}"] = parameters.account or account
+        variables[f"q{number}"] = parameters.query
+    return {"query": f"query({declarations}) {{ actor {{ {fields} }} }}", "variables": variables}
 
 
 class _NrqlTimeWindow(msgspec.Struct):
@@ -55,23 +79,20 @@ class _NerdGraphResponse(msgspec.Struct):
 
 def samples_by_query(body: bytes, batch: Sequence[NewRelicParameters], now: datetime) -> list[Samples | BackendError]:
     """Return the samples or the error of each query; raise if the whole request failed."""
-    try:
-        response = msgspec.json.decode(body, type=_NerdGraphResponse)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRejected(_INVALID_RESPONSE, detail=str(error)[:200]) from None
-    aliases = [alias(number) for number in range(len(batch))]
+    response = decode_body(body, _NerdGraphResponse, _PROVIDER)
+    aliases = [f"r{number}" for number in range(len(batch))]
     errors = response.errors or []
     by_alias = {error.alias: error for error in reversed(errors) if error.alias in aliases}
     results = (response.data.actor if response.data is not None else None) or {}
     if not results and not by_alias:
         raise from_graphql_error(errors[0]) if errors else BackendRejected(_INVALID_RESPONSE, detail="no data")
     return [
-        _outcome(results.get(name), by_alias.get(name), parameters, now)
+        _samples_or_error(results.get(name), by_alias.get(name), parameters, now)
         for name, parameters in zip(aliases, batch, strict=True)
     ]
 
 
-def _outcome(
+def _samples_or_error(
     result: _AccountResult | None, error: GraphQLError | None, parameters: NewRelicParameters, now: datetime
 ) -> Samples | BackendError:
     if result is None or result.nrql is None:
