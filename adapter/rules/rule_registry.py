@@ -18,8 +18,6 @@ from adapter.rules.rule import Rule
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode  # rules contain mappings and are not hashable; their JSON text is
 FILE_ORIGIN: Final = "configuration"  # origin of rules of the configuration file
-
-
 _ALL_NAMESPACES = ""
 _MAX_NAME_LENGTH = 253
 _MIN_SIMILARITY = 0.6

@@ -44,7 +44,7 @@ def _printf(form: str, *values: object) -> str:
     """Format as Go's ``Sprintf`` does, but raise an error where Go would write ``%!d(MISSING)`` into the query."""
     verbs = [match["verb"] for match in _VERB.finditer(form) if match["verb"] != "%"]
     if len(verbs) != len(values):
-        raise TemplateError(f"printf: {len(verbs)} verbs, but {len(values)} values")
+        raise TemplateError(f"{len(verbs)} verbs, but {len(values)} values")
     formatted = (
         _FORMATS[verb](value) if verb in _FORMATS else value for verb, value in zip(verbs, values, strict=True)
     )
@@ -56,9 +56,8 @@ def _print(*values: object) -> str:
     text = ""
     for previous, value in pairwise(("", *values)):
         # Go's Sprint puts a space between two values when neither is a string.
-        text += (
-            format_value(value) if isinstance(value, str) or isinstance(previous, str) else f" {format_value(value)}"
-        )
+        separator = "" if isinstance(value, str) or isinstance(previous, str) else " "
+        text += separator + format_value(value)
     return text
 
 
@@ -69,14 +68,14 @@ def _index(value: Value, *keys: Value) -> Value:
         elif isinstance(value, Sequence) and isinstance(key, int) and 0 <= key < len(value):
             value = value[key]
         else:
-            raise TemplateError(f"index: {key!r} not found")
+            raise TemplateError(f"{key!r} not found")
     return value
 
 
 def _slice(value: Value, *bounds: int) -> Value:
     first, last = (*bounds, *(0, len(value))[len(bounds) :])[:2]
     if not 0 <= first <= last <= len(value):
-        raise TemplateError("slice: out of range")
+        raise TemplateError("out of range")
     return value[first:last]
 
 

@@ -37,6 +37,7 @@ DATA = {
         pytest.param("<<(index .LabelValuesByName `zone`)>>", "z", id="parentheses and a raw string"),
         pytest.param("a  <<- .Series ->>  b", "alagb", id="trimmed whitespace"),
         pytest.param("a<</* nothing */>>b", "ab", id="comment"),
+        pytest.param("a <<- /* << >> */ ->> b", "ab", id="trimmed comment with delimiters"),
         pytest.param("<<len .LabelValuesByName>>", "2", id="len"),
         pytest.param("<<and .Series .GroupBy>>|<<or .GroupBy .Series>>", "|lag", id="and, or"),
         pytest.param("<<lt 1 2>> <<ge 1 2>> <<ne 1 2>>", "true false true", id="comparisons"),
@@ -68,6 +69,9 @@ def test_template_is_rendered_as_in_go(template: str, expected: str) -> None:
         pytest.param("<<.Series 3>>", "non-function", id="argument for a non-function"),
         pytest.param("<<(.Series>>", "unclosed parenthesis", id="unclosed parenthesis"),
         pytest.param("<<lt 1 `a`>>", "lt", id="comparison of a number and a string"),
+        pytest.param('<<printf "%s">>', "printf: 1 verbs, but 0 values", id="printf without its value"),
+        pytest.param('<<printf "%d" .Series>>', "printf: %d format", id="printf of a string as a number"),
+        pytest.param("<<if .Series>><<else range .Series>><<end>>", "unexpected 'range'", id="else with another block"),
         pytest.param("<<§>>", "unexpected", id="invalid character"),
     ],
 )
