@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.fleet_cluster import NATIVE, OURS, StaticMetrics, create_autoscalers, prepare
+from bench.fleet_cluster import HPA, POD_AUTOSCALER, StaticMetrics, create_autoscalers, prepare
 from bench.process_stats import cpu, memory, quantile, series
 from tests.control_plane import programs
 from tests.control_plane.cluster import ControlPlane, _manager_flags, control_plane, free_port
@@ -30,7 +30,7 @@ from tests.integration.service import process, until
 
 RECONCILES = "horizontal_pod_autoscaler_controller_reconciliations_total"
 AUTOSCALERS = "horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers"
-TUNED = "--concurrent-horizontal-pod-autoscaler-syncs=50"
+CONCURRENT_SYNCS = "--concurrent-horizontal-pod-autoscaler-syncs=50"
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,14 @@ def run(plane: ControlPlane, options: argparse.Namespace) -> list[Row]:
     metrics.publish()
     serving.start()
     idle = idle_share(plane)
-    create_autoscalers(plane, count, NATIVE)
+    create_autoscalers(plane, count, HPA)
     rows = []
     for stock in (True, False) if options.stock else (False,):
         rows += Trial(plane, built_in(plane, options.period, stock=stock), idle, options).rows(metrics.change)
     serving.stop()
     plane.kubectl("delete", "hpa", "--all", "--namespace=bench", "--wait=false")
-    create_autoscalers(plane, count, OURS)
-    system = ours(plane, port, options.period)
+    create_autoscalers(plane, count, POD_AUTOSCALER)
+    system = steadyscale(plane, port, options.period)
     metrics.publish()
     return rows + Trial(plane, system, idle, options).rows(metrics.change)
 
@@ -161,9 +161,9 @@ class Trial:
         )
 
 
-def ours(plane: ControlPlane, port: int, period: int) -> System:
+def steadyscale(plane: ControlPlane, port: int, period: int) -> System:
     """Prepare Steadyscale as it is installed, in one process."""
-    flags = (TUNED, f"--horizontal-pod-autoscaler-sync-period={period}s")
+    flags = (CONCURRENT_SYNCS, f"--horizontal-pod-autoscaler-sync-period={period}s")
     program = process(plane, port, flags=flags)
     tls = ssl._create_unverified_context()  # noqa: S323, SLF001 - only /metrics is read, on loopback
     plane.kubeconfig("admin")
@@ -181,7 +181,7 @@ def built_in(plane: ControlPlane, period: int, *, stock: bool) -> System:
         "--authorization-always-allow-paths=/healthz,/metrics",
     ]
     if not stock:
-        flags += ["--kube-api-qps=5000", "--kube-api-burst=5000", TUNED]
+        flags += ["--kube-api-qps=5000", "--kube-api-burst=5000", CONCURRENT_SYNCS]
     read = _reader(port, ssl._create_unverified_context())  # noqa: S323, SLF001 - a self-signed certificate on loopback
     command: list[str | Path] = [programs.require()["kube-controller-manager"], *flags]
     program = Program(command, plane.folder / f"manager-{port}.log", lambda: _is_ready(read))
@@ -221,9 +221,9 @@ def idle_share(plane: ControlPlane) -> float:
 def summary(rows: list[Row]) -> str:
     """Return the CPU time of Steadyscale as a fraction of the built-in controller's, per phase."""
     cost = {(row.system, row.phase): row.controller_ms + row.server_ms for row in rows}
-    theirs = rows[-3].system
-    parts = (f"{phase}: {cost['steadyscale', phase] / cost[theirs, phase]:.2f}" for phase in ("steady", "5 %"))
-    return f"CPU time per reconcile, controller plus API server, as a fraction of the {theirs}: {', '.join(parts)}"
+    other = rows[-3].system
+    parts = (f"{phase}: {cost['steadyscale', phase] / cost[other, phase]:.2f}" for phase in ("steady", "5 %"))
+    return f"CPU time per reconcile, controller plus API server, as a fraction of the {other}: {', '.join(parts)}"
 
 
 if __name__ == "__main__":

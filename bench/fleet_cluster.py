@@ -14,8 +14,12 @@ from tests.integration.service import apply_manifests
 
 Json = dict[str, Any]
 METRICS = 100
-OURS = ("steadyscale.dev/v1beta1", "PodAutoscaler", "/apis/steadyscale.dev/v1beta1/namespaces/bench/podautoscalers")
-NATIVE = (
+POD_AUTOSCALER = (
+    "steadyscale.dev/v1beta1",
+    "PodAutoscaler",
+    "/apis/steadyscale.dev/v1beta1/namespaces/bench/podautoscalers",
+)
+HPA = (
     "autoscaling/v2",
     "HorizontalPodAutoscaler",
     "/apis/autoscaling/v2/namespaces/bench/horizontalpodautoscalers",

@@ -50,7 +50,7 @@ class ConfigFile:
     def start(self) -> Loaded:
         """Load the file for the first time; raise ``ConfigInvalid`` only for problems outside its rules."""
         self._content = self._read_bytes()
-        return decode_without_invalid_rules(read(self.path, self.flags))
+        return decode_without_invalid_rules(read_document(self.path, self.flags))
 
     async def follow(
         self, apply: Callable[[Config], Awaitable[None]], reject: Callable[[tuple[Problem, ...]], None]
@@ -83,10 +83,10 @@ class ConfigFile:
 
 def load(path: Path, flags: Flags) -> Config:
     """Load a configuration file, overridden by flags; raise ``ConfigInvalid`` with all its problems."""
-    return decode(read(path, flags))
+    return decode(read_document(path, flags))
 
 
-def read(path: Path, flags: Flags) -> Any:  # noqa: ANN401 - any document
+def read_document(path: Path, flags: Flags) -> Any:  # noqa: ANN401 - any document
     """Return the document of a configuration file, overridden by flags; raise ``ConfigInvalid`` if it is not YAML."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ from autoscaler.types.record import Record
 def problems(config: Config, rule_indexes: Sequence[int] | None = None) -> Iterator[Problem]:
     """Yield all problems of a configuration.
 
-    ``rule_indexes`` are the indexes that its rules have in the file, where some rules of the file were left out.
+    ``rule_indexes`` has the index of each rule in the file, if some rules of the file were left out.
     """
     yield from _serving_problems(config.serving)
     can_be_zero = {"shutdown_delay", "drain_timeout"}

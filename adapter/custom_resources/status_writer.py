@@ -19,7 +19,7 @@ from autoscaler.values.timestamps import format_rfc3339
 _log = logging.getLogger(__name__)
 _EVERYTHING: Final = Selector()
 _MAX_MESSAGE_LENGTH: Final = 1024
-_CHANGE_EVERY_TIME: Final = frozenset({"lastReadTime", "lastErrorTime", "latencyMilliseconds"})
+_VOLATILE_FIELDS: Final = frozenset({"lastReadTime", "lastErrorTime", "latencyMilliseconds"})
 
 
 class ExternalMetricStatusWriter:
@@ -42,41 +42,42 @@ class ExternalMetricStatusWriter:
         self._value_interval = value_interval
 
     async def run(self) -> None:
-        """Check all objects periodically, until cancelled."""
         while True:
             await asyncio.sleep(self._check_interval.total_seconds())
             await self.write_changes()
 
     async def write_changes(self) -> None:
         """Write every status that differs from the one in the cluster."""
-        for each in tuple(self._objects.store):
-            status = await self._status(each)
-            if self._is_due(each.status, status):
-                await self._write(each, status)
+        for metric_object in tuple(self._objects.store):
+            status = await self._status(metric_object)
+            if self._is_due(metric_object.status, status):
+                await self._write(metric_object, status)
 
-    async def _status(self, each: ExternalMetricObject) -> Json:
-        problems = self._objects.problems.get(each.key)
+    async def _status(self, metric_object: ExternalMetricObject) -> Json:
+        problems = self._objects.problems.get(metric_object.key)
         if problems:
-            return self._with_condition(each, "False", "Invalid", "; ".join(map(str, problems)))
-        rule = self._objects.rules.get(each.key)
+            return self._with_condition(metric_object, "False", "Invalid", "; ".join(map(str, problems)))
+        rule = self._objects.rules.get(metric_object.key)
         if rule is None:
-            return each.status  # not validated yet
-        trace = self._reader.peek(each.namespace, rule.name, _EVERYTHING)
+            return metric_object.status  # not validated yet
+        trace = self._reader.peek(metric_object.namespace, rule.name, _EVERYTHING)
         if trace.result is None and trace.error is None:
-            if each.status.get("observedGeneration") == each.generation:
-                return each.status  # no caller reads the metric; a read for the status would keep its query refreshed
-            trace = await self._reader.read(each.namespace, rule.name, _EVERYTHING)
+            if metric_object.status.get("observedGeneration") == metric_object.generation:
+                return (
+                    metric_object.status
+                )  # no caller reads the metric; a read for the status would keep its query refreshed
+            trace = await self._reader.read(metric_object.namespace, rule.name, _EVERYTHING)
         now = format_rfc3339(self._clock())
         if trace.error is None:
-            ready = self._with_condition(each, "True", "Readable", "the metric can be read")
+            ready = self._with_condition(metric_object, "True", "Readable", "the metric can be read")
             return {**ready, "lastValue": _value(trace), "lastReadTime": now, **_query_status(trace)}
         failure, message = trace.error.failure, trace.error.message
         reason = "".join(word.capitalize() for word in failure.value.split()) if failure else "NotReadable"
-        not_ready = self._with_condition(each, "False", reason, message)
+        not_ready = self._with_condition(metric_object, "False", reason, message)
         return {**not_ready, "lastError": message, "lastErrorTime": now, **_query_status(trace)}
 
-    def _with_condition(self, each: ExternalMetricObject, status: str, reason: str, message: str) -> Json:
-        before: Any = condition_of(each.status, "Ready") or {}
+    def _with_condition(self, metric_object: ExternalMetricObject, status: str, reason: str, message: str) -> Json:
+        before: Any = condition_of(metric_object.status, "Ready") or {}
         since = before.get("lastTransitionTime") if before.get("status") == status else None
         condition = {
             "type": "Ready",
@@ -84,26 +85,28 @@ class ExternalMetricStatusWriter:
             "reason": reason,
             "message": message[:_MAX_MESSAGE_LENGTH],
             "lastTransitionTime": since or format_rfc3339(self._clock()),
-            "observedGeneration": each.generation,
+            "observedGeneration": metric_object.generation,
         }
-        return {"observedGeneration": each.generation, "conditions": [condition]}
+        return {"observedGeneration": metric_object.generation, "conditions": [condition]}
 
     def _is_due(self, before: Json, after: Json) -> bool:
         if before.get("conditions") != after.get("conditions"):
             return True
         written = max(before.get("lastReadTime") or "", before.get("lastErrorTime") or "")
         # The patch keeps fields that the new status does not have, such as lastError: they are not a difference.
-        is_different = any(before.get(key) != after[key] for key in after.keys() - _CHANGE_EVERY_TIME)
+        is_different = any(before.get(key) != after[key] for key in after.keys() - _VOLATILE_FIELDS)
         return is_different and written <= format_rfc3339(self._clock() - self._value_interval)
 
-    async def _write(self, each: ExternalMetricObject, status: Json) -> None:
-        path = f"/apis/{GROUP_VERSION}/namespaces/{each.namespace}/{PLURAL}/{each.name}/status"
+    async def _write(self, metric_object: ExternalMetricObject, status: Json) -> None:
+        path = f"/apis/{GROUP_VERSION}/namespaces/{metric_object.namespace}/{PLURAL}/{metric_object.name}/status"
         try:
             self._objects.store.apply_response(await self._client.patch(path, {"status": status}))
         except NotFound:
             return  # deleted meanwhile
         except KubeError as error:
-            _log.warning("ExternalMetric status not written", extra={"externalmetric": each.key, "error": str(error)})
+            _log.warning(
+                "ExternalMetric status not written", extra={"externalmetric": metric_object.key, "error": str(error)}
+            )
 
 
 def _value(trace: ReadTrace) -> str:

@@ -49,7 +49,6 @@ class ExternalMetricWatcher:
         self.store.add_listener(self._on_change)
 
     async def run(self) -> None:
-        """Watch objects until cancelled."""
         await self.store.run()
 
     def set_backends(self, backends: Mapping[str, BackendEntry]) -> None:
@@ -57,7 +56,7 @@ class ExternalMetricWatcher:
         if backends == self._backends:
             return
         self._backends = backends
-        self._changed_namespaces |= {each.namespace for each in self.store}
+        self._changed_namespaces |= {metric_object.namespace for metric_object in self.store}
         self._update()
 
     def _on_change(self, key: str) -> None:
@@ -72,16 +71,16 @@ class ExternalMetricWatcher:
         """Validate the objects of all namespaces with changes; of two with the same metric, the older one is valid."""
         changed, self._changed_namespaces = self._changed_namespaces, set()
         owners: dict[tuple[str, str], str] = {}
-        objects = (each for each in self.store if each.namespace in changed)
-        for each in sorted(objects, key=lambda one: (one.creation_timestamp, one.name)):
+        objects = (metric_object for metric_object in self.store if metric_object.namespace in changed)
+        for metric_object in sorted(objects, key=lambda item: (item.creation_timestamp, item.name)):
             try:
-                rule = rule_from_object(each.content, self._backends)
-                _reject_duplicate(rule, each.namespace, owners)
+                rule = rule_from_object(metric_object.content, self._backends)
+                _reject_duplicate(rule, metric_object.namespace, owners)
             except ConfigInvalid as error:
-                self._set(each.key, None, error.problems)
+                self._set(metric_object.key, None, error.problems)
                 continue
-            owners |= {(each.namespace, name.lower()): each.name for name in rule.names}
-            self._set(each.key, rule, ())
+            owners |= {(metric_object.namespace, name.lower()): metric_object.name for name in rule.names}
+            self._set(metric_object.key, rule, ())
 
     def _set(self, key: str, rule: Rule | None, problems: tuple[Problem, ...]) -> None:
         self.problems.pop(key, None)

@@ -23,7 +23,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 def decode(document: object, shape: type[T], path: str = "") -> T:
     """Convert a document to a record; raise ``ConfigInvalid`` with all problems.
 
-    ``path`` is the path of the document in a larger one.
+    ``path`` is the place of the document in an outer document; the paths of problems start with it.
     """
     problems: list[Problem] = []
     content = _check(document, shape, path, problems)

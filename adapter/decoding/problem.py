@@ -29,7 +29,7 @@ class Problem:
         return f"{self.path}: {self.message}{value}{hint}" if self.path else f"{self.message}{value}{hint}"
 
     def below(self, path: str) -> Self:
-        """Return this problem of a document that is part of a larger one, where it is at ``path``."""
+        """Return this problem with ``path`` in front of its own: the place of the document in an outer document."""
         separator = "." if self.path and not self.path.startswith("[") else ""
         return replace(self, path=f"{path}{separator}{self.path}")
 

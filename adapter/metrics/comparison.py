@@ -60,11 +60,11 @@ class Comparison:
     comparisons: int
     differences: int
     different_since: datetime | None = None
-    """Time of the first of the current run of differences; None: the last result was the same."""
+    """Start of the current run of differences; None if the last values were the same."""
 
 
 class Comparisons:
-    """Compares reads of a ``MetricReader``, whose ``on_read`` is the method of that name."""
+    """Compares the reads of a ``MetricReader`` that calls ``on_read`` after each read."""
 
     def __init__(
         self,

@@ -62,14 +62,14 @@ class ResolvedRead:
 
 
 class EvaluationCache:
-    """Resolved reads of one rule set, by the key as it was requested."""
+    """Resolved reads of one rule set, by requested key: an alias and a name in another case have their own entries."""
 
     def __init__(self) -> None:
         self._rules: RuleSet | None = None
         self._reads: LRUCache[ReadKey, ResolvedRead] = LRUCache(_MAX_ENTRIES)
 
     def get(self, rules: RuleSet, requested: ReadKey) -> ResolvedRead | None:
-        """Return the resolved read, or None; other rules than those of the last call empty the cache."""
+        """Return the resolved read, or None; a new rule set empties the cache."""
         if rules is not self._rules:
             self._rules, self._reads = rules, LRUCache(_MAX_ENTRIES)
         try:

@@ -1,4 +1,4 @@
-"""One query to one backend, with a deadline. Every error becomes a ``FetchFailure``."""
+"""Fetching of one query from one backend, with a deadline. Every error becomes a ``FetchFailure``."""
 
 import asyncio
 import logging

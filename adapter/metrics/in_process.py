@@ -51,7 +51,7 @@ class InProcessMetrics:
 
 
 def _affected_namespaces(rule: Rule, changed: ChangedSeries) -> tuple[str | None, ...]:
-    """Return the namespaces in which a metric may have changed, from the labels of the series; None: all of them."""
+    """Return the namespaces in which a metric may have changed, from the labels of the series; None stands for all."""
     label = rule.namespacing.label
     if changed is None or not label or rule.namespacing.fixed:
         return rule.namespaces or (None,)

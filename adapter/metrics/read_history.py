@@ -48,7 +48,7 @@ class ReadRecord:
     """Consecutive failed reads up to now."""
 
     first_failure_time: datetime | None = None
-    """Time of the first of those."""
+    """Time of the first of these failures."""
 
     failure: FailureClass | None = None
     message: str = ""

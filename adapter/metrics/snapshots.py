@@ -27,6 +27,7 @@ MIN_IDLE_TIMEOUT: Final = timedelta(minutes=1)
 
 _FIRST_RETRY_SECONDS: Final = 1.0
 _TOLERANCE_SECONDS: Final = 1.0
+"""How late a fetch may be before it is overdue, and how early its timer may fire."""
 
 ChangedSeries: TypeAlias = tuple[RawSample, ...] | None
 """The series that changed; None: unknown, so possibly all."""
@@ -176,7 +177,7 @@ class Snapshots:
         if refreshed.result is None:
             error = errors.BackendUnreachable("the rule was removed while its query was running")
             refreshed.result = FetchFailure(error, self._fetcher.clock(), timedelta())
-        refreshed.fetched_at = float("inf")  # current for ever, so that waiting reads return
+        refreshed.fetched_at = float("inf")  # never overdue, so that waiting reads return
         refreshed.updated.set()
 
 
