@@ -27,7 +27,7 @@ REASON_ARGUMENT = {
 """The position of the reason among the arguments of each function."""
 
 
-def called(call):
+def function_name(call):
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
@@ -48,8 +48,8 @@ def reasons_in(source):
         if name.startswith("FAILED_") or name == "UNKNOWN_SOURCE":
             yield value
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and called(node) in REASON_ARGUMENT:
-            position = REASON_ARGUMENT[called(node)]
+        if isinstance(node, ast.Call) and function_name(node) in REASON_ARGUMENT:
+            position = REASON_ARGUMENT[function_name(node)]
             argument = node.args[position] if len(node.args) > position else None
             if isinstance(argument, ast.Constant):
                 yield argument.value
@@ -61,7 +61,7 @@ REASONS = sorted({reason for source in SOURCES for reason in reasons_in(source)}
 
 
 @pytest.fixture(scope="module")
-def reached():
+def tested_strings():
     """Return every reason in the vectors and every string in the tests."""
     found = {reason for path in VECTORS for reason in reasons_expected(json.loads(path.read_bytes()))}
     for path in TESTS:
@@ -88,5 +88,5 @@ def test_reasons_are_collected():
 
 
 @pytest.mark.parametrize("reason", REASONS)
-def test_reason_is_tested(reached, reason):
-    assert reason in reached
+def test_reason_is_tested(tested_strings, reason):
+    assert reason in tested_strings

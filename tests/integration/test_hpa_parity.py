@@ -71,7 +71,7 @@ def pair(plane: ControlPlane) -> Iterator[Rig]:
 
 
 @pytest.fixture
-def sizes(pair: Rig) -> Iterator["ReplicaWatch"]:
+def replica_watch(pair: Rig) -> Iterator["ReplicaWatch"]:
     watch = ReplicaWatch(pair)
     watch.program.start()
     yield watch
@@ -100,7 +100,7 @@ class ReplicaWatch:
             "deployments",
         ]
         command += ["--namespace=parity", "--watch", f"--output=jsonpath={template}"]
-        self.program = Program(command, plane.folder / "parity.sizes", lambda: True)
+        self.program = Program(command, plane.folder / "parity.replica_watch", lambda: True)
 
     def wait_until_stable(self) -> None:
         """Wait until no replica count has changed for a while and no policy limits a change."""
@@ -109,9 +109,9 @@ class ReplicaWatch:
         while time.monotonic() - changed < STABLE_SECONDS:
             assert time.monotonic() - began < MAX_SECONDS, f"not stable within {MAX_SECONDS} s: {before}"
             autoscalers = self._pair.plane.get("hpa,spa", "--namespace=parity")["items"]
-            sizes = self._sizes()
-            if sizes != before or any(map(_is_limited, autoscalers)):
-                before, changed = sizes, time.monotonic()
+            replica_watch = self._sizes()
+            if replica_watch != before or any(map(_is_limited, autoscalers)):
+                before, changed = replica_watch, time.monotonic()
             time.sleep(0.3)
 
     def _sizes(self) -> dict[str, list[int]]:
@@ -124,8 +124,8 @@ class ReplicaWatch:
 
     def sequences(self, prefix: str) -> dict[str, list[int]]:
         """Return the sequences of the workloads with this prefix, by spec."""
-        sizes = self._sizes()
-        return {name: sizes[f"{prefix}-{name}"] for name in SPECS}
+        replica_watch = self._sizes()
+        return {name: replica_watch[f"{prefix}-{name}"] for name in SPECS}
 
 
 def _is_limited(autoscaler: Json) -> bool:
@@ -134,7 +134,7 @@ def _is_limited(autoscaler: Json) -> bool:
     return any(one["type"] == "ScalingLimited" and one["reason"] in LIMITED for one in conditions)
 
 
-def test_hpa_and_pod_autoscaler_scale_in_the_same_way(pair, sizes):
+def test_hpa_and_pod_autoscaler_scale_in_the_same_way(pair, replica_watch):
     publish(pair, 20)
     native = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
     for name, spec in SPECS.items():
@@ -143,10 +143,10 @@ def test_hpa_and_pod_autoscaler_scale_in_the_same_way(pair, sizes):
         builtin = json.loads(json.dumps({**own, **native}))
         builtin["metadata"]["name"] = builtin["spec"]["scaleTargetRef"]["name"] = f"hpa-{name}"
         pair.apply(deployment(f"pa-{name}", 4), deployment(f"hpa-{name}", 4), own, builtin)
-    sizes.wait_until_stable()
+    replica_watch.wait_until_stable()
     for value in VALUES:
         publish(pair, value)
-        sizes.wait_until_stable()
-    for name, sequence in sizes.sequences("hpa").items():
-        assert sizes.sequences("pa")[name] == sequence, name
-    assert len(sizes.sequences("pa")["down"]) >= 7
+        replica_watch.wait_until_stable()
+    for name, sequence in replica_watch.sequences("hpa").items():
+        assert replica_watch.sequences("pa")[name] == sequence, name
+    assert len(replica_watch.sequences("pa")["down"]) >= 7

@@ -35,7 +35,7 @@ def scraped() -> Iterator[Target]:
 
 
 @pytest.fixture(scope="module")
-def measured(scraped: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def prometheus_server(scraped: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     require()
     set_waiting(scraped, 10)
     with prometheus(tmp_path_factory.mktemp("prometheus"), target=scraped.address) as running:
@@ -44,12 +44,12 @@ def measured(scraped: Target, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="module")
 def running(
-    plane: ControlPlane, port: int, measured: Server, tmp_path_factory: pytest.TempPathFactory
+    plane: ControlPlane, port: int, prometheus_server: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Service]:
     old = tmp_path_factory.mktemp("prometheus-adapter") / "config.yaml"
     old.write_text(json.dumps({"externalRules": [OLD_RULE]}))
     metrics = {
-        "backends": {"main": {"prometheus": {"url": measured.url}}},
+        "backends": {"main": {"prometheus": {"url": prometheus_server.url}}},
         "rules": [RULE],
         "prometheusAdapter": [{"file": str(old), "backend": "main", "interval": "1s"}],
     }
@@ -80,7 +80,7 @@ def replicas(running: Service, name: str) -> int:
 
 
 def test_hpa_follows_the_queue_and_keeps_the_replicas_during_an_outage(
-    running: Service, scraped: Target, measured: Server
+    running: Service, scraped: Target, prometheus_server: Server
 ) -> None:
     create(running, deployment("jobs"), autoscaler("jobs", "jobs-waiting"))
     until(
@@ -91,7 +91,7 @@ def test_hpa_follows_the_queue_and_keeps_the_replicas_during_an_outage(
     set_waiting(scraped, 60)
     until(lambda: replicas(running, "jobs") == 6, "6 replicas for 60 jobs", within=60)
 
-    measured.program.kill()
+    prometheus_server.program.kill()
     until(lambda: scaling_active(running, "jobs").get("status") == "False", "ScalingActive is False", within=60)
     assert scaling_active(running, "jobs")["reason"] == "FailedGetExternalMetric"
     message = scaling_active(running, "jobs")["message"]
@@ -104,7 +104,7 @@ def test_hpa_follows_the_queue_and_keeps_the_replicas_during_an_outage(
     )  # the message is stable
 
     set_waiting(scraped, 80)
-    measured.program.start()
+    prometheus_server.program.start()
     until(lambda: replicas(running, "jobs") == 8, "8 replicas", within=60)
     assert scaling_active(running, "jobs")["status"] == "True"
 

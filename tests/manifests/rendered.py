@@ -62,15 +62,15 @@ def helm() -> Path:
     return Path(str(found))
 
 
-def templated(*words: str, namespace: str = "steadyscale") -> dict[Key, Json]:
+def templated(*arguments: str, namespace: str = "steadyscale") -> dict[Key, Json]:
     """Render the chart with helm."""
     command = (str(helm()), "template", "steadyscale", str(CHART), f"--namespace={namespace}", "--include-crds")
-    return documents(_run(*command, "--kube-version=1.37.0", *words))
+    return documents(_run(*command, "--kube-version=1.37.0", *arguments))
 
 
-def rejection(*words: str) -> str:
+def rejection(*arguments: str) -> str:
     """Render the chart with invalid values and return the error message."""
-    done = _done(str(helm()), "template", "steadyscale", str(CHART), "--kube-version=1.37.0", *words)
+    done = _done(str(helm()), "template", "steadyscale", str(CHART), "--kube-version=1.37.0", *arguments)
     assert done.returncode != 0
     return done.stderr
 

@@ -24,34 +24,34 @@ EVERYTHING = ("--set=serviceMonitor.enabled=true", "--set=alerts.enabled=true", 
 HELM_LABELS = ("app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart")
 
 
-def comparable(things: dict[Key, Json]) -> dict[Key, Json]:
+def comparable(objects: dict[Key, Json]) -> dict[Key, Json]:
     """Remove expected differences: Helm's labels, the order of keys in ConfigMaps, and the Namespace."""
     compared = {}
-    for key, thing in things.items():
+    for key, item in objects.items():
         if key[0] == "Namespace":
             continue  # created by `helm install --create-namespace`
-        labels = thing["metadata"].get("labels") or {}
+        labels = item["metadata"].get("labels") or {}
         kept = {name: value for name, value in labels.items() if name not in HELM_LABELS}
         if key[0] == "CustomResourceDefinition":
             kept = {}  # files in crds/ are not templates and have no labels
-        compared[key] = {**thing, "metadata": {**thing["metadata"], "labels": kept}}
+        compared[key] = {**item, "metadata": {**item["metadata"], "labels": kept}}
         if key[0] == "ConfigMap":
-            compared[key]["data"] = {name: yaml.safe_load(text) for name, text in thing["data"].items()}
+            compared[key]["data"] = {name: yaml.safe_load(text) for name, text in item["data"].items()}
     return compared
 
 
 def test_chart_renders_the_same_objects_as_the_base() -> None:
-    ours, theirs = comparable(kustomized(MANIFESTS / "base")), comparable(templated())
-    assert theirs.keys() == ours.keys()
-    for key, thing in ours.items():
-        assert theirs[key] == thing, key
+    base, chart = comparable(kustomized(MANIFESTS / "base")), comparable(templated())
+    assert chart.keys() == base.keys()
+    for key, item in base.items():
+        assert chart[key] == item, key
 
 
 def test_chart_with_all_options_renders_the_same_objects_as_the_components(tmp_path: Path) -> None:
-    ours, theirs = comparable(kustomized_with_components(tmp_path)), comparable(templated(*EVERYTHING))
-    assert theirs.keys() == ours.keys()
-    for key, thing in ours.items():
-        assert theirs[key] == thing, key
+    base, chart = comparable(kustomized_with_components(tmp_path)), comparable(templated(*EVERYTHING))
+    assert chart.keys() == base.keys()
+    for key, item in base.items():
+        assert chart[key] == item, key
 
 
 def test_chart_has_the_crds_of_the_base() -> None:
@@ -73,7 +73,7 @@ def test_chart_can_be_installed_in_another_namespace() -> None:
     assert config["serving"]["tls"] == {"selfManaged": {"namespace": "autoscaling"}}
     monitor = elsewhere["ServiceMonitor", "autoscaling", "steadyscale"]["spec"]["endpoints"][0]
     assert monitor["tlsConfig"]["serverName"] == "steadyscale.autoscaling.svc"
-    subjects = [one for thing in elsewhere.values() for one in thing.get("subjects", ())]
+    subjects = [one for item in elsewhere.values() for one in item.get("subjects", ())]
     assert {one["namespace"] for one in subjects if one["name"] == "steadyscale"} == {"autoscaling"}
 
 
@@ -99,7 +99,7 @@ def test_values_are_applied_to_the_objects() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "about"),
+    ("value", "message"),
     [
         ("replicas=0", "replicas"),
         ("image.tag=latest", "tag"),
@@ -109,22 +109,22 @@ def test_values_are_applied_to_the_objects() -> None:
         ("serviceMonitor.interval=soon", "interval"),
     ],
 )
-def test_invalid_values_are_rejected(value: str, about: str) -> None:
-    assert about in rejection(f"--set={value}")
+def test_invalid_values_are_rejected(value: str, message: str) -> None:
+    assert message in rejection(f"--set={value}")
 
 
-def schema_paths(schema: Json, at: str = "") -> set[str]:
+def schema_paths(schema: Json, prefix: str = "") -> set[str]:
     found = set()
     for name, inner in schema.get("properties", {}).items():
-        found |= {f"{at}{name}"} | schema_paths(inner, f"{at}{name}.")
+        found |= {f"{prefix}{name}"} | schema_paths(inner, f"{prefix}{name}.")
     return found
 
 
-def value_paths(values: Any, at: str = "") -> set[str]:
+def value_paths(values: Any, prefix: str = "") -> set[str]:
     if not isinstance(values, dict):
         return set()
-    return {f"{at}{name}" for name in values} | {
-        path for name, inner in values.items() for path in value_paths(inner, f"{at}{name}.")
+    return {f"{prefix}{name}" for name in values} | {
+        path for name, inner in values.items() for path in value_paths(inner, f"{prefix}{name}.")
     }
 
 

@@ -43,7 +43,11 @@ def instructions() -> list[Instruction]:
 
 
 def arguments(word: str, stage: int | None = None) -> list[str]:
-    return [one.rest for one in instructions() if one.word == word and stage in (None, one.stage)]
+    return [
+        instruction.rest
+        for instruction in instructions()
+        if instruction.word == word and stage in (None, instruction.stage)
+    ]
 
 
 def deployed() -> Json:
@@ -52,13 +56,13 @@ def deployed() -> Json:
     return pod
 
 
-def last() -> int:
+def final_stage() -> int:
     return instructions()[-1].stage
 
 
 def test_final_stage_copies_only_the_installation() -> None:
-    assert last() == 1
-    assert arguments("COPY", last()) == ["--from=build /opt/steadyscale /opt/steadyscale"]
+    assert final_stage() == 1
+    assert arguments("COPY", final_stage()) == ["--from=build /opt/steadyscale /opt/steadyscale"]
 
 
 def test_base_images_are_slim_and_have_a_fixed_version() -> None:
@@ -68,22 +72,22 @@ def test_base_images_are_slim_and_have_a_fixed_version() -> None:
 
 
 def test_final_user_is_numeric_and_not_root() -> None:
-    final = [one for one in instructions() if one.stage == last()]
-    assert arguments("USER", last()) == ["65532:65532"]
-    after = final[[one.word for one in final].index("USER") :]
-    assert not {"RUN", "COPY", "ADD"} & {one.word for one in after}
+    final = [instruction for instruction in instructions() if instruction.stage == final_stage()]
+    assert arguments("USER", final_stage()) == ["65532:65532"]
+    after = final[[instruction.word for instruction in final].index("USER") :]
+    assert not {"RUN", "COPY", "ADD"} & {instruction.word for instruction in after}
 
 
 def test_user_and_port_equal_those_of_the_deployment() -> None:
     pod = deployed()
     context = pod["securityContext"]
-    assert arguments("USER", last()) == [f"{context['runAsUser']}:{context['runAsGroup']}"]
+    assert arguments("USER", final_stage()) == [f"{context['runAsUser']}:{context['runAsGroup']}"]
     assert str(pod["containers"][0]["ports"][0]["containerPort"]) in arguments("EXPOSE")
 
 
 def test_image_has_no_installer() -> None:
     assert any("pip uninstall --yes pip" in run for run in arguments("RUN", 0))
-    assert any("pip uninstall --yes pip" in run for run in arguments("RUN", last()))
+    assert any("pip uninstall --yes pip" in run for run in arguments("RUN", final_stage()))
     assert not any("apt-get" in run for run in arguments("RUN"))
 
 

@@ -93,16 +93,16 @@ def series(name: str, values: str) -> dict[str, str]:
     return {"series": name, "values": values}
 
 
-def firing(alert: str, at: str, **labels: str) -> dict[str, object]:
+def firing(alert: str, time: str, **labels: str) -> dict[str, object]:
     rule = next(rule for rule in rules() if rule["alert"] == alert)
-    return {"eval_time": at, "alertname": alert, "exp_alerts": [{"exp_labels": {**rule["labels"], **labels}}]}
+    return {"eval_time": time, "alertname": alert, "exp_alerts": [{"exp_labels": {**rule["labels"], **labels}}]}
 
 
 METRIC_LABELS = 'namespace="shop",name="web",metric="queue"'
 
 
 @pytest.mark.prometheus
-def test_alerts_fire_when_they_should(tmp_path: Path) -> None:
+def test_alerts_fire_during_an_outage_and_not_before(tmp_path: Path) -> None:
     require()
     groups = yaml.safe_load(ALERTS.read_text())["spec"]
     for group in groups["groups"]:

@@ -1,6 +1,6 @@
 """The roles of the server grant exactly the verbs that it uses.
 
-tests/controller/test_permissions.py checks the roles of the controller.
+tests/unit/manifests/test_autoscaler_rbac.py checks the roles of the controller.
 """
 
 import asyncio
