@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from adapter import log
+from adapter.auth.delegated_auth import DelegatedAuth
 from adapter.backends.loader import create_backend
 from adapter.config.loading import ConfigFile, Loaded
 from adapter.config.model import Config
@@ -17,9 +19,13 @@ from adapter.metrics.imported_rules import ImportedRules
 from adapter.metrics.in_process import InProcessMetrics
 from adapter.metrics.pipeline import MetricPipeline
 from adapter.process import clock, running, stop_event, tune_garbage_collector
-from adapter.server.debug_page import DebugSources
-from adapter.serving import serving
+from adapter.server.accounting import RequestAccounting
+from adapter.server.debug_endpoints import DebugEndpoints, DebugSources
+from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.server import Server
 from adapter.telemetry import Telemetry
+from adapter.tls.context import ServingContext
+from adapter.tls.source import certificate_source, load_and_refresh
 from autoscaler.controller.run import ControllerProcess
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import connect
@@ -78,6 +84,7 @@ async def run(file: ConfigFile, loaded: Loaded, components: Components, environm
             lambda: watcher.problems,
             environment.clock,
             leader=lambda: "" if controller is None else controller.leader,
+            comparisons=pipeline.comparisons,
         )
         async with (
             aclosing(pipeline),
@@ -87,7 +94,7 @@ async def run(file: ConfigFile, loaded: Loaded, components: Components, environm
             if not components.adapter:
                 await environment.stop.wait()
                 return
-            async with serving(config, kube, telemetry, pipeline, sources) as server:
+            async with _serving(config, kube, telemetry, sources) as server:
                 await environment.stop.wait()
                 _log.info("stopping")
                 stop_controller()  # release the lease first: another process leads while this one drains its requests
@@ -112,3 +119,31 @@ def _metric_tasks(
         "external metrics": watcher.run(),
         "status of external metrics": status_writer.run(),
     }
+
+
+@asynccontextmanager
+async def _serving(
+    config: Config, kube: KubeClient, telemetry: Telemetry, sources: DebugSources
+) -> AsyncIterator[Server]:
+    """Serve the external metrics API while the context is open.
+
+    Certificates and the access log use the wall clock, because other processes compare them with theirs.
+    """
+    tls, reader = ServingContext(), sources.reader
+    auth = DelegatedAuth(kube, config.auth, clock, telemetry, lambda trusted: tls.use_client_cas(trusted.pem))
+    certificate = certificate_source(config.serving.tls, kube, clock)
+    server = Server(
+        metrics=ExternalMetrics(reader, reader.clock),
+        authenticator=auth.authenticator,
+        authorizer=auth.authorizer,
+        limits=config.limits,
+        accounting=RequestAccounting(telemetry, log.line_writer(config.log.format), clock),
+        ready={"trust": lambda: auth.trust_store.is_loaded, "serving-certificate": lambda: tls.has_certificate},
+        debug=DebugEndpoints(sources, poll_timeout=config.limits.request_timeout * 0.8),
+    )
+    async with (
+        running({"trust": auth.run(), "serving certificate": load_and_refresh(certificate, tls)}),
+        server.serving(config.serving.address, config.serving.port, tls.listener) as port,
+    ):
+        _log.info("serving", extra={"address": config.serving.address, "port": port})
+        yield server

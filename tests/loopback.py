@@ -19,14 +19,13 @@ from adapter import log
 from adapter.auth.authentication import UnionAuthenticator
 from adapter.auth.authorizer import SubjectAccessAuthorizer
 from adapter.auth.certificates import CABundle
-from adapter.auth.client_certificates import ClientCertificateAuthenticator
 from adapter.auth.front_proxy import FrontProxyAuthenticator
-from adapter.auth.peer_certificate import PeerCertificates
+from adapter.auth.peer_certificate import ClientCertificateAuthenticator, PeerCertificates
 from adapter.auth.tokens import TokenAuthenticator
 from adapter.auth.trust_store import TrustedAuthorities, TrustStore
 from adapter.backends.static import StaticBackend
 from adapter.config.loading import decode
-from adapter.config.model import Limits
+from adapter.config.model import Auth, Limits
 from adapter.debug.decision_log import DecisionLog
 from adapter.errors import BackendRejected
 from adapter.metrics.fetcher import Fetcher
@@ -36,8 +35,7 @@ from adapter.rules.query_builder import Query
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample
 from adapter.server.accounting import RequestAccounting
-from adapter.server.debug_endpoints import DebugEndpoints
-from adapter.server.debug_page import DebugPage, DebugSources
+from adapter.server.debug_endpoints import DebugEndpoints, DebugSources
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
@@ -191,17 +189,16 @@ def assemble(folder: Path, limits: Limits) -> tuple[Server, ServingContext, Revi
     authenticators = (
         FrontProxyAuthenticator(trust_store, peer_certificates),
         ClientCertificateAuthenticator(peer_certificates),
-        TokenAuthenticator(reviews.token),
+        TokenAuthenticator(reviews.token, Auth()),
     )
     sources = Sources(Fetcher({"static": FailingBackend(clock)}, clock))
     reader = MetricReader(RuleRegistry(decode({"rules": RULES}).rules), sources, clock)
-    page = DebugPage(DebugSources(DecisionLog(), reader, dict, clock), limits.request_timeout * 0.8)
     server = Server(
         metrics=ExternalMetrics(reader, clock),
         authenticator=UnionAuthenticator(authenticators),
-        authorizer=SubjectAccessAuthorizer(reviews.access),
+        authorizer=SubjectAccessAuthorizer(reviews.access, Auth()),
         limits=limits,
         accounting=RequestAccounting(Telemetry(), log.line_writer("json"), clock),
-        debug=DebugEndpoints(reader, dict, page),
+        debug=DebugEndpoints(DebugSources(DecisionLog(), reader, dict, clock), limits.request_timeout * 0.8),
     )
     return server, tls, reviews

@@ -1,4 +1,4 @@
-"""The authenticators of a request, tried in Kubernetes' order; the first that succeeds determines the caller.
+"""The caller of a request, and its authenticators, tried in Kubernetes' order; the first that succeeds determines the caller.
 
 An invalid credential beside a valid one is ignored. A request with only invalid credentials is rejected and never
 treated as anonymous.
@@ -9,11 +9,25 @@ from typing import Final, Protocol
 
 from aiohttp import web
 
-from adapter.auth.caller import ANONYMOUS, Caller
 from adapter.errors import Unauthenticated
+from autoscaler.types.record import Record
 
 AUTHENTICATED: Final = "system:authenticated"
 _AUTHENTICATION_GROUPS: Final = frozenset({AUTHENTICATED, "system:unauthenticated"})
+
+
+class Caller(Record, frozen=True, cache_hash=True):
+    """A user as in the status of a TokenReview; part of the key of cached authorizations."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Extra fields as pairs of name and values, sorted by name."""
+
+
+ANONYMOUS: Final = Caller(name="system:anonymous", groups=("system:unauthenticated",))
+"""The caller of a request without credentials."""
 
 
 class RequestAuthenticator(Protocol):

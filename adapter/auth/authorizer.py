@@ -12,20 +12,14 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from adapter.auth.attributes import Attributes, NonResourceAttributes, ResourceAttributes
-from adapter.auth.caller import Caller
+from adapter.auth.authentication import Caller
+from adapter.config.model import Auth
 from adapter.errors import AccessDenied, ReviewUnavailable
 from adapter.ttl_cache import TTLCache
 from autoscaler.kube.errors import KubeError
 from autoscaler.kube.reviews import AccessDecision, Subject
 
 MASTERS: Final = "system:masters"
-
-AUTHORIZED_TTL: Final = timedelta(seconds=30)
-"""A revoked permission takes effect after at most this time. An HPA reads every 15 seconds, so that the 10 seconds of
-Kubernetes' own servers would never produce a cache hit."""
-
-UNAUTHORIZED_TTL: Final = timedelta(seconds=10)
-"""A new permission takes effect after at most this time."""
 
 _MAX_ENTRIES: Final = 8192
 _MAX_KEY_BYTES: Final = 1000
@@ -38,15 +32,9 @@ _Key: TypeAlias = tuple[Caller, Attributes] | bytes
 class SubjectAccessAuthorizer:
     """Authorizes callers through the API server."""
 
-    def __init__(
-        self,
-        review: Review,
-        *,
-        authorized_ttl: timedelta = AUTHORIZED_TTL,
-        unauthorized_ttl: timedelta = UNAUTHORIZED_TTL,
-    ) -> None:
+    def __init__(self, review: Review, settings: Auth) -> None:
         self._review = review
-        self._authorized_ttl, self._unauthorized_ttl = authorized_ttl, unauthorized_ttl
+        self._settings = settings
         self._cache: TTLCache[_Key, AccessDecision] = TTLCache(_MAX_ENTRIES)
 
     async def authorize(self, caller: Caller, attributes: Attributes) -> None:
@@ -69,7 +57,7 @@ class SubjectAccessAuthorizer:
             raise ReviewUnavailable(f"SubjectAccessReview failed: {error}") from error
 
     def _ttl(self, review: AccessDecision) -> timedelta:
-        return self._authorized_ttl if review.allowed else self._unauthorized_ttl
+        return self._settings.authorized_ttl if review.allowed else self._settings.unauthorized_ttl
 
 
 def _key(caller: Caller, attributes: Attributes) -> _Key:

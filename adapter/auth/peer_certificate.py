@@ -1,4 +1,4 @@
-"""The client certificates of connections, and which CAs trust them.
+"""The client certificates of connections, which CAs trust them, and authentication by them.
 
 Verification is slower than the rest of a request, and the certificate of a connection never changes. So the result is
 cached for each connection, until the trusted CAs change or the certificate expires.
@@ -12,8 +12,10 @@ from weakref import WeakKeyDictionary
 
 from aiohttp import web
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import NameOID
 
+from adapter.auth.authentication import Caller
 from adapter.auth.certificates import CABundle, CertificateUntrusted
 from adapter.auth.trust_store import TrustStore
 from adapter.errors import Unauthenticated
@@ -35,11 +37,6 @@ class PeerCertificate:
 
     expires_at: datetime
     """Stored, because ``certificate`` parses its bytes on each access."""
-
-
-def subject_names(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> tuple[str, ...]:
-    """Return all values of an attribute of the certificate's subject, in order."""
-    return tuple(str(name.value) for name in certificate.subject.get_attributes_for_oid(oid))
 
 
 class PeerCertificates:
@@ -76,13 +73,40 @@ class PeerCertificates:
         now, trusted = self._clock(), self._trust_store.current
         return PeerCertificate(
             certificate=leaf,
-            common_name=next(iter(subject_names(leaf, NameOID.COMMON_NAME)), ""),
+            common_name=next(iter(_subject_names(leaf, NameOID.COMMON_NAME)), ""),
             expires_at=leaf.not_valid_after_utc,
             client_error=_verification_error(trusted.clients, leaf, intermediates, now),
             front_proxy_error="the front proxy and users share a CA and no allowed names are configured"
             if trusted.is_ambiguous
             else _verification_error(trusted.front_proxies, leaf, intermediates, now),
         )
+
+
+class ClientCertificateAuthenticator:
+    """Accepts certificates of the cluster's client CA: the common name is the user, each organization a group."""
+
+    def __init__(self, peer_certificates: PeerCertificates) -> None:
+        self._peer_certificates = peer_certificates
+
+    async def authenticate(self, request: web.BaseRequest) -> Caller | None:
+        """Return the certificate's user; None without a certificate or a common name."""
+        peer = self._peer_certificates.get(request)
+        if peer is None:
+            return None
+        if peer.client_error is not None:
+            raise Unauthenticated(f"client certificate not trusted: {peer.client_error}")
+        if not peer.common_name:
+            return None
+        fingerprint = peer.certificate.fingerprint(hashes.SHA256()).hex()
+        return Caller(
+            name=peer.common_name,
+            groups=_subject_names(peer.certificate, NameOID.ORGANIZATION_NAME),
+            extra=(("authentication.kubernetes.io/credential-id", (f"X509SHA256={fingerprint}",)),),
+        )
+
+
+def _subject_names(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> tuple[str, ...]:
+    return tuple(str(name.value) for name in certificate.subject.get_attributes_for_oid(oid))
 
 
 def _verification_error(

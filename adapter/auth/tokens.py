@@ -9,17 +9,12 @@ from typing import Final
 
 from aiohttp import web
 
-from adapter.auth.caller import Caller
+from adapter.auth.authentication import Caller
+from adapter.config.model import Auth
 from adapter.errors import Unauthenticated
 from adapter.ttl_cache import TTLCache
 from autoscaler.kube.errors import KubeError
 from autoscaler.kube.reviews import Subject
-
-VALID_TOKEN_TTL: Final = timedelta(seconds=10)
-"""A revoked token is rejected after at most this time; the default of Kubernetes' own servers."""
-
-INVALID_TOKEN_TTL: Final = timedelta(seconds=5)
-"""Limits the TokenReviews that a client with an invalid token causes."""
 
 _MAX_ENTRIES: Final = 8192
 
@@ -27,17 +22,13 @@ _MAX_ENTRIES: Final = 8192
 class TokenAuthenticator:
     """Accepts tokens that the API server authenticates."""
 
-    def __init__(
-        self,
-        review: Callable[[str], Awaitable[Subject | None]],
-        *,
-        valid_ttl: timedelta = VALID_TOKEN_TTL,
-        invalid_ttl: timedelta = INVALID_TOKEN_TTL,
-    ) -> None:
+    def __init__(self, review: Callable[[str], Awaitable[Subject | None]], settings: Auth) -> None:
         self._review = review
         self._hmac_key = secrets.token_bytes(32)
         self._cache: TTLCache[bytes, Subject | None] = TTLCache(_MAX_ENTRIES)
-        self._ttl: Callable[[Subject | None], timedelta] = lambda user: invalid_ttl if user is None else valid_ttl
+        # A cached rejection limits the TokenReviews that a client with an invalid token causes.
+        valid, invalid = settings.token_cache_ttl, settings.token_cache_ttl / 2
+        self._ttl: Callable[[Subject | None], timedelta] = lambda user: invalid if user is None else valid
 
     async def authenticate(self, request: web.BaseRequest) -> Caller | None:
         """Return the token's user; None without a token."""

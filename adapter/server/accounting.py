@@ -7,7 +7,7 @@ from typing import Final
 
 from adapter import errors
 from adapter.auth.attributes import ResourceAttributes
-from adapter.auth.caller import ANONYMOUS
+from adapter.auth.authentication import ANONYMOUS
 from adapter.log import WriteLine
 from adapter.server.request_context import RequestContext
 from adapter.telemetry import Telemetry

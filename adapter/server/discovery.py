@@ -12,8 +12,8 @@ from aiohttp import web
 from adapter.rules.rule import INDEX
 from adapter.server import serialization
 from adapter.server.content_negotiation import JSON, YAML, Offer
-from adapter.server.group import GROUP, GROUP_VERSION, LIST_KIND, VERSION
 from adapter.server.request_context import RequestContext
+from adapter.server.serialization import GROUP, GROUP_VERSION, LIST_KIND, VERSION
 
 _AGGREGATED = "APIGroupDiscoveryList"
 _AGGREGATED_OFFERS = tuple(

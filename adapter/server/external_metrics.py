@@ -17,10 +17,8 @@ from adapter.rules.rule import INDEX
 from adapter.sample import Sample
 from adapter.server import protobuf, serialization
 from adapter.server.content_negotiation import JSON, PROTOBUF, YAML, Offer
-from adapter.server.group import GROUP
 from adapter.server.request_context import RequestContext
-from adapter.server.serialization import NamedSample
-from adapter.server.table import table
+from adapter.server.serialization import GROUP, NamedSample, table
 from autoscaler.values import selector
 from autoscaler.values.selector import Selector, SelectorError
 

@@ -1,6 +1,6 @@
 """/livez, /readyz and /healthz (both), in the format of Kubernetes' own servers."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 
 from aiohttp import web
 
@@ -16,51 +16,38 @@ UNAUTHENTICATED_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
 _TEXT = "text/plain"
 
 
-class Lifecycle:
-    """Whether the server is shutting down; ``/readyz`` then fails, so that clients use other replicas."""
-
-    def __init__(self) -> None:
-        self.stopping = False
-
-    def is_serving(self) -> bool:
-        """Return whether the server is not shutting down."""
-        return not self.stopping
-
-
 class Health:
     """The three health endpoints and, below them, each check."""
 
-    def __init__(self, *, live: Mapping[str, Check], ready: Mapping[str, Check]) -> None:
-        live = {"ping": lambda: True, **live}
-        ready = {"ping": lambda: True, **ready}
-        self._checks = {"livez": live, "readyz": ready, "healthz": {**live, **ready}}
+    def __init__(self, ready: Mapping[str, Check]) -> None:
+        live: dict[str, Check] = {"ping": lambda: True}
+        all_checks = {**live, **ready}
+        self._checks = {"livez": live, "readyz": all_checks, "healthz": all_checks}
 
-    def handler(self, name: str) -> Callable[[RequestContext], Awaitable[web.Response]]:
-        """Return the handler of one endpoint."""
-
-        async def handle(context: RequestContext) -> web.Response:
-            return self._response(context, name, self._checks[name])
-
-        return handle
+    async def all_checks(self, context: RequestContext) -> web.Response:
+        """Serve ``/readyz``."""
+        name = context.path.strip("/")
+        return _response(context, name, self._checks[name])
 
     async def single_check(self, context: RequestContext) -> web.Response:
         """Serve ``/readyz/<check>``."""
         name, _, check = context.path.strip("/").partition("/")
         if check not in self._checks.get(name, {}):
             raise PathNotFound
-        return self._response(context, name, {check: self._checks[name][check]})
+        return _response(context, name, {check: self._checks[name][check]})
 
-    def _response(self, context: RequestContext, name: str, checks: Mapping[str, Check]) -> web.Response:
-        excluded = set(context.query.getall("exclude", ()))
-        failed = {check for check, is_healthy in checks.items() if check not in excluded and not is_healthy()}
-        if not failed and "verbose" not in context.query:
-            return web.Response(text="ok", content_type=_TEXT)
-        lines = [_line(check, excluded=check in excluded, failed=check in failed) for check in checks]
-        if unknown := sorted(excluded - checks.keys()):
-            names = ",".join(f'"{check}"' for check in unknown)
-            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
-        lines.append(f"{name} check {'failed' if failed else 'passed'}\n")
-        return web.Response(status=500 if failed else 200, text="\n".join(lines), content_type=_TEXT)
+
+def _response(context: RequestContext, name: str, checks: Mapping[str, Check]) -> web.Response:
+    excluded = set(context.query.getall("exclude", ()))
+    failed = {check for check, is_healthy in checks.items() if check not in excluded and not is_healthy()}
+    if not failed and "verbose" not in context.query:
+        return web.Response(text="ok", content_type=_TEXT)
+    lines = [_line(check, excluded=check in excluded, failed=check in failed) for check in checks]
+    if unknown := sorted(excluded - checks.keys()):
+        names = ",".join(f'"{check}"' for check in unknown)
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
+    lines.append(f"{name} check {'failed' if failed else 'passed'}\n")
+    return web.Response(status=500 if failed else 200, text="\n".join(lines), content_type=_TEXT)
 
 
 def _line(check: str, *, excluded: bool, failed: bool) -> str:

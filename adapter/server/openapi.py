@@ -11,8 +11,8 @@ from aiohttp import web
 from adapter.server import serialization
 from adapter.server.content_negotiation import JSON, PROTOBUF, YAML
 from adapter.server.discovery import cacheable
-from adapter.server.group import GROUP, GROUP_VERSION, LIST_KIND, ROOT, VERSION
 from adapter.server.request_context import RequestContext
+from adapter.server.serialization import GROUP, GROUP_VERSION, LIST_KIND, ROOT, VERSION
 
 V3_PATH = f"/openapi/v3{ROOT}"
 _PREFIX = "io.k8s.metrics.pkg.apis.external_metrics.v1beta1"

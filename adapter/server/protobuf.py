@@ -6,8 +6,7 @@ varint or by a length and bytes. Kubernetes prepends four magic bytes and an env
 
 from collections.abc import Sequence
 
-from adapter.server.group import GROUP_VERSION, LIST_KIND
-from adapter.server.serialization import NamedSample, quantity, window
+from adapter.server.serialization import GROUP_VERSION, LIST_KIND, NamedSample, quantity, window
 
 _MAGIC = b"k8s\x00"
 

@@ -4,6 +4,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 from typing import Final, Self, TypeAlias
 
@@ -12,7 +13,9 @@ from multidict import MultiMapping
 from yarl import URL
 
 from adapter.auth.attributes import Attributes, attributes_of, is_true
-from adapter.auth.caller import Caller
+from adapter.auth.authentication import Caller
+from adapter.decoding.duration import parse_duration
+from adapter.errors import InvalidRequest
 from adapter.server import serialization
 from adapter.server.content_negotiation import JSON, YAML, Offer, negotiate
 
@@ -49,6 +52,16 @@ class RequestContext:
         if not _AUDIT_ID.fullmatch(audit_id):
             audit_id = secrets.token_hex(16)
         return cls(request, path, query, attributes, audit_id)
+
+    def timeout(self, max_timeout: timedelta) -> timedelta:
+        """Return the timeout of the request: ``?timeout=``, at most ``max_timeout``."""
+        text = self.query.get("timeout")
+        if not text:
+            return max_timeout
+        try:
+            return min(parse_duration(text) or max_timeout, max_timeout)
+        except ValueError as error:
+            raise InvalidRequest(f"timeout: {error}") from None
 
     def negotiate(self, offers: tuple[Offer, ...]) -> Offer:
         """Choose the representation of the response by the Accept headers."""

@@ -1,5 +1,6 @@
-"""The routes of the server."""
+"""The routes of the server, and the endpoints /, /version and /metrics."""
 
+import platform
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -7,16 +8,17 @@ from aiohttp import web
 
 from adapter import errors
 from adapter.auth.attributes import ResourceAttributes
-from adapter.server import discovery, openapi, version
-from adapter.server.debug_endpoints import METRICS, DebugEndpoints
-from adapter.server.debug_page import AUTOSCALERS, PAGE
+from adapter.server import discovery, openapi
+from adapter.server.content_negotiation import JSON
+from adapter.server.debug_endpoints import AUTOSCALERS, METRICS, PAGE, DebugEndpoints
 from adapter.server.external_metrics import ExternalMetrics
-from adapter.server.group import GROUP, ROOT, VERSION
 from adapter.server.health import Health
 from adapter.server.request_context import RequestContext
+from adapter.server.serialization import GROUP, ROOT, VERSION, to_bytes
+from adapter.version import package_version
 
 Handler = Callable[[RequestContext], Awaitable[web.StreamResponse]]
-_METRIC_SEGMENTS = 6  # apis, group, version, namespaces, the namespace, the metric
+_METRIC_SLASHES = 5  # apis/GROUP/VERSION/namespaces/NAMESPACE/METRIC
 _NOT_ALLOWED = "the server does not allow this method on the requested resource"
 
 
@@ -38,63 +40,90 @@ class Routes:
         render_metrics: Callable[[], tuple[bytes, str]],
         debug: DebugEndpoints | None = None,
     ) -> None:
-        table = {
+        self._render_metrics = render_metrics
+        self._metric = Route(metrics.read, "metric")
+        self._paths = {
+            "": Route(self._root, "paths"),
             "/apis": Route(discovery.groups, "groups", limited=False),
             f"/apis/{GROUP}": Route(discovery.group, "group", limited=False),
             ROOT: Route(discovery.resources, "resources", limited=False),
             "/openapi/v2": Route(openapi.v2, "openapi_v2"),
             "/openapi/v3": Route(openapi.v3_index, "openapi_v3"),
             openapi.V3_PATH: Route(openapi.v3, "openapi_v3_document"),
-            "/version": Route(version.version, "version"),
-            "/metrics": Route(version.metrics(render_metrics), "metrics"),
-            "/healthz": Route(health.handler("healthz"), "healthz", limited=False),
-            "/livez": Route(health.handler("livez"), "livez", limited=False),
-            "/readyz": Route(health.handler("readyz"), "readyz", limited=False),
+            "/version": Route(_version, "version"),
+            "/metrics": Route(self._metrics, "metrics"),
         }
+        self._prefixes: dict[str, Route] = {}
+        for name in ("healthz", "livez", "readyz"):
+            self._paths[f"/{name}"] = Route(health.all_checks, name, limited=False)
+            self._prefixes[f"/{name}/"] = Route(health.single_check, "health_check", limited=False)
         if debug is not None:
-            table |= {
+            self._paths |= {
                 "/debug/rules": Route(debug.rules, "debug_rules"),
                 "/debug/backends": Route(debug.backends, "debug_backends"),
                 "/debug/comparisons": Route(debug.comparisons, "debug_comparisons"),
-            }
-        self._prefixes: dict[str, Route] = {}
-        if debug is not None:
-            self._prefixes[METRICS] = Route(debug.metric, "debug_metric")
-        if debug is not None and (page := debug.page) is not None:
-            table |= {
-                PAGE: Route(page.html, "debug_page"),
-                "/debug/overview": Route(page.overview, "debug_overview", limited=False),  # has a limit of its own
+                "/debug/overview": Route(debug.overview, "debug_overview", limited=False),  # has a limit of its own
+                PAGE: Route(debug.page, "debug_page"),
             }
             self._prefixes |= {
-                f"{PAGE}/": Route(page.file, "debug_page"),
-                AUTOSCALERS: Route(page.autoscaler, "debug_autoscaler"),
+                METRICS: Route(debug.metric, "debug_metric"),
+                AUTOSCALERS: Route(debug.autoscaler, "debug_autoscaler"),
+                f"{PAGE}/": Route(debug.file, "debug_page"),
             }
-        self._table = {**table, "": Route(version.paths(table), "paths")}
-        self._check = Route(health.single_check, "health_check", limited=False)
-        self._metric = Route(metrics.read, "metric")
 
     def find(self, context: RequestContext) -> Route:
         """Return the route; raise ``PathNotFound``, or ``MethodNotAllowed`` for other methods than GET."""
-        route = self._table.get(context.path.removesuffix("/"))
-        if route is None and _is_metric(context):
-            route = self._metric
-        if route is None and context.path.startswith(("/healthz/", "/livez/", "/readyz/")):
-            route = self._check
+        path = context.path
+        route = self._metric if _is_metric(context) else self._paths.get(path.removesuffix("/"))
         if route is None:
-            route = next((below for prefix, below in self._prefixes.items() if context.path.startswith(prefix)), None)
+            route = next((below for prefix, below in self._prefixes.items() if path.startswith(prefix)), None)
         if route is None:
             raise errors.PathNotFound
         if context.request.method != "GET":
             raise errors.MethodNotAllowed(_NOT_ALLOWED)
         return route
 
+    async def _root(self, context: RequestContext) -> web.Response:
+        """Serve ``/``: the list of paths."""
+        media = context.negotiate((JSON,)).media
+        return web.Response(body=to_bytes({"paths": sorted(filter(None, self._paths))}, media), content_type=media)
+
+    async def _metrics(self, _: RequestContext) -> web.Response:
+        body, content_type = self._render_metrics()
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
 
 def _is_metric(context: RequestContext) -> bool:
     attributes = context.attributes
     return (
         isinstance(attributes, ResourceAttributes)
-        and (attributes.group, attributes.version) == (GROUP, VERSION)
+        and attributes.group == GROUP
+        and attributes.version == VERSION
         and attributes.namespace != ""
         and attributes.resource not in {"", "namespaces"}
-        and len(context.path.strip("/").split("/")) == _METRIC_SEGMENTS
+        and context.path.strip("/").count("/") == _METRIC_SLASHES
     )
+
+
+def _version_info() -> dict[str, str]:
+    """Return the version as Kubernetes' version.Info, whose fields are all strings."""
+    version = package_version()
+    major, minor = version.split(".")[:2]
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"v{version}",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": platform.python_implementation(),
+        "platform": f"{platform.system().lower()}/{platform.machine()}",
+    }
+
+
+_VERSION_INFO = _version_info()
+
+
+async def _version(context: RequestContext) -> web.Response:
+    return context.respond(_VERSION_INFO)

@@ -1,20 +1,32 @@
-"""Samples as an ExternalMetricValueList in JSON or YAML, sorted, so that equal samples give equal bytes."""
+"""Samples as an ExternalMetricValueList or as a Table, in JSON or YAML, sorted: equal samples give equal bytes."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import yaml
 
 from adapter.sample import Sample
 from adapter.server.content_negotiation import YAML
-from adapter.server.group import GROUP_VERSION, LIST_KIND
 from autoscaler.types.record import Record
 from autoscaler.values.timestamps import format_rfc3339
 
+GROUP: Final = "external.metrics.k8s.io"
+VERSION: Final = "v1beta1"
+GROUP_VERSION: Final = f"{GROUP}/{VERSION}"
+ROOT: Final = f"/apis/{GROUP_VERSION}"
+LIST_KIND: Final = "ExternalMetricValueList"
+
+_COLUMNS: Final = (
+    ("Metric", "name", "Name of the metric.", 0),
+    ("Value", "", "Current value, as a Kubernetes quantity.", 0),
+    ("Labels", "", "Labels of the series.", 1),
+    ("Age", "", "Age of the value.", 0),
+)
 _encode = msgspec.json.Encoder().encode
+timestamp = lru_cache(maxsize=1024)(format_rfc3339)  # the samples of a snapshot share few timestamps
 
 
 class NamedSample(NamedTuple):
@@ -31,9 +43,7 @@ class ExternalMetricValue(Record, frozen=True):
     metric_labels: Mapping[str, str]
     timestamp: str
     window: int | None = None
-    value: str = msgspec.field(
-        default_factory=str
-    )  # omit_defaults omits only plain defaults: this field is always encoded
+    value: str = msgspec.field(default_factory=str)  # a plain default would be omitted (omit_defaults)
 
 
 class ExternalMetricValueList(Record, frozen=True, omit_defaults=False):
@@ -54,11 +64,10 @@ def named_samples(metric: str, samples: Sequence[Sample]) -> list[NamedSample]:
 
 def document(values: Sequence[NamedSample]) -> ExternalMetricValueList:
     """Return the list in wire format."""
-    return ExternalMetricValueList(items=tuple(item(value) for value in values))
+    return ExternalMetricValueList(items=tuple(_item(value) for value in values))
 
 
-def item(value: NamedSample) -> ExternalMetricValue:
-    """Return one item in wire format."""
+def _item(value: NamedSample) -> ExternalMetricValue:
     sample = value.sample
     return ExternalMetricValue(
         metric_name=value.metric,
@@ -69,6 +78,47 @@ def item(value: NamedSample) -> ExternalMetricValue:
     )
 
 
+def table(
+    values: Sequence[NamedSample], *, namespace: str, version: str, include: str, now: datetime
+) -> dict[str, Any]:
+    """Return the list as a Table; ``include`` is the includeObject parameter: None, Metadata or Object."""
+    return {
+        "kind": "Table",
+        "apiVersion": f"meta.k8s.io/{version}",
+        "metadata": {},
+        "columnDefinitions": [
+            {"name": name, "type": "string", "format": format_, "description": description, "priority": priority}
+            for name, format_, description, priority in _COLUMNS
+        ],
+        "rows": [{"cells": _cells(value, now), "object": _object(value, namespace, include)} for value in values],
+    }
+
+
+def _cells(value: NamedSample, now: datetime) -> list[str]:
+    sample = value.sample
+    labels = ",".join(f"{key}={label}" for key, label in sorted(sample.labels.items()))
+    return [value.metric, quantity(sample.milli), labels or "<none>", _age(now - sample.at)]
+
+
+def _object(value: NamedSample, namespace: str, include: str) -> object:
+    if include == "None":
+        return None
+    if include == "Object":
+        return _item(value)
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"name": value.metric, "namespace": namespace},
+    }
+
+
+def _age(age: timedelta) -> str:
+    seconds = max(int(age.total_seconds()), 0)
+    if seconds < 120:
+        return f"{seconds}s"
+    return f"{seconds // 60}m" if seconds < 7200 else f"{seconds // 3600}h"
+
+
 def quantity(milli: int) -> str:
     """Return thousandths as a Kubernetes quantity without a suffix other than ``m``.
 
@@ -76,12 +126,6 @@ def quantity(milli: int) -> str:
     """
     whole, rest = divmod(milli, 1000)
     return f"{milli}m" if rest else str(whole)
-
-
-@lru_cache(maxsize=1024)  # the samples of a snapshot share few timestamps
-def timestamp(at: datetime) -> str:
-    """Return a time as Kubernetes formats it: UTC, whole seconds."""
-    return format_rfc3339(at)
 
 
 def window(sample: Sample) -> int | None:

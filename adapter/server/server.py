@@ -5,22 +5,40 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ssl import SSLContext
 from time import perf_counter
+from typing import Protocol
 
 from aiohttp import web
 
+from adapter.auth.attributes import Attributes
+from adapter.auth.authentication import Caller
 from adapter.auth.authorizer import MASTERS
-from adapter.auth.protocols import Authenticator, Authorizer
 from adapter.config.model import Limits
-from adapter.errors import DeadlineExceeded
+from adapter.errors import DeadlineExceeded, TooManyConcurrentRequests
 from adapter.server import status
 from adapter.server.accounting import RequestAccounting
 from adapter.server.connection import Listener
 from adapter.server.debug_endpoints import DebugEndpoints
 from adapter.server.external_metrics import ExternalMetrics
-from adapter.server.health import UNAUTHENTICATED_PATHS, Check, Health, Lifecycle
-from adapter.server.limits import ConcurrencyLimit, request_timeout
+from adapter.server.health import UNAUTHENTICATED_PATHS, Check, Health
 from adapter.server.request_context import RequestContext
 from adapter.server.routes import Routes
+
+
+class Authenticator(Protocol):
+    """Determines the caller of a request."""
+
+    async def authenticate(self, request: web.BaseRequest) -> Caller:
+        """Return the caller, anonymous without credentials; raise ``Unauthenticated`` if they are invalid."""
+
+
+class Authorizer(Protocol):
+    """Decides whether a caller may make a request."""
+
+    async def authorize(self, caller: Caller, attributes: Attributes) -> None:
+        """Return if the caller is authorized; raise ``AccessDenied`` if not, ``ReviewUnavailable`` if reviews fail.
+
+        A rejection is never a return value, so that an ignored result cannot grant access.
+        """
 
 
 class Server:
@@ -37,7 +55,9 @@ class Server:
         ready: dict[str, Check] | None = None,
         debug: DebugEndpoints | None = None,
     ) -> None:
-        self.lifecycle = Lifecycle()
+        self.stopping = False
+        """Whether the server is shutting down; ``/readyz`` then fails, so that clients use other replicas."""
+
         self.listeners: list[Listener] = []
         """The open listeners."""
 
@@ -45,9 +65,10 @@ class Server:
         self._authorizer = authorizer
         self._limits = limits
         self._accounting = accounting
-        self._concurrency_limit = ConcurrencyLimit(limits.max_concurrent_requests, accounting.telemetry.in_flight)
-        health = Health(live={}, ready={**(ready or {}), "shutdown": self.lifecycle.is_serving})
-        self._page = None if debug is None else debug.page
+        self._in_flight = 0
+        accounting.telemetry.in_flight.set_function(lambda: self._in_flight)
+        health = Health({**(ready or {}), "shutdown": lambda: not self.stopping})
+        self._debug = debug
         self._routes = Routes(metrics, health, accounting.telemetry.render, debug)
 
     # --- requests ----------------------------------------------------------------------------------------------------
@@ -68,33 +89,38 @@ class Server:
         return response
 
     async def _with_deadline(self, context: RequestContext) -> web.StreamResponse:
-        seconds = request_timeout(context, self._limits.request_timeout)
+        """Authenticate and authorize before routing, so that unauthorized callers cannot find out which paths exist."""
+        seconds = context.timeout(self._limits.request_timeout).total_seconds()
         timeout = asyncio.timeout(seconds)
         try:
             async with timeout:
-                return await self._authenticated(context)
+                if context.path not in UNAUTHENTICATED_PATHS:
+                    context.caller = await self._authenticator.authenticate(context.request)
+                    await self._authorizer.authorize(context.caller, context.attributes)
+                return await self._routed(context)
         except TimeoutError:
             if timeout.expired():
                 raise DeadlineExceeded(f"the request did not complete within {seconds:g}s") from None
             raise
 
-    async def _authenticated(self, context: RequestContext) -> web.StreamResponse:
-        """Authenticate and authorize before routing, so that unauthorized callers cannot find out which paths exist."""
-        if context.path not in UNAUTHENTICATED_PATHS:
-            context.caller = await self._authenticator.authenticate(context.request)
-            await self._authorizer.authorize(context.caller, context.attributes)
+    async def _routed(self, context: RequestContext) -> web.StreamResponse:
         route = self._routes.find(context)
         context.endpoint = route.endpoint
         if not route.limited or (context.caller and MASTERS in context.caller.groups):
             return await route.handler(context)
-        with self._concurrency_limit:
+        if self._in_flight >= self._limits.max_concurrent_requests:
+            raise TooManyConcurrentRequests  # queueing would delay all requests
+        self._in_flight += 1
+        try:
             return await route.handler(context)
+        finally:
+            self._in_flight -= 1
 
     def _add_headers(self, context: RequestContext, response: web.StreamResponse) -> None:
         response.headers["Audit-Id"] = context.audit_id
         for name, value in status.COMMON_HEADERS.items():
             response.headers.setdefault(name, value)
-        if self.lifecycle.stopping:
+        if self.stopping:
             response.force_close()  # makes the API server connect to another replica
 
     # --- lifecycle ---------------------------------------------------------------------------------------------------
@@ -121,7 +147,7 @@ class Server:
 
     async def begin_shutdown(self) -> None:
         """Report not ready, and keep serving for ``shutdownDelay`` until clients use other replicas."""
-        self.lifecycle.stopping = True
-        if self._page is not None:
-            self._page.begin_shutdown()
+        self.stopping = True
+        if self._debug is not None:
+            self._debug.begin_shutdown()
         await asyncio.sleep(self._limits.shutdown_delay.total_seconds())

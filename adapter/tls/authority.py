@@ -19,21 +19,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from adapter.config.model import SelfManagedTls
 from adapter.tls.context import KeyPair
 
 _CLOCK_SKEW: Final = timedelta(hours=1)
 """Certificates are valid this long before their creation, for clients whose clock is behind."""
-
-
-@dataclass(frozen=True, slots=True)
-class CertificateLifetimes:
-    """The lifetimes of the CA and of serving certificates."""
-
-    ca: timedelta = timedelta(days=3650)
-    certificate: timedelta = timedelta(days=90)
-    ca_overlap: timedelta = timedelta(minutes=10)
-    """How long a CA is published before it signs and after it was replaced: long enough for every API server to see
-    the APIService's caBundle, and for every replica to read the Secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,28 +70,30 @@ def validate(certificates: ManagedCertificates) -> None:
         raise ValueError("the time of the last CA change has no time zone")
 
 
-def create_certificates(
-    dns_names: tuple[str, ...], lifetimes: CertificateLifetimes, now: datetime
-) -> ManagedCertificates:
+def dns_names(settings: SelfManagedTls) -> tuple[str, ...]:
+    """Return the DNS names of the Service; the API server verifies the first."""
+    name = f"{settings.service}.{settings.namespace}"
+    return (f"{name}.svc", name, settings.service, f"{name}.svc.{settings.cluster_domain}", "localhost")
+
+
+def create_certificates(settings: SelfManagedTls, now: datetime) -> ManagedCertificates:
     """Create a CA and its first serving certificate."""
-    ca = _create_ca(lifetimes, now)
-    return ManagedCertificates(ca=ca, serving=_issue(ca, dns_names, lifetimes, now))
+    ca = _create_ca(settings, now)
+    return ManagedCertificates(ca=ca, serving=_issue(ca, settings, now))
 
 
-def rotate(
-    current: ManagedCertificates, dns_names: tuple[str, ...], lifetimes: CertificateLifetimes, now: datetime
-) -> ManagedCertificates:
+def rotate(current: ManagedCertificates, settings: SelfManagedTls, now: datetime) -> ManagedCertificates:
     """Return the certificates after the step that is due; the same ones if none is."""
-    overlap_is_over = current.changed_at is None or now - current.changed_at >= lifetimes.ca_overlap
+    overlap_is_over = current.changed_at is None or now - current.changed_at >= settings.ca_overlap
     if current.next_ca is not None and overlap_is_over:
-        serving = _issue(current.next_ca, dns_names, lifetimes, now)
+        serving = _issue(current.next_ca, settings, now)
         return ManagedCertificates(current.next_ca, serving, old_ca=current.ca.certificate, changed_at=now)
     if current.old_ca and overlap_is_over:
         current = replace(current, old_ca="", changed_at=now)
     if current.next_ca is None and not current.old_ca and _is_renewal_due(current.ca, now):
-        return replace(current, next_ca=_create_ca(lifetimes, now), changed_at=now)
-    if _is_renewal_due(current.serving, now) or not _has_dns_names(current.serving, dns_names):
-        return replace(current, serving=_issue(current.ca, dns_names, lifetimes, now))
+        return replace(current, next_ca=_create_ca(settings, now), changed_at=now)
+    if _is_renewal_due(current.serving, now) or not _has_dns_names(current.serving, dns_names(settings)):
+        return replace(current, serving=_issue(current.ca, settings, now))
     return current
 
 
@@ -112,18 +104,18 @@ def _is_renewal_due(pair: KeyPair, now: datetime) -> bool:
     return now >= begin + (end - begin) * 2 / 3
 
 
-def _has_dns_names(pair: KeyPair, dns_names: tuple[str, ...]) -> bool:
+def _has_dns_names(pair: KeyPair, names: tuple[str, ...]) -> bool:
     certificate = x509.load_pem_x509_certificate(pair.certificate.encode())
     alternative_names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    return set(dns_names) <= set(alternative_names.get_values_for_type(x509.DNSName))
+    return set(names) <= set(alternative_names.get_values_for_type(x509.DNSName))
 
 
-def _create_ca(lifetimes: CertificateLifetimes, now: datetime) -> KeyPair:
+def _create_ca(settings: SelfManagedTls, now: datetime) -> KeyPair:
     key = ec.generate_private_key(ec.SECP256R1())
     # A unique name: clients that trust two CAs of one name could choose the wrong one.
     name = _name(f"steadyscale-{now:%Y%m%d%H%M%S}-{x509.random_serial_number() % 16**6:06x}")
     builder = (
-        _builder(name, key, now, now + lifetimes.ca)
+        _builder(name, key, now, now + settings.ca_lifetime)
         .issuer_name(name)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_key_usage(is_ca=True), critical=True)
@@ -131,20 +123,20 @@ def _create_ca(lifetimes: CertificateLifetimes, now: datetime) -> KeyPair:
     return _key_pair(builder.sign(key, hashes.SHA256()), key)
 
 
-def _issue(ca: KeyPair, dns_names: tuple[str, ...], lifetimes: CertificateLifetimes, now: datetime) -> KeyPair:
+def _issue(ca: KeyPair, settings: SelfManagedTls, now: datetime) -> KeyPair:
     issuer = x509.load_pem_x509_certificate(ca.certificate.encode())
     issuer_key = serialization.load_pem_private_key(ca.key.encode(), password=None)
     if not isinstance(issuer_key, ec.EllipticCurvePrivateKey):
         raise TypeError("the CA's private key is not an elliptic curve key")
-    key = ec.generate_private_key(ec.SECP256R1())
-    not_after = min(now + lifetimes.certificate, issuer.not_valid_after_utc)
+    key, names = ec.generate_private_key(ec.SECP256R1()), dns_names(settings)
+    not_after = min(now + settings.certificate_lifetime, issuer.not_valid_after_utc)
     builder = (
-        _builder(_name(dns_names[0]), key, now, not_after)
+        _builder(_name(names[0]), key, now, not_after)
         .issuer_name(issuer.subject)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(is_ca=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in dns_names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
     )
     return _key_pair(builder.sign(issuer_key, hashes.SHA256()), key)

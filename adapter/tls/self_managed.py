@@ -8,46 +8,47 @@ published, so that no replica serves a certificate that the API server does not 
 import asyncio
 import logging
 import random
+from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
+from typing import Any, Final
 
-from adapter.tls.api_service import ApiService
-from adapter.tls.authority import CertificateLifetimes, ManagedCertificates, create_certificates, rotate
+from adapter.config.model import SelfManagedTls
+from adapter.tls.authority import ManagedCertificates, create_certificates, rotate
 from adapter.tls.context import ServingContext
 from adapter.tls.secret import CertificateSecret
-from autoscaler.kube.errors import KubeError
+from autoscaler.kube.client import KubeClient
+from autoscaler.kube.errors import Conflict, KubeError, NotFound
 
 log = logging.getLogger(__name__)
+_API_SERVICE: Final = "v1beta1.external.metrics.k8s.io"
 
 
-@dataclass(frozen=True, slots=True)
 class SelfManagedCertificate:
     """The certificate rotation of one replica."""
 
-    secret: CertificateSecret
-    api_service: ApiService
-    dns_names: tuple[str, ...]
-    """The certificate's DNS names; the first is the one that the API server verifies: <service>.<namespace>.svc"""
-
-    clock: Callable[[], datetime]
-    lifetimes: CertificateLifetimes = field(default_factory=CertificateLifetimes)
-    interval: timedelta = timedelta(seconds=30)
-    """How often the Secret is read; much shorter than ``lifetimes.ca_overlap``."""
+    def __init__(self, client: KubeClient, settings: SelfManagedTls, clock: Callable[[], datetime]) -> None:
+        self._client = client
+        self._settings = settings
+        self._clock = clock
+        self._secret = CertificateSecret(client, settings.namespace, settings.secret)
 
     async def load(self, context: ServingContext) -> None:
         """Serve with the stored certificate, or create one; raise ``KubeError`` if the API server rejects that."""
         while True:
-            stored = await self.secret.read()
-            certificates = stored.certificates or await self._create()
-            if stored.certificates is not None or await self.secret.write(certificates, stored):
-                break
-        await self._serve(certificates, context)
+            stored = await self._secret.read()
+            if stored.certificates is not None:
+                await self._serve(stored.certificates, context)
+                return
+            created = await asyncio.to_thread(create_certificates, self._settings, self._clock())
+            if await self._secret.write(created, stored):
+                await self._serve(created, context)
+                return
 
     async def run(self, context: ServingContext) -> None:
         """Check and rotate the certificates at the interval until cancelled."""
         while True:
-            await asyncio.sleep(self.interval.total_seconds() * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
+            await asyncio.sleep(self._settings.check_interval.total_seconds() * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
             try:
                 await self.step(context)
             except KubeError as error:
@@ -55,25 +56,53 @@ class SelfManagedCertificate:
 
     async def step(self, context: ServingContext) -> None:
         """Serve the stored certificate; then take the due step of the rotation if all CAs are published."""
-        stored = await self.secret.read()
+        stored = await self._secret.read()
         if stored.certificates is None:
             await self.load(context)
             return
         is_published = await self._serve(stored.certificates, context)
-        rotated = await asyncio.to_thread(rotate, stored.certificates, self.dns_names, self.lifetimes, self.clock())
+        rotated = await asyncio.to_thread(rotate, stored.certificates, self._settings, self._clock())
         if rotated == stored.certificates or not (is_published or _has_same_cas(rotated, stored.certificates)):
             return
-        if await self.secret.write(rotated, stored):
+        if await self._secret.write(rotated, stored):
             log.info("rotated the serving certificate or its CA")
             await self._serve(rotated, context)
 
-    async def _create(self) -> ManagedCertificates:
-        return await asyncio.to_thread(create_certificates, self.dns_names, self.lifetimes, self.clock())
-
     async def _serve(self, certificates: ManagedCertificates, context: ServingContext) -> bool:
-        is_published = await self.api_service.publish(certificates.bundle)
+        is_published = await self._publish(certificates.bundle)
         context.use_key_pair(certificates.serving)
         return is_published
+
+    async def _publish(self, bundle: str) -> bool:
+        """Write ``bundle`` into the APIService if it refers to this Service; return whether it is published.
+
+        A cluster has one server of external metrics; an APIService of another Service is not changed.
+        """
+        path = f"/apis/apiregistration.k8s.io/v1/apiservices/{_API_SERVICE}"
+        try:
+            api_service = await self._client.get(path)
+            spec, ca_bundle = api_service["spec"], b64encode(bundle.encode()).decode()
+            if not self._is_registered(spec):
+                log.warning(
+                    "APIService refers to another Service; caBundle not updated", extra={"service": spec.get("service")}
+                )
+                return False
+            if spec.get("caBundle") != ca_bundle:
+                version = api_service["metadata"]["resourceVersion"]
+                patch = {"metadata": {"resourceVersion": version}, "spec": {"caBundle": ca_bundle}}
+                await self._client.patch(path, patch)
+                log.info("updated the caBundle of the APIService", extra={"apiservice": _API_SERVICE})
+        except NotFound:
+            log.warning("APIService not found; caBundle not updated", extra={"apiservice": _API_SERVICE})
+            return False
+        except Conflict:
+            return False  # another replica updated it
+        return True
+
+    def _is_registered(self, spec: dict[str, Any]) -> bool:
+        """Return whether the APIService refers to the Service of this server."""
+        service = spec.get("service") or {}
+        return (service.get("namespace"), service.get("name")) == (self._settings.namespace, self._settings.service)
 
 
 def _has_same_cas(rotated: ManagedCertificates, stored: ManagedCertificates) -> bool:

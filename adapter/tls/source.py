@@ -1,25 +1,58 @@
-"""The source of the serving certificate that the configuration names."""
+"""The source of the serving certificate: files, or self-managed.
+
+Files are read at an interval and compared by content: the kubelet updates a mounted Secret by replacing a symbolic
+link, which a watch on the file does not see. A certificate and a key that do not match yet are read again later; the
+previous pair stays in use until then.
+"""
 
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from adapter.config.model import SelfManagedTls, ServingTls
+from adapter.config.model import ServingTls
 from adapter.decoding.problem import ConfigInvalid, Problem
-from adapter.tls.api_service import ApiService
-from adapter.tls.authority import CertificateLifetimes
-from adapter.tls.context import KeyPairInvalid, ServingContext
-from adapter.tls.files import CertificateFiles
-from adapter.tls.secret import CertificateSecret
+from adapter.tls.context import KeyPair, KeyPairInvalid, ServingContext
 from adapter.tls.self_managed import SelfManagedCertificate
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.errors import KubeError
 
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFiles:
+    """The paths of the serving certificate and its key."""
+
+    certificate: Path
+    key: Path
+    interval: timedelta = timedelta(seconds=10)
+    """How often the files are read. The kubelet takes up to a minute to update a mounted Secret."""
+
+    async def load(self, context: ServingContext) -> None:
+        """Use the content of the files; raise ``KeyPairInvalid`` if it is invalid."""
+        context.use_key_pair(await asyncio.to_thread(self._read))
+
+    async def run(self, context: ServingContext) -> None:
+        """Reload the files at the interval until cancelled."""
+        while True:
+            await asyncio.sleep(self.interval.total_seconds())
+            try:
+                await self.load(context)
+            except KeyPairInvalid as error:
+                _log.warning(
+                    "reloading the serving certificate failed; using the previous one", extra={"error": str(error)}
+                )
+
+    def _read(self) -> KeyPair:
+        try:
+            return KeyPair(self.certificate.read_text(), self.key.read_text())
+        except (OSError, UnicodeDecodeError) as error:
+            raise KeyPairInvalid(f"serving certificate or key cannot be read: {error}") from error
 
 
 def certificate_source(
@@ -30,15 +63,7 @@ def certificate_source(
         return CertificateFiles(Path(tls.files.cert_file), Path(tls.files.key_file))
     if tls.self_managed is None:
         raise ConfigInvalid([Problem("serving.tls", "files or selfManaged is required")])
-    settings = tls.self_managed
-    return SelfManagedCertificate(
-        secret=CertificateSecret(kube, settings.namespace, settings.secret),
-        api_service=ApiService(kube, settings.namespace, settings.service),
-        dns_names=_dns_names(settings),
-        clock=clock,
-        lifetimes=CertificateLifetimes(settings.ca_lifetime, settings.certificate_lifetime, settings.ca_overlap),
-        interval=settings.check_interval,
-    )
+    return SelfManagedCertificate(kube, tls.self_managed, clock)
 
 
 async def load_and_refresh(source: CertificateFiles | SelfManagedCertificate, context: ServingContext) -> None:
@@ -50,9 +75,3 @@ async def load_and_refresh(source: CertificateFiles | SelfManagedCertificate, co
             _log.warning("loading the serving certificate failed, retrying", extra={"error": str(error)})
             await asyncio.sleep(_RETRY_SECONDS)
     await source.run(context)
-
-
-def _dns_names(settings: SelfManagedTls) -> tuple[str, ...]:
-    """Return the DNS names of the Service; the API server uses the first."""
-    name = f"{settings.service}.{settings.namespace}"
-    return (f"{name}.svc", name, settings.service, f"{name}.svc.{settings.cluster_domain}", "localhost")

@@ -13,6 +13,7 @@ from adapter.backends.loader import create_backend
 from adapter.backends.upstream.parse import samples
 from adapter.config.loading import Loaded, decode
 from adapter.config.model import Limits
+from adapter.debug.decision_log import DecisionLog
 from adapter.decoding.problem import ConfigInvalid
 from adapter.errors import BackendRejected
 from adapter.metrics.comparison import ComparedValue, ComparisonResult, compare
@@ -20,7 +21,7 @@ from adapter.metrics.pipeline import MetricPipeline
 from adapter.process import clock
 from adapter.sample import RawSample
 from adapter.server.accounting import RequestAccounting
-from adapter.server.debug_endpoints import DebugEndpoints
+from adapter.server.debug_endpoints import DebugEndpoints, DebugSources
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
@@ -52,13 +53,14 @@ def document(first: Loopback, *rules: Json, **delegate: object) -> Json:
 @asynccontextmanager
 async def second(config: Json) -> AsyncIterator[tuple[MetricPipeline, ClientSession]]:
     pipeline = MetricPipeline(Loaded(decode(config), {}), create_backend, clock, Telemetry())
+    sources = DebugSources(DecisionLog(), pipeline.reader, dict, clock, comparisons=pipeline.comparisons)
     server = Server(
         metrics=ExternalMetrics(pipeline.reader, clock),
         authenticator=TrustingAuth(),
         authorizer=TrustingAuth(),
         limits=Limits(),
         accounting=RequestAccounting(Telemetry(), lambda *_: None, clock),
-        debug=DebugEndpoints(pipeline.reader, comparisons=pipeline.comparisons),
+        debug=DebugEndpoints(sources, Limits().request_timeout),
     )
     try:
         async with server.serving("127.0.0.1", 0, None) as port, ClientSession(f"http://127.0.0.1:{port}") as session:

@@ -16,8 +16,7 @@ from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import MetricReader, Sources
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.server.accounting import RequestAccounting
-from adapter.server.debug_endpoints import DebugEndpoints
-from adapter.server.debug_page import DebugPage, DebugSources
+from adapter.server.debug_endpoints import DebugEndpoints, DebugSources
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
@@ -79,7 +78,7 @@ async def serve_page(port: int = 0) -> AsyncIterator[ServedPage]:
         authorizer=TrustingAuth(),
         limits=Limits(drain_timeout=timedelta(seconds=1)),
         accounting=RequestAccounting(Telemetry(), lambda _time, _message, _fields: None, clock),
-        debug=DebugEndpoints(reader, dict, DebugPage(sources, timedelta(seconds=2))),
+        debug=DebugEndpoints(sources, timedelta(seconds=2)),
     )
     try:
         async with server.serving("127.0.0.1", port, None) as bound:

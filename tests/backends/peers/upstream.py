@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from aiohttp import web
 
 from adapter.auth.attributes import Attributes
-from adapter.auth.caller import Caller
+from adapter.auth.authentication import Caller
 from adapter.backends.static import StaticBackend
 from adapter.config.model import Limits
 from adapter.errors import Unauthenticated

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from aiohttp import ClientSession, web
 
 from adapter.auth.attributes import Attributes
-from adapter.auth.caller import Caller
+from adapter.auth.authentication import Caller
 from adapter.config.model import Limits
 from adapter.errors import ReviewUnavailable
 from adapter.metrics.fetcher import Fetcher

@@ -15,6 +15,7 @@ from aiohttp import web
 
 from adapter.auth.attributes import attributes_of
 from adapter.auth.delegated_auth import DelegatedAuth
+from adapter.config.model import Auth
 from adapter.errors import AdapterError, Unauthenticated
 from adapter.fakecluster.cluster import Cluster
 from adapter.telemetry import Telemetry
@@ -111,9 +112,7 @@ async def auth_server(folder: Path) -> AsyncIterator[AuthServer]:
     async with Cluster.serving() as api, api.client() as client, asyncio.TaskGroup() as tasks:
         api.put(CONFIGMAP, configmap())
         tls = ServingContext()
-        auth = DelegatedAuth.create(
-            client, clock, telemetry=Telemetry(), on_trust_change=lambda trusted: tls.use_client_cas(trusted.pem)
-        )
+        auth = DelegatedAuth(client, Auth(), clock, Telemetry(), lambda trusted: tls.use_client_cas(trusted.pem))
         serving = SERVING.server("localhost")
         tls.use_key_pair(KeyPair(serving.certificate_pem, serving.key_pem))
         following = tasks.create_task(auth.run())

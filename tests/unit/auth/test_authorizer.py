@@ -3,8 +3,9 @@ from typing import Any
 import pytest
 
 from adapter.auth.attributes import NonResourceAttributes
+from adapter.auth.authentication import Caller
 from adapter.auth.authorizer import SubjectAccessAuthorizer
-from adapter.auth.caller import Caller
+from adapter.config.model import Auth
 from adapter.errors import AccessDenied
 from autoscaler.kube.reviews import AccessDecision, Subject
 
@@ -25,7 +26,7 @@ class Reviewer:
 @pytest.mark.parametrize("groups", [1, 1000], ids=["short key", "key replaced by its digest"])
 async def test_result_is_cached_for_equal_caller_and_attributes_only(groups: int):
     reviewer = Reviewer()
-    authorizer = SubjectAccessAuthorizer(reviewer.review)
+    authorizer = SubjectAccessAuthorizer(reviewer.review, Auth())
     alice = Caller("alice", groups=tuple(f"group-{number}" for number in range(groups)))
     for _ in range(2):
         await authorizer.authorize(alice, PATH)
@@ -37,7 +38,7 @@ async def test_result_is_cached_for_equal_caller_and_attributes_only(groups: int
 
 
 async def test_long_key_is_stored_as_its_digest():
-    authorizer = SubjectAccessAuthorizer(Reviewer().review)
+    authorizer = SubjectAccessAuthorizer(Reviewer().review, Auth())
     await authorizer.authorize(Caller("alice"), NonResourceAttributes("get", "/" + "x" * 60_000))
     (key,) = authorizer._cache._entries
 

@@ -2,19 +2,20 @@
 
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from cryptography import x509
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.tls.authority import CertificateLifetimes, ManagedCertificates, create_certificates, rotate
+from adapter.config.model import SelfManagedTls
+from adapter.tls.authority import ManagedCertificates, create_certificates, dns_names, rotate
 from adapter.tls.secret import decode, encode
 
-NAMES = ("steadyscale.steadyscale.svc", "steadyscale")
-LIFETIMES = CertificateLifetimes(
-    ca=timedelta(days=300), certificate=timedelta(days=30), ca_overlap=timedelta(minutes=10)
+SETTINGS = SelfManagedTls(
+    namespace="steadyscale", ca_lifetime=timedelta(days=300), certificate_lifetime=timedelta(days=30)
 )
 START = datetime(2026, 1, 1, tzinfo=UTC)
-FIRST = create_certificates(NAMES, LIFETIMES, START)
+FIRST = create_certificates(SETTINGS, START)
 
 
 def is_trusted(certificates: ManagedCertificates, bundle: str) -> bool:
@@ -32,39 +33,39 @@ def is_trusted(certificates: ManagedCertificates, bundle: str) -> bool:
 def test_first_certificate_has_the_dns_names_and_is_signed_by_the_ca():
     leaf = x509.load_pem_x509_certificate(FIRST.serving.certificate.encode())
     alternative_names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert tuple(alternative_names.get_values_for_type(x509.DNSName)) == NAMES
+    assert tuple(alternative_names.get_values_for_type(x509.DNSName)) == dns_names(SETTINGS)
     assert is_trusted(FIRST, FIRST.bundle)
 
 
 def test_certificates_are_unchanged_before_their_renewal_is_due():
-    assert rotate(FIRST, NAMES, LIFETIMES, START + timedelta(days=19)) == FIRST
+    assert rotate(FIRST, SETTINGS, START + timedelta(days=19)) == FIRST
 
 
 def test_serving_certificate_is_renewed_after_two_thirds_of_its_lifetime():
-    renewed = rotate(FIRST, NAMES, LIFETIMES, START + timedelta(days=21))
+    renewed = rotate(FIRST, SETTINGS, START + timedelta(days=21))
     assert renewed.serving != FIRST.serving
     assert renewed.bundle == FIRST.bundle
 
 
 def test_serving_certificate_without_a_dns_name_is_renewed():
-    renewed = rotate(FIRST, (*NAMES, "another.svc"), LIFETIMES, START)
+    renewed = rotate(FIRST, msgspec.structs.replace(SETTINGS, cluster_domain="another.local"), START)
     assert renewed.serving != FIRST.serving
 
 
 def test_next_ca_is_published_then_signs_then_the_old_one_is_removed():
     now = START + timedelta(days=201)
-    published = rotate(FIRST, NAMES, LIFETIMES, now)
+    published = rotate(FIRST, SETTINGS, now)
     assert published.serving == FIRST.serving
     assert published.bundle.count("BEGIN CERTIFICATE") == 2
 
-    assert is_trusted(rotate(published, NAMES, LIFETIMES, now + timedelta(minutes=9)), FIRST.bundle)
+    assert is_trusted(rotate(published, SETTINGS, now + timedelta(minutes=9)), FIRST.bundle)
 
-    switched = rotate(published, NAMES, LIFETIMES, now + timedelta(minutes=10))
+    switched = rotate(published, SETTINGS, now + timedelta(minutes=10))
     assert not is_trusted(switched, FIRST.bundle)
     assert is_trusted(switched, published.bundle)
     assert is_trusted(FIRST, switched.bundle)  # a replica that still serves the old certificate
 
-    removed = rotate(switched, NAMES, LIFETIMES, now + timedelta(minutes=20))
+    removed = rotate(switched, SETTINGS, now + timedelta(minutes=20))
     assert removed.bundle == switched.ca.certificate
 
 
@@ -74,7 +75,7 @@ def test_served_certificate_is_trusted_by_the_bundles_before_and_after_each_step
     current, now = FIRST, START
     for wait in days:
         now += timedelta(hours=wait * 4)
-        rotated = rotate(current, NAMES, LIFETIMES, now)
+        rotated = rotate(current, SETTINGS, now)
         assert is_trusted(rotated, current.bundle)
         assert is_trusted(current, rotated.bundle)
         assert now < x509.load_pem_x509_certificate(rotated.serving.certificate.encode()).not_valid_after_utc
@@ -82,8 +83,8 @@ def test_served_certificate_is_trusted_by_the_bundles_before_and_after_each_step
 
 
 def test_encoded_secret_decodes_to_the_same_certificates():
-    published = rotate(FIRST, NAMES, LIFETIMES, START + timedelta(days=201))
-    switched = rotate(published, NAMES, LIFETIMES, START + timedelta(days=202))
+    published = rotate(FIRST, SETTINGS, START + timedelta(days=201))
+    switched = rotate(published, SETTINGS, START + timedelta(days=202))
     for certificates in (FIRST, published, switched):
         assert decode(encode(certificates, {"metadata": {"name": "serving"}})) == certificates
 

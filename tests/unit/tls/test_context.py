@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapter.tls.context import KeyPair, KeyPairInvalid, ServingContext
-from adapter.tls.files import CertificateFiles
+from adapter.tls.source import CertificateFiles
 from tests.control_plane.certificates import Authority, Credentials
 
 OLD, NEW = Authority.new("old"), Authority.new("new")

@@ -9,20 +9,17 @@ from typing import Any
 
 import pytest
 
+from adapter.config.model import SelfManagedTls
 from adapter.fakecluster.cluster import Cluster
-from adapter.tls.api_service import ApiService
-from adapter.tls.authority import CertificateLifetimes
 from adapter.tls.context import KeyPair, ServingContext
-from adapter.tls.secret import CertificateSecret, decode
+from adapter.tls.secret import decode
 from adapter.tls.self_managed import SelfManagedCertificate
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.errors import Unavailable
 
-CERTIFICATES = "/api/v1/namespaces/system/secrets/serving"
+CERTIFICATES = "/api/v1/namespaces/system/secrets/steadyscale-serving-cert"
 APISERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io"
-LIFETIMES = CertificateLifetimes(
-    ca=timedelta(days=300), certificate=timedelta(days=30), ca_overlap=timedelta(minutes=10)
-)
+SETTINGS = SelfManagedTls("system", ca_lifetime=timedelta(days=300), certificate_lifetime=timedelta(days=30))
 
 
 class FakeClock:
@@ -44,14 +41,7 @@ class Environment:
     clock: FakeClock
 
     def replica(self) -> "Replica":
-        certificate = SelfManagedCertificate(
-            CertificateSecret(self.client, "system", "serving"),
-            ApiService(self.client, "system", "steadyscale"),
-            ("steadyscale.system.svc",),
-            self.clock,
-            LIFETIMES,
-        )
-        return Replica(certificate, ServingContext())
+        return Replica(SelfManagedCertificate(self.client, SETTINGS, self.clock), ServingContext())
 
     def get(self, path: str) -> dict[str, Any]:
         stored = self.api.get(path)

@@ -150,7 +150,7 @@ async def test_shutdown_waits_for_a_client_that_is_reading_its_response():
 async def test_response_during_shutdown_closes_the_connection():
     async with served() as it:
         it.backend.may_respond.set()
-        it.server.lifecycle.stopping = True
+        it.server.stopping = True
         ((head, _),) = await send_raw(it, REQUEST + "\r\n")
 
     assert "Connection: close" in head

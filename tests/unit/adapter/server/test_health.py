@@ -5,7 +5,7 @@ from adapter.errors import PathNotFound
 from adapter.server.health import Health
 from adapter.server.request_context import RequestContext
 
-UNHEALTHY = Health(live={}, ready={"trust": lambda: False, "certificate": lambda: True})
+UNHEALTHY = Health({"trust": lambda: False, "certificate": lambda: True})
 
 
 def context(path: str) -> RequestContext:
@@ -13,7 +13,7 @@ def context(path: str) -> RequestContext:
 
 
 async def test_failed_checks_are_listed_without_verbose():
-    response = await UNHEALTHY.handler("readyz")(context("/readyz"))
+    response = await UNHEALTHY.all_checks(context("/readyz"))
 
     assert response.status == 500
     assert (response.text or "").splitlines() == [
@@ -25,17 +25,17 @@ async def test_failed_checks_are_listed_without_verbose():
 
 
 async def test_failing_check_can_be_excluded():
-    response = await UNHEALTHY.handler("readyz")(context("/readyz?exclude=trust"))
+    response = await UNHEALTHY.all_checks(context("/readyz?exclude=trust"))
 
     assert (response.status, response.text) == (200, "ok")
 
 
 async def test_livez_passes_when_a_readiness_check_fails():
-    assert (await UNHEALTHY.handler("livez")(context("/livez"))).status == 200
+    assert (await UNHEALTHY.all_checks(context("/livez"))).status == 200
 
 
 async def test_healthz_includes_readiness_checks():
-    assert (await UNHEALTHY.handler("healthz")(context("/healthz"))).status == 500
+    assert (await UNHEALTHY.all_checks(context("/healthz"))).status == 500
 
 
 async def test_single_check_fails_independently_of_others():

@@ -3,8 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapter.sample import Sample
-from adapter.server.serialization import NamedSample
-from adapter.server.table import table
+from adapter.server.serialization import NamedSample, table
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
