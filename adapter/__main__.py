@@ -7,17 +7,33 @@ checking a file.
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from adapter.commands.help_texts import COMMANDS, PROGRAM, HelpText
 from adapter.version import package_version
 from autoscaler.flags import FLAGS
 
-_OUTPUT_FORMATS = ("text", "json")
+_Number = TypeVar("_Number", int, float)
 _INTERRUPTED = 128 + signal.SIGINT
+
+
+def _between(low: int, high: int, convert: Callable[[str], _Number]) -> Callable[[str], _Number]:
+    """Return a parser of numbers in a range, for ``type`` of an argument."""
+
+    def parse(text: str) -> _Number:
+        with suppress(ValueError):
+            if low <= (value := convert(text)) <= high:
+                return value
+        raise argparse.ArgumentTypeError(f"must be between {low} and {high}, is {text}")
+
+    return parse
+
+
+_PORT = _between(0, 65535, int)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,10 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     try:
-        code: int = import_module(f"adapter.commands.{options.command}").run(options)
+        return int(import_module(f"adapter.commands.{options.command}").run(options))
     except KeyboardInterrupt:  # before the command has installed its own signal handler
         return _INTERRUPTED
-    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -50,34 +65,29 @@ def _help(text: HelpText) -> dict[str, Any]:
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="configuration file (YAML)")
-    parser.add_argument("--port", type=int, help="listen on this port; overrides serving.port")
+    parser.add_argument("--port", type=_PORT, help="listen on this port; overrides serving.port")
     parser.add_argument("--address", help="listen on this address; overrides serving.address")
     parser.add_argument("--kubeconfig", metavar="FILE", help="connect to this cluster; overrides auth.kubeconfig")
-    parser.add_argument("--no-adapter", action="store_true", help="run only the autoscaler; do not serve metrics")
-    parser.add_argument("--no-autoscaler", action="store_true", help="only serve metrics; do not run the autoscaler")
+    components = parser.add_mutually_exclusive_group()
+    components.add_argument("--no-adapter", action="store_true", help="run only the autoscaler, not the metrics API")
+    components.add_argument("--no-autoscaler", action="store_true", help="run only the metrics API, not the autoscaler")
     for flag in FLAGS:
         parser.add_argument(f"--{flag.name}", metavar="VALUE", help=flag.help.replace("%", "%%"))
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, help="serve metrics on this port (default: 8443, or a free port)")
-    parser.add_argument("--speed", type=_speed, default=30.0, help="speed of time, 1 to 300 (default: %(default)g)")
+    parser.add_argument("--port", type=_PORT, help="serve metrics on this port (default: 8443, if it is free)")
+    speed = _between(1, 300, float)
+    parser.add_argument("--speed", type=speed, default=30.0, help="times faster than real time (default: %(default)g)")
     parser.add_argument("--once", action="store_true", help="exit at the end of the scenario")
     parser.add_argument("--no-page", action="store_true", help="do not serve the debugging page")
     parser.add_argument("--prometheus", action="store_true", help="use a real Prometheus, which must be installed")
     parser.add_argument("--keep", action="store_true", help="keep the temporary directory: log, kubeconfig, token")
 
 
-def _speed(text: str) -> float:
-    value = float(text)
-    if not 1 <= value <= 300:
-        raise argparse.ArgumentTypeError(f"must be between 1 and 300, is {text}")
-    return value
-
-
 def _add_metric(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("metric", metavar="NAMESPACE/NAME", help="metric, such as shop/orders-waiting")
-    parser.add_argument("-l", "--selector", default="", help="label selector, as in the autoscaler's spec")
+    parser.add_argument("-l", "--selector", default="", help="label selector, such as queue=orders")
     _add_output(parser)
     _add_service(parser)
 
@@ -89,7 +99,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_debug(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=8080, help="listen on this local port (default: %(default)s)")
+    parser.add_argument("--port", type=_PORT, default=8080, help="listen on this local port (default: %(default)s)")
     _add_service(parser)
 
 
@@ -99,7 +109,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", choices=_OUTPUT_FORMATS, default="text", help="output format")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="output format")
 
 
 def _add_service(parser: argparse.ArgumentParser) -> None:
@@ -107,8 +117,18 @@ def _add_service(parser: argparse.ArgumentParser) -> None:
     default = "https://localhost:6443"
     parser.add_argument("--server", default=default, metavar="URL", help="URL of the service (default: %(default)s)")
     parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="authenticate as the user of this kubeconfig")
-    parser.add_argument("--token-file", type=Path, metavar="FILE", help="bearer token (default in a pod: the pod's)")
-    parser.add_argument("--ca-file", type=Path, metavar="FILE", help="CA of the service's certificate")
+    parser.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="file with a bearer token (default in a pod: that of its service account)",
+    )
+    parser.add_argument(
+        "--ca-file",
+        type=Path,
+        metavar="FILE",
+        help="CA of the service's certificate (default: the system's CAs; none on localhost)",
+    )
 
 
 _ARGUMENTS = {

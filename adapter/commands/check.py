@@ -7,6 +7,7 @@ the data of a ConfigMap is checked as well. Other kinds are skipped with a note.
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TextIO, TypeAlias
 
@@ -29,9 +30,6 @@ from autoscaler.wire import DecodeError, FieldError, decode_autoscaler
 HAS_PROBLEMS: Final = 1
 NOTHING_TO_CHECK: Final = 2
 
-_CONFIG_KEYS: Final = ("rules", "backends", "serving", "auth", "limits", "log", "externalRules")
-"""A data entry of a ConfigMap with one of these keys is taken for a configuration."""
-
 Backends: TypeAlias = Mapping[str, BackendEntry]
 
 
@@ -48,9 +46,10 @@ def check(files: Sequence[Path], out: TextIO, *, output: str = "text") -> int:
             documents += read_documents(file)
         except ConfigInvalid as error:
             messages += [CheckMessage(str(file), message) for message in error.messages]
-    backends = _valid_backends(documents)
+    configs = list(_valid_configs(documents))
+    backends = {name: backend for config in configs for name, backend in config.backends.items()}
     messages += [message for document in documents for message in _check_document(document, backends)]
-    messages += undefined_metrics(documents)
+    messages += undefined_metrics(documents, configs)
     checked = sum(document.kind in _CHECKS for document in documents)
     count = sum(message.is_problem for message in messages)
     if output == "json":
@@ -61,42 +60,41 @@ def check(files: Sequence[Path], out: TextIO, *, output: str = "text") -> int:
         out.write(msgspec.json.encode({"documents": checked, "problems": count, "messages": listed}).decode() + "\n")
     else:
         out.writelines(f"{one.location}: {'' if one.is_problem else 'note: '}{one.text}\n" for one in messages)
+        if not checked and not count:
+            out.write("the files contain no configuration, ExternalMetric, PodAutoscaler or HorizontalPodAutoscaler\n")
         found = "document" if checked == 1 else "documents"
         out.write(f"{checked} {found} checked, {count} {'problem' if count == 1 else 'problems'}\n")
     return HAS_PROBLEMS if count else 0 if checked else NOTHING_TO_CHECK
 
 
-def _valid_backends(documents: Sequence[Document]) -> dict[str, BackendEntry]:
-    """Return the backends of all valid configurations in the files."""
-    backends: dict[str, BackendEntry] = {}
+def _valid_configs(documents: Sequence[Document]) -> Iterator[model.Config]:
     for document in documents:
-        contents = [document.content] if document.kind == "" else []
-        if document.kind == "ConfigMap":
-            contents = [config for _, config in _configs_in(document.content)]
-        for content in contents:
-            try:
-                backends |= loading.decode(content).backends
-            except ConfigInvalid:
-                continue  # reported when this document is checked
-    return backends
+        for _, content in document.configs():
+            with suppress(ConfigInvalid):  # reported when this document is checked
+                yield loading.decode(content)
 
 
 def _check_document(document: Document, backends: Backends) -> Iterator[CheckMessage]:
     check_content = _CHECKS.get(document.kind)
     if check_content is None:
-        yield CheckMessage(document.location, f"skipped: there is no check for {document.kind}", is_problem=False)
+        yield CheckMessage(document.location, f"skipped: the kind {document.kind} is not checked", is_problem=False)
         return
     try:
-        for note in check_content(document.content, backends):
+        for note in check_content(document, backends):
             yield CheckMessage(document.location, note, is_problem=False)
     except ConfigInvalid as error:
         yield from (CheckMessage(document.location, message) for message in error.messages)
 
 
-def _check_config(content: Any, _: Backends) -> Iterator[str]:  # noqa: ANN401 - unvalidated YAML
-    if isinstance(content, dict) and ("externalRules" in content or isinstance(content.get("rules"), dict)):
-        return _check_prometheus_adapter(content)
-    return _price_notes(loading.decode(content))
+def _check_configs(document: Document, _: Backends) -> Iterator[str]:
+    for path, content in document.configs():
+        try:
+            if isinstance(content, dict) and ("externalRules" in content or isinstance(content.get("rules"), dict)):
+                yield from _check_prometheus_adapter(content)
+            else:
+                yield from _price_notes(loading.decode(content))
+        except ConfigInvalid as error:
+            raise ConfigInvalid(problem.below(path) if path else problem for problem in error.problems) from None
 
 
 def _price_notes(config: model.Config) -> Iterator[str]:
@@ -121,26 +119,9 @@ def _check_prometheus_adapter(content: Mapping[str, Any]) -> Iterator[str]:
         raise ConfigInvalid(errors)
 
 
-def _check_config_map(content: Mapping[str, Any], backends: Backends) -> Iterator[str]:
-    for key, config in _configs_in(content):
-        try:
-            yield from _check_config(config, backends)
-        except ConfigInvalid as error:
-            raise ConfigInvalid(problem.below(f"data[{key}]") for problem in error.problems) from None
-
-
-def _configs_in(content: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for key, text in (content.get("data") or {}).items():
-        try:
-            parsed = yaml.safe_load(text)
-        except yaml.YAMLError:
-            continue  # a file of another program
-        if isinstance(parsed, dict) and any(part in parsed for part in _CONFIG_KEYS):
-            yield key, parsed
-
-
-def _check_external_metric(content: Mapping[str, Any], backends: Backends) -> Iterator[str]:
+def _check_external_metric(document: Document, backends: Backends) -> Iterator[str]:
     """Check an ExternalMetric; its parameters only if its backend is configured in the same files."""
+    content = document.content
     rule = rule_from_object(content, None)
     entry = backends.get(rule.backend)
     if entry is not None:
@@ -153,8 +134,8 @@ def _check_external_metric(content: Mapping[str, Any], backends: Backends) -> It
         yield "spec.onEmpty: zero scales the workload down whenever there are no series, also after a failure"
 
 
-def _check_autoscaler(content: Mapping[str, Any], _: Backends) -> Iterator[str]:
-    decoded, field_errors = _decode_autoscaler(content)
+def _check_autoscaler(document: Document, _: Backends) -> Iterator[str]:
+    decoded, field_errors = _decode_autoscaler(document.content)
     gates, settings = FeatureGates(), Settings()
     metadata = msgspec.structs.replace(decoded.metadata, namespace=decoded.metadata.namespace or "default")
     complete = msgspec.structs.replace(decoded, metadata=metadata, spec=with_defaults(decoded.spec))
@@ -178,19 +159,19 @@ def _decode_autoscaler(content: Mapping[str, Any]) -> tuple[Autoscaler, tuple[Fi
         raise ConfigInvalid(Problem(error.path, error.message) for error in errors) from None
 
 
-def _check_hpa(content: Mapping[str, Any], backends: Backends) -> Iterator[str]:
-    version = content.get("apiVersion")
+def _check_hpa(document: Document, backends: Backends) -> Iterator[str]:
+    version = document.content.get("apiVersion")
     if version != "autoscaling/v2":
         raise ConfigInvalid([Problem("apiVersion", "only autoscaling/v2 can be checked", value=version)])
-    yield from _check_autoscaler(content, backends)
-    for index, metric in enumerate(content["spec"].get("metrics") or ()):
+    yield from _check_autoscaler(document, backends)
+    for index, metric in enumerate(document.content["spec"].get("metrics") or ()):
         if (metric.get("external") or {}).get("fallback"):
             yield f"spec.metrics[{index}].external.fallback: released API servers drop this field; use a PodAutoscaler"
 
 
-_CHECKS: Final[Mapping[str, Callable[[Any, Backends], Iterator[str]]]] = {
-    "": _check_config,
-    "ConfigMap": _check_config_map,
+_CHECKS: Final[Mapping[str, Callable[[Document, Backends], Iterator[str]]]] = {
+    "": _check_configs,
+    "ConfigMap": _check_configs,
     "ExternalMetric": _check_external_metric,
     "PodAutoscaler": _check_autoscaler,
     "HorizontalPodAutoscaler": _check_hpa,

@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from adapter.decoding.problem import ConfigInvalid, Problem
+
+_CONFIG_KEYS: Final = ("rules", "backends", "serving", "auth", "limits", "log", "externalRules")
+"""A data entry of a ConfigMap with one of these keys is taken for a configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,20 @@ class Document:
         file = str(self.file) if self.number == 0 else f"{self.file}#{self.number + 1}"
         return f"{file} {self.kind}/{name}" if self.kind and name else file
 
+    def configs(self) -> Iterator[tuple[str, Any]]:
+        """Yield the Steadyscale or prometheus-adapter configurations in the document, with their paths."""
+        if not self.kind:
+            yield "", self.content
+        if self.kind != "ConfigMap":
+            return
+        for key, text in (self.content.get("data") or {}).items():
+            try:
+                parsed = yaml.safe_load(text)
+            except yaml.YAMLError:
+                continue  # a file of another program
+            if isinstance(parsed, dict) and any(part in parsed for part in _CONFIG_KEYS):
+                yield f"data[{key}]", parsed
+
 
 @dataclass(frozen=True, slots=True)
 class CheckMessage:
@@ -47,6 +64,10 @@ def read_documents(file: Path) -> Iterator[Document]:
         contents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
     except OSError as error:
         raise ConfigInvalid([Problem("", f"cannot read the file: {error.strerror}")]) from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise ConfigInvalid([Problem(place, f"invalid YAML: {error.problem}")]) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigInvalid([Problem("", f"invalid YAML: {' '.join(str(error).split())}")]) from error
     for number, content in enumerate(contents):

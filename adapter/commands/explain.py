@@ -5,15 +5,12 @@ import json
 import os
 import sys
 
-from adapter.commands.service_client import ServiceClient, object_path, run_client
+from adapter.commands.service_client import ServiceClient, client_command, object_path
 from adapter.debug.render import ANSI_COLORS, NO_COLORS, explanation_lines
 
 
-def run(options: argparse.Namespace) -> int:
-    return run_client(_explain, options)
-
-
-async def _explain(options: argparse.Namespace) -> int:
+@client_command
+async def run(options: argparse.Namespace) -> int:
     path = object_path("/debug/autoscalers", options.autoscaler, "shop/orders")
     client = await ServiceClient.from_options(options)
     view = await client.get(path)

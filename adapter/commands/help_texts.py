@@ -32,9 +32,9 @@ PROGRAM: Final = HelpText(
 COMMANDS: Final = {
     "serve": HelpText(
         "serve external.metrics.k8s.io and run the autoscaler",
-        "Serves external.metrics.k8s.io and scales the targets of PodAutoscalers, until SIGTERM or SIGINT.\n"
-        "manifests/base runs this command in a cluster. The flags of kube-controller-manager for HPAs have the\n"
-        "same names and defaults here.\n"
+        "Serves external.metrics.k8s.io and scales the targets of PodAutoscalers, until SIGTERM or SIGINT. To run it\n"
+        "in a cluster, apply manifests/base. The autoscaler has the HPA flags of kube-controller-manager, with the\n"
+        "same names and defaults.\n"
         "Exit code: 0 after a signal, 1 if the cluster cannot be reached, 2 if configuration or flags are invalid.",
         (
             ("steadyscale serve --config=config.yaml", "in a pod"),
@@ -44,9 +44,9 @@ COMMANDS: Final = {
     ),
     "demo": HelpText(
         "run a demo on this machine, without a cluster",
-        "Runs the service against an in-memory Kubernetes API and a simulated order queue. Thirty minutes pass in\n"
-        "one: rush, metrics outage, fallback, recovery, scale to zero, scale from zero. The autoscaler is the real\n"
-        "one. The demo prints commands for looking at it while it runs.",
+        "Runs the service against an in-memory Kubernetes API and a simulated order queue. The scenario covers 29\n"
+        "minutes and takes about one: rush, metrics outage, fallback, recovery, scale to zero, scale from zero. It is\n"
+        "the same autoscaler as in a cluster. The demo prints commands to try in another terminal.",
         (
             ("steadyscale demo", "run until Ctrl-C"),
             ("steadyscale demo --once --speed=60", "run the scenario once, at double the default speed"),

@@ -5,17 +5,14 @@ import json
 import sys
 from typing import Final
 
-from adapter.commands.service_client import ServiceClient, object_path, run_client
+from adapter.commands.service_client import ServiceClient, client_command, object_path
 from adapter.debug.render import trace_lines
 
 NO_VALUE: Final = 1
 
 
-def run(options: argparse.Namespace) -> int:
-    return run_client(_metric, options)
-
-
-async def _metric(options: argparse.Namespace) -> int:
+@client_command
+async def run(options: argparse.Namespace) -> int:
     path = object_path("/debug/metrics", options.metric, "shop/orders-waiting")
     client = await ServiceClient.from_options(options)
     trace = await client.get(path, {"labelSelector": options.selector} if options.selector else {})

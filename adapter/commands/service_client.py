@@ -1,20 +1,23 @@
 """The HTTP client of commands that connect to the running service: address, credentials, TLS, error messages."""
 
-import argparse
 import asyncio
 import os
 import ssl
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from argparse import Namespace as Options
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote, urlsplit
 
 import aiohttp
 
 from autoscaler.kube.connection import connect
 from autoscaler.kube.errors import KubeError
+
+Credentials: TypeAlias = Callable[[], Awaitable[Mapping[str, str]]]
 
 REQUEST_FAILED: Final = 2
 """The exit code if the service cannot be reached or rejects the request."""
@@ -29,24 +32,26 @@ class RequestFailed(Exception):
     """The service could not be reached, or rejected the request."""
 
 
-def run_client(command: Callable[[argparse.Namespace], Awaitable[int]], options: argparse.Namespace) -> int:
-    """Run a command that connects to the service; print errors and return the exit code."""
+def client_command(command: Callable[[Options], Coroutine[None, None, int]]) -> Callable[[Options], int]:
+    """Make a coroutine function that connects to the service a command: print errors, and return the exit code."""
 
-    async def run() -> int:
-        return await command(options)
-
-    try:
-        return asyncio.run(run())
-    except (RequestFailed, OSError) as error:
-        sys.stderr.write(f"{error}\n")
+    def run(options: Options) -> int:
+        try:
+            return asyncio.run(command(options))
+        except (RequestFailed, KubeError) as error:
+            sys.stderr.write(f"{error}\n")
+        except OSError as error:
+            sys.stderr.write(f"{error.filename}: {error.strerror}\n" if error.filename else f"{error}\n")
         return REQUEST_FAILED
+
+    return run
 
 
 def object_path(prefix: str, key: str, example: str) -> str:
     """Return the path for a NAMESPACE/NAME argument; raise ``RequestFailed`` if it has another form."""
     namespace, _, name = key.partition("/")
     if not namespace or not name or "/" in name:
-        raise RequestFailed(f"{key!r} is not NAMESPACE/NAME, such as {example}")
+        raise RequestFailed(f"{key!r} does not have the form NAMESPACE/NAME, such as {example}")
     return f"{prefix}/{quote(namespace, safe='')}/{quote(name, safe='')}"
 
 
@@ -56,24 +61,23 @@ class ServiceClient:
 
     server: str
     tls: ssl.SSLContext
-    credentials: Callable[[], Awaitable[Mapping[str, str]]]
+    credentials: Credentials
     """Returns the authentication headers; called for each request, because tokens rotate."""
 
     @classmethod
-    async def from_options(cls, options: argparse.Namespace) -> "ServiceClient":
+    async def from_options(cls, options: Options) -> "ServiceClient":
         """Authenticate as the user of the kubeconfig, with the token file, or in a pod with its service account."""
-        server = options.server.rstrip("/")
+        url = urlsplit(options.server)
+        if url.scheme not in {"http", "https"} or not url.hostname:
+            raise RequestFailed(f"--server: {options.server!r} is not a URL such as https://localhost:6443")
+        tls = ssl.create_default_context()
+        credentials: Credentials = partial(asyncio.to_thread, _bearer_token, options.token_file)
         if options.kubeconfig is not None:
-            try:
-                user = await connect(options.kubeconfig)
-            except KubeError as error:
-                raise RequestFailed(str(error)) from error
-            return cls(server, await asyncio.to_thread(_tls, user.tls, server, options.ca_file), user.credentials)
-
-        async def credentials() -> Mapping[str, str]:
-            return await asyncio.to_thread(_bearer_token, options.token_file)
-
-        return cls(server, await asyncio.to_thread(_tls, None, server, options.ca_file), credentials)
+            await asyncio.to_thread(options.kubeconfig.read_bytes)  # connect() does not name a missing file
+            user = await connect(options.kubeconfig)
+            tls, credentials = user.tls, user.credentials
+        await asyncio.to_thread(_set_ca, tls, url.hostname, options.ca_file)
+        return cls(options.server.rstrip("/"), tls, credentials)
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Send a GET request; raise ``RequestFailed`` with the reason if it fails."""
@@ -95,8 +99,8 @@ def _describe(error: Exception) -> str:
         case aiohttp.ClientConnectorCertificateError():
             return f"{error.certificate_error}; pass the CA of the service's certificate with --ca-file"
         case aiohttp.ClientConnectorError():
-            number = error.os_error.errno or 0
-            reason = os.strerror(number) if number > 0 else str(error.os_error)
+            number = error.os_error.errno or 0  # asyncio replaces the strerror of a refused connection
+            reason = os.strerror(number) if number > 0 else error.os_error.strerror
             return f"{reason}; to reach the service in a cluster, run `{_PORT_FORWARD}`, or set --server"
         case _:
             return str(error) or f"no response within {_TIMEOUT.total:g}s"
@@ -108,12 +112,13 @@ def _bearer_token(file: Path | None) -> Mapping[str, str]:
     return {"Authorization": f"Bearer {(file or _SERVICE_ACCOUNT_TOKEN).read_text().strip()}"}
 
 
-def _tls(user: ssl.SSLContext | None, server: str, ca_file: Path | None) -> ssl.SSLContext:
-    """Return the TLS context; without a CA, the certificate is not verified on loopback, as with port-forward."""
-    tls = user or ssl.create_default_context()
+def _set_ca(tls: ssl.SSLContext, host: str, ca_file: Path | None) -> None:
+    """Verify the certificate with the CA; without one, do not verify it on loopback, as with port-forward."""
     if ca_file is not None:
-        tls.load_verify_locations(cafile=str(ca_file))
-    elif urlsplit(server).hostname in _LOOPBACK:
+        try:
+            tls.load_verify_locations(cadata=ca_file.read_text())
+        except (ssl.SSLError, ValueError) as error:
+            raise RequestFailed(f"--ca-file: {ca_file} contains no certificate in PEM format") from error
+    elif host in _LOOPBACK:
         tls.check_hostname = False
         tls.verify_mode = ssl.CERT_NONE
-    return tls

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from adapter.commands.documents import CheckMessage, Document
-from adapter.config import loading
+from adapter.config.model import Config
 from adapter.custom_resources.external_metric import rule_from_object
 from adapter.decoding.problem import ConfigInvalid
 from adapter.rules.rule import Rule
@@ -14,13 +14,12 @@ from adapter.rules.rule_registry import RuleSet
 _AUTOSCALERS: Final = frozenset({"PodAutoscaler", "HorizontalPodAutoscaler"})
 
 
-def undefined_metrics(documents: Sequence[Document]) -> Iterator[CheckMessage]:
-    """Yield a note for each undefined metric; none if the files contain no complete configuration."""
-    configs = [_config_rules(document.content) for document in documents if document.kind == ""]
-    complete = [config for config in configs if config is not None]
+def undefined_metrics(documents: Sequence[Document], configs: Sequence[Config]) -> Iterator[CheckMessage]:
+    """Yield a note for each undefined metric; none without a configuration that defines all its rules itself."""
+    complete = [config for config in configs if not config.prometheus_adapter]
     if not complete:
         return
-    rules = RuleSet([*(rule for config in complete for rule in config), *_object_rules(documents)])
+    rules = RuleSet([*(rule for config in complete for rule in config.rules), *_object_rules(documents)])
     for document in documents:
         if document.kind in _AUTOSCALERS and isinstance(document.content.get("spec"), dict):
             yield from _undefined_in(document, rules)
@@ -44,15 +43,6 @@ def _external_name(metric: Any) -> str:  # noqa: ANN401 - unvalidated YAML
     for key in ("external", "metric"):
         metric = metric.get(key) if isinstance(metric, dict) else None
     return str(metric.get("name") or "") if isinstance(metric, dict) else ""
-
-
-def _config_rules(content: object) -> tuple[Rule, ...] | None:
-    """Return the rules of a configuration; None if it is invalid, or imports rules from another file."""
-    try:
-        config = loading.decode(content)
-    except ConfigInvalid:
-        return None
-    return None if config.prometheus_adapter else config.rules
 
 
 def _object_rules(documents: Sequence[Document]) -> Iterator[Rule]:

@@ -45,7 +45,8 @@ async def connect(kubeconfig: Path | None = None) -> KubeConnection:
         else:
             await load_kube_config(str(kubeconfig), client_configuration=settings, persist_config=False)
     except (ConfigException, OSError, ValueError) as error:
-        raise Unavailable(f"cannot load the Kubernetes client configuration: {error}") from error
+        hint = "outside a pod, set a kubeconfig" if kubeconfig is None else f"check {kubeconfig}"
+        raise Unavailable(f"cannot load the Kubernetes client configuration: {error}; {hint}") from error
 
     async def credentials() -> Mapping[str, str]:
         token = await settings.get_api_key_with_prefix("BearerToken")

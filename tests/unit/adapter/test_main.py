@@ -88,13 +88,23 @@ def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out == f"steadyscale {package_version()}\n"
 
 
-@pytest.mark.parametrize("speed", ["0", "301", "nan"])
-def test_speed_of_the_demo_is_limited(speed: str, capsys: pytest.CaptureFixture[str]):
+@pytest.mark.parametrize(
+    ("option", "value", "bounds"),
+    [*(("--speed", value, "1 and 300") for value in ("0", "301", "nan", "x")), ("--port", "65536", "0 and 65535")],
+)
+def test_numeric_options_have_bounds(option: str, value: str, bounds: str, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as exited:
-        main(["demo", "--speed", speed])
+        main(["demo", option, value])
 
     assert exited.value.code == 2
-    assert f"--speed: must be between 1 and 300, is {speed}" in capsys.readouterr().err
+    assert f"{option}: must be between {bounds}, is {value}" in capsys.readouterr().err
+
+
+def test_serve_must_run_at_least_one_component(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main(["serve", "--config=config.yaml", "--no-adapter", "--no-autoscaler"])
+
+    assert "--no-autoscaler: not allowed with argument --no-adapter" in capsys.readouterr().err
 
 
 @asynccontextmanager

@@ -186,7 +186,23 @@ def test_json_output(tmp_path: Path):
 
 
 def test_files_without_documents_have_their_own_exit_code(tmp_path: Path):
-    assert run(tmp_path, "")[0] == 2
+    code, output = run(tmp_path, "")
+
+    assert code == 2
+    assert output.startswith("the files contain no configuration, ExternalMetric, PodAutoscaler or ")
+
+
+def test_invalid_yaml_is_reported_with_line_and_column(tmp_path: Path):
+    _, output = run(tmp_path, "a: [1\nb: }")
+
+    assert output.splitlines()[0] == "0.yaml: line 2, column 2: invalid YAML: expected ',' or ']', but got ':'"
+
+
+def test_metric_is_defined_by_a_configuration_in_a_config_map(tmp_path: Path):
+    config = json.dumps({"kind": "ConfigMap", "metadata": {"name": "steadyscale"}, "data": {"config.yaml": CONFIG}})
+
+    assert "no rule" not in run(tmp_path, config, AUTOSCALER)[1]
+    assert "no rule" in run(tmp_path, config, AUTOSCALER.replace("name: queue}", "name: qeue}"))[1]
 
 
 def test_command_returns_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

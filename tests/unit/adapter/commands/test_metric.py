@@ -59,7 +59,7 @@ def test_json_output(service: Loopback, capsys: pytest.CaptureFixture[str]):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["whole"], "'whole' is not NAMESPACE/NAME"),
+        (["whole"], "'whole' does not have the form NAMESPACE/NAME"),
         (["default/whole", "-l", "a=b=c"], "400: unable to parse the label selector"),
     ],
 )
@@ -89,5 +89,19 @@ def test_unreachable_service_and_missing_token_file_are_named(tmp_path: Path, ca
     assert main(["metric", "--server", server, "default/whole"]) == 2
     assert server in capsys.readouterr().err
 
-    assert main(["metric", "--token-file", str(tmp_path / "nothing"), "default/whole"]) == 2
-    assert "nothing" in capsys.readouterr().err
+    missing = tmp_path / "nothing"
+    assert main(["metric", "--token-file", str(missing), "default/whole"]) == 2
+    assert capsys.readouterr().err == f"{missing}: No such file or directory\n"
+
+
+def test_server_must_be_a_url(capsys: pytest.CaptureFixture[str]):
+    assert main(["metric", "--server", "localhost:6443", "default/whole"]) == 2
+    assert capsys.readouterr().err == "--server: 'localhost:6443' is not a URL such as https://localhost:6443\n"
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\x00"], ids=["empty", "binary"])
+def test_ca_file_must_contain_a_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes):
+    file = tmp_path / "ca.crt"
+    file.write_bytes(content)
+    assert main(["metric", "--ca-file", str(file), "default/whole"]) == 2
+    assert capsys.readouterr().err == f"--ca-file: {file} contains no certificate in PEM format\n"

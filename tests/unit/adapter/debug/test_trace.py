@@ -2,8 +2,8 @@
 
 import asyncio
 
-from adapter.debug.trace import MAX_SERIES, trace_view
 from adapter.debug.render import trace_lines
+from adapter.debug.trace import MAX_SERIES, trace_view
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import MetricReader, Sources
 from adapter.rules.rule import Namespacing, Rule
