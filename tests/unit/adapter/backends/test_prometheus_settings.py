@@ -68,7 +68,7 @@ def test_invalid_setting_is_reported_with_its_path(settings: dict[str, Any], pro
         pytest.param(
             {"backend": "other"}, "backend: no Prometheus backend 'other' under backends", id="unknown backend"
         ),
-        pytest.param({"relistInterval": "0"}, "relistInterval: must be greater than 0", id="interval of zero"),
+        pytest.param({"relistInterval": "0"}, "relistInterval: must be greater than 0, is 0s", id="interval of zero"),
         pytest.param({"maxage": "1m"}, "maxage: unknown key; did you mean 'maxAge'?", id="misspelt key"),
     ],
 )
