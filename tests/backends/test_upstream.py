@@ -172,7 +172,7 @@ async def test_configuration_change_applies_to_delegation(first):
         ({"backend": "new"}, "delegate.backend: no upstream backend 'new' under backends"),
         ({"unknownMetrics": False}, "delegate: has no effect; set unknownMetrics or compare to true"),
         ({"tolerance": 1}, "delegate.tolerance: must be at least 0 and less than 1, is 1"),
-        ({"interval": "0s"}, "delegate.interval: must be greater than 0"),
+        ({"interval": "0s"}, "delegate.interval: must be greater than 0, is 0s"),
     ],
 )
 def test_invalid_delegate_settings_are_reported(first, delegate, problem):
