@@ -73,7 +73,6 @@ class ServiceClient:
         tls = ssl.create_default_context()
         credentials: Credentials = partial(asyncio.to_thread, _bearer_token, options.token_file)
         if options.kubeconfig is not None:
-            await asyncio.to_thread(options.kubeconfig.read_bytes)  # connect() does not name a missing file
             user = await connect(options.kubeconfig)
             tls, credentials = user.tls, user.credentials
         await asyncio.to_thread(_set_ca, tls, url.hostname, options.ca_file)

@@ -70,8 +70,6 @@ class Cluster(ApiServer):
     def client(self) -> AbstractAsyncContextManager[KubeClient]:
         return KubeClient.open(self.connection)
 
-    # --- Objects -----------------------------------------------------------------------------------------------------
-
     def get(self, path: str) -> Json | None:
         """Return an object or its scale; None if it does not exist."""
         try:
@@ -103,8 +101,6 @@ class Cluster(ApiServer):
 
     def list(self, collection: str) -> list[Json]:
         return copy.deepcopy(self.reader.list(self._parse(collection), {})["items"])
-
-    # --- Faults ------------------------------------------------------------------------------------------------------
 
     def close_watches(self) -> None:
         """End every watch; clients can resume from their last version."""

@@ -44,18 +44,29 @@ class Metrics:
 
     def handle(self, path: str, query: Mapping[str, str]) -> Json | None:
         """Return the response to a metrics request; None if the path is not one."""
-        match path.strip("/").split("/"):
+        items = self._items(path.strip("/").split("/"), query)
+        return None if items is None else {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items}
+
+    def _items(self, parts: list[str], query: Mapping[str, str]) -> list[Json] | None:
+        match parts:
             case ["apis", group, _, *_] if group in {_RESOURCE, _CUSTOM, _EXTERNAL} and group not in self.groups():
                 raise unknown_resource()
             case ["apis", "metrics.k8s.io", "v1beta1", "namespaces", namespace, "pods"]:
-                return self._list([self._usage(pod) for pod in self._pods(namespace, query) if _key(pod) in self.usage])
+                return [self._usage(pod) for pod in self._pods(namespace, query) if _key(pod) in self.usage]
             case ["apis", "custom.metrics.k8s.io", _, "namespaces", namespace, "pods", "*", metric]:
-                pods = [pod for pod in self._pods(namespace, query) if (metric, _key(pod)) in self.pod_metrics]
-                return self._list([self._value(metric, self.pod_metrics[metric, _key(pod)], pod) for pod in pods])
+                pods = {(metric, _key(pod)): pod for pod in self._pods(namespace, query)}
+                values = self.pod_metrics
+                return [self._value(metric, values[key], pod) for key, pod in pods.items() if key in values]
             case ["apis", "custom.metrics.k8s.io", _, "namespaces", namespace, resource, name, metric]:
-                return self._object(metric, namespace, resource, name)
+                value = self.object_metrics.get((metric, f"{namespace}/{resource}/{name}"))
+                if value is not None:
+                    return [self._value(metric, value, {"metadata": {"name": name}})]
+                raise ApiError(404, "NotFound", f"the server could not find the metric {metric} for {resource} {name}")
             case ["apis", "external.metrics.k8s.io", "v1beta1", "namespaces", namespace, metric]:
-                return self._external(namespace, metric)
+                external = self.external.get((namespace, metric))
+                if external is not None:
+                    return [{"metricName": metric, "timestamp": self._now(), "value": value} for value in external]
+                raise ApiError(404, "NotFound", f"the server could not find the metric {metric}")
             case _:
                 return None
 
@@ -73,21 +84,6 @@ class Metrics:
     def _value(self, metric: str, value: str, target: Json) -> Json:
         described = {"kind": target.get("kind", ""), "name": target["metadata"]["name"]}
         return {"describedObject": described, "metric": {"name": metric}, "timestamp": self._now(), "value": value}
-
-    def _object(self, metric: str, namespace: str, resource: str, name: str) -> Json:
-        value = self.object_metrics.get((metric, f"{namespace}/{resource}/{name}"))
-        if value is None:
-            raise ApiError(404, "NotFound", f"the server could not find the metric {metric} for {resource} {name}")
-        return self._list([self._value(metric, value, {"metadata": {"name": name}})])
-
-    def _external(self, namespace: str, metric: str) -> Json:
-        values = self.external.get((namespace, metric))
-        if values is None:
-            raise ApiError(404, "NotFound", f"the server could not find the metric {metric}")
-        return self._list([{"metricName": metric, "timestamp": self._now(), "value": value} for value in values])
-
-    def _list(self, items: list[Json]) -> Json:
-        return {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items}
 
     def _now(self) -> str:
         return format_rfc3339(self.clock())

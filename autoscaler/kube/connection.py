@@ -5,11 +5,13 @@ resumes after 410 Gone with the expired resourceVersion instead of a new list. I
 and never releases the lease. Its generated client builds model objects, where informers keep only a few fields.
 """
 
+import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
@@ -43,10 +45,12 @@ async def connect(kubeconfig: Path | None = None) -> KubeConnection:
         if kubeconfig is None:
             load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
         else:
+            await asyncio.to_thread(kubeconfig.read_bytes)  # load_kube_config does not fail if the file is missing
             await load_kube_config(str(kubeconfig), client_configuration=settings, persist_config=False)
-    except (ConfigException, OSError, ValueError) as error:
-        hint = "outside a pod, set a kubeconfig" if kubeconfig is None else f"check {kubeconfig}"
-        raise Unavailable(f"cannot load the Kubernetes client configuration: {error}; {hint}") from error
+    except (ConfigException, OSError, ValueError, yaml.YAMLError) as error:
+        source = "the pod's service account (outside a pod, set a kubeconfig)" if kubeconfig is None else kubeconfig
+        reason = " ".join(str(error).split())
+        raise Unavailable(f"cannot load the Kubernetes client configuration from {source}: {reason}") from error
 
     async def credentials() -> Mapping[str, str]:
         token = await settings.get_api_key_with_prefix("BearerToken")
