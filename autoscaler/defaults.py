@@ -46,16 +46,13 @@ SCALE_DOWN: Final = ScalingRules(
 
 def with_defaults(spec: Spec) -> Spec:
     """Return the spec with defaults for absent fields; an empty list of policies is not absent."""
+    behavior = spec.behavior
     return replace(
         spec,
         min_replicas=MIN_REPLICAS if spec.min_replicas is None else spec.min_replicas,
         metrics=tuple(map(_metric, spec.metrics)) if spec.metrics else (CPU_AT_80_PERCENT,),
-        behavior=spec.behavior and _behavior(spec.behavior),
+        behavior=behavior and Behavior(_rules(behavior.scale_up, SCALE_UP), _rules(behavior.scale_down, SCALE_DOWN)),
     )
-
-
-def _behavior(behavior: Behavior) -> Behavior:
-    return Behavior(scale_up=_rules(behavior.scale_up, SCALE_UP), scale_down=_rules(behavior.scale_down, SCALE_DOWN))
 
 
 def _rules(rules: ScalingRules | None, default: ScalingRules) -> ScalingRules:

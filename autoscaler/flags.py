@@ -66,21 +66,21 @@ def _bool(text: str) -> bool:
     return text.lower() == "true"
 
 
-_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)", re.ASCII)
-_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_DURATION_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)", re.ASCII)
+_UNIT_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 def _duration(text: str) -> timedelta:
     """Parse a positive duration such as ``1m30s``."""
-    if not re.fullmatch(rf"(?:{_PART.pattern})+", text, re.ASCII):
+    if not re.fullmatch(rf"(?:{_DURATION_PART.pattern})+", text, re.ASCII):
         raise ValueError(f"must be a duration such as 15s or 5m0s, got {text!r}")
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION_PART.findall(text))
     if not 0 < seconds < 10**9:
         raise ValueError(f"must be greater than 0, got {text!r}")
     return timedelta(seconds=seconds)
 
 
-def _window(text: str) -> timedelta:
+def _duration_or_zero(text: str) -> timedelta:
     return timedelta(0) if text in ("0", "0s") else _duration(text)
 
 
@@ -91,13 +91,13 @@ def _tolerance(text: str) -> float:
     return value
 
 
-def _count(text: str) -> int:
+def _positive_int(text: str) -> int:
     if not re.fullmatch(r"\d{1,6}", text) or int(text) < 1:
         raise ValueError(f"must be greater than 0, got {text}")
     return int(text)
 
 
-def _source(text: str) -> str:
+def _metrics_source(text: str) -> str:
     if text not in (EMBEDDED, CLUSTER):
         raise ValueError(f"must be {EMBEDDED} or {CLUSTER}, got {text!r}")
     return text
@@ -116,28 +116,33 @@ FLAGS: Final = (
     Flag(
         f"{_HPA}-downscale-stabilization",
         "settings.downscale_stabilization",
-        _window,
+        _duration_or_zero,
         "Period in which the autoscaler does not scale down below any recommendation it made. (default 5m0s)",
     ),
     Flag(
         f"{_HPA}-cpu-initialization-period",
         "settings.cpu_initialization_period",
-        _window,
+        _duration_or_zero,
         "Period after pod start when CPU samples might be skipped. (default 5m0s)",
     ),
     Flag(
         f"{_HPA}-initial-readiness-delay",
         "settings.initial_readiness_delay",
-        _window,
+        _duration_or_zero,
         "Period after pod start during which readiness changes are treated as initial readiness. (default 30s)",
     ),
-    Flag(f"concurrent-{_HPA}-syncs", "concurrent_syncs", _count, "Number of concurrent reconciles. (default 5)"),
-    Flag("fallback-floor", "settings.fallback_floor", _window, "Minimum of failureDurationSeconds. (default 180s)"),
+    Flag(f"concurrent-{_HPA}-syncs", "concurrent_syncs", _positive_int, "Number of concurrent reconciles. (default 5)"),
+    Flag(
+        "fallback-floor",
+        "settings.fallback_floor",
+        _duration_or_zero,
+        "Minimum of failureDurationSeconds. (default 180s)",
+    ),
     Flag("feature-gates", "gates", _gates, "Feature gates as key=value pairs, such as A=true,B=false."),
     Flag(
         "external-metrics",
         "external_metrics",
-        _source,
+        _metrics_source,
         "Source of external metrics: embedded (this process) or cluster (the registered API). (default embedded)",
     ),
     Flag("leader-elect", "leader_elect", _bool, "Gain leadership before running the controller. (default true)"),

@@ -55,8 +55,8 @@ _CUSTOM_METRIC_WINDOW: Final = timedelta(seconds=60)
 _ZERO_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
 """Kubernetes' zero time, for an item without a timestamp."""
 
-_PART: Final = re.compile(r"([0-9.]+)(h|ms|m|s|us|µs|ns)")
-_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_DURATION_PART: Final = re.compile(r"([0-9.]+)(h|ms|m|s|us|µs|ns)")
+_UNIT_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
 def decode_usage(item: Mapping[str, Any]) -> PodUsage:
@@ -90,7 +90,7 @@ def parse_milli(number: object) -> int:
 
 def _duration(text: str) -> timedelta:
     """Parse a duration in Go's format: ``1m30s``."""
-    return timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text)))
+    return timedelta(seconds=sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION_PART.findall(text)))
 
 
 def api_failure(

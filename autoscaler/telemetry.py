@@ -4,7 +4,7 @@ Metrics that kube-controller-manager has as well keep its names, so that existin
 the registry and serves it at ``/metrics``.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -37,57 +37,46 @@ class AutoscalerState(Record):
     metrics: tuple[MetricState, ...] = ()
 
 
-class _Operations:
-    """Number and duration of operations by labels; the children are cached, because labels() takes a lock."""
+class OperationMetrics:
+    """Number and duration of operations by labels; the children are cached, because labels() takes a lock.
 
-    def __init__(self, counter: Counter, duration: Histogram) -> None:
-        self._counter = counter
-        self._duration = duration
+    The values of upstream's label ``action`` are scale_up, scale_down and none; of ``error`` spec, internal and none.
+    """
+
+    def __init__(
+        self, registry: CollectorRegistry, labels: Sequence[str], count: tuple[str, str], duration: tuple[str, str]
+    ) -> None:
+        name, text = count
+        self._count = Counter(f"{_UPSTREAM}{name}", text, labels, registry=registry)
+        name, text = duration
+        self._duration = Histogram(f"{_UPSTREAM}{name}", text, labels, buckets=_BUCKETS, registry=registry)
         self._children: dict[tuple[str, ...], tuple[Counter, Histogram]] = {}
 
     def record(self, duration: timedelta, *labels: str) -> None:
         children = self._children.get(labels)
         if children is None:
-            children = self._children[labels] = (self._counter.labels(*labels), self._duration.labels(*labels))
+            children = self._children[labels] = (self._count.labels(*labels), self._duration.labels(*labels))
         children[0].inc()
         children[1].observe(duration.total_seconds())
 
 
 class ControllerTelemetry:
-    """The metrics that the controller updates.
-
-    Upstream's label values are, for ``action``: scale_up, scale_down, none; for ``error``: spec, internal, none.
-    """
+    """The metrics that the controller updates."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._reconciles = _Operations(
-            Counter(
-                f"{_UPSTREAM}reconciliations",
-                "Number of reconciliations of autoscalers.",
-                ["action", "error"],
-                registry=registry,
-            ),
-            Histogram(
-                f"{_UPSTREAM}reconciliation_duration_seconds",
-                "Time taken by one reconciliation of an autoscaler, in seconds.",
-                ["action", "error"],
-                buckets=_BUCKETS,
-                registry=registry,
-            ),
+        self.reconciles = OperationMetrics(
+            registry,
+            ("action", "error"),
+            ("reconciliations", "Number of reconciliations of autoscalers."),
+            ("reconciliation_duration_seconds", "Time taken by one reconciliation of an autoscaler, in seconds."),
         )
-        self._metrics = _Operations(
-            Counter(
-                f"{_UPSTREAM}metric_computation",
-                "Number of metric computations.",
-                ["action", "error", "metric_type"],
-                registry=registry,
-            ),
-            Histogram(
-                f"{_UPSTREAM}metric_computation_duration_seconds",
+        self.metrics = OperationMetrics(
+            registry,
+            ("action", "error", "metric_type"),
+            ("metric_computation", "Number of metric computations."),
+            (
+                "metric_computation_duration_seconds",
                 "Time taken by the reconciliation in which a metric was computed, in seconds.",
-                ["action", "error", "metric_type"],
-                buckets=_BUCKETS,
-                registry=registry,
             ),
         )
         self.reconcile_delay = Histogram(
@@ -105,12 +94,6 @@ class ControllerTelemetry:
         self.leader = Gauge(
             "steadyscale_autoscaler_leader", "Whether this process is the leader: 1 or 0.", registry=registry
         )
-
-    def record_reconcile(self, action: str, error: str, duration: timedelta) -> None:
-        self._reconciles.record(duration, action, error)
-
-    def record_metric(self, action: str, error: str, metric_type: str, duration: timedelta) -> None:
-        self._metrics.record(duration, action, error, metric_type)
 
 
 class StateCollector(Collector):

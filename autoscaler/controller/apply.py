@@ -1,11 +1,11 @@
 """Applies a decision: writes the scale if it changed, records events, and writes the status if it changed.
 
 The order is upstream's: an event or status reports only what has already happened. A status that could not be written
-is kept as the pending status, because two parts of it must not be lost: the ScaledToZero condition and the
+becomes the pending status, because two parts of it must not be lost: the ScaledToZero condition and the
 firstFailureTime of metrics.
 
 Scaling to zero is the exception: the ScaledToZero condition is written before the scale. If the process ended between
-the two writes in the other order, the zero would look like a user's, and the target would never be scaled up again.
+the two writes in the other order, the zero would be taken for a user's, and the target would never be scaled up again.
 """
 
 from msgspec.structs import replace
@@ -42,7 +42,7 @@ class DecisionWriter:
 
         ``stored`` is the object of the API server; ``effective`` is the same with defaults and the pending status.
         """
-        stored, decision = await self._announce_zero(decision, stored, effective, state)
+        stored, decision = await self._mark_scaled_to_zero(decision, stored, effective, state)
         decision = await self._rescale(decision, effective, state)
         state.history = decision.history
         for event in decision.events:
@@ -75,7 +75,7 @@ class DecisionWriter:
         state.persisted, state.pending_status, state.failed_status_writes = fingerprint, None, 0
         return decision
 
-    async def _announce_zero(
+    async def _mark_scaled_to_zero(
         self, decision: Decision, stored: Autoscaler, effective: Autoscaler, state: ReconcileState
     ) -> tuple[Autoscaler, Decision]:
         """Write the ScaledToZero condition before scaling to zero; if that fails, do not scale."""
@@ -84,9 +84,9 @@ class DecisionWriter:
         if condition is None or not goes_to_zero or scaled_to_zero(stored.status):
             return stored, decision
         self._require_leadership()
-        announced = replace(stored.status, conditions=_with_condition(stored.status.conditions, condition))
+        marked = replace(stored.status, conditions=_with_condition(stored.status.conditions, condition))
         try:
-            return await self._dependencies.statuses.write(stored, announced), decision
+            return await self._dependencies.statuses.write(stored, marked), decision
         except KubeError as error:
             reason = client_go_message(error, f"patch podautoscalers {effective.metadata.name}")
             message = f"the ScaledToZero condition could not be written before scaling to zero: {reason}"

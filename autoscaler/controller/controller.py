@@ -152,7 +152,7 @@ class Controller:
             self._wake()
 
     def _due_after_change(self, autoscaler: Autoscaler | None) -> datetime:
-        """Return now for a new spec; wait for one sync period after a rescale by the previous leader."""
+        """Return now, or one sync period after a rescale by the previous leader if the spec is unchanged since."""
         now = self._dependencies.clock()
         if autoscaler is None or autoscaler.status.observed_generation != autoscaler.metadata.generation:
             return now

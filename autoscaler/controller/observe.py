@@ -29,7 +29,6 @@ from autoscaler.types.observation import (
     ScaleTarget,
     UnavailableTarget,
 )
-from autoscaler.types.spec import EXTERNAL
 from autoscaler.values.selector import Selector, SelectorError
 
 DEADLINE: Final = timedelta(seconds=10)
@@ -131,7 +130,7 @@ async def _gather(reads: Sequence[Awaitable[Reading]]) -> tuple[Reading, ...]:
 
 
 def _api_of(read: MetricRead) -> MetricsApi:
-    if isinstance(read, ClusterMetricRead) and (read.metric.pods is not None or read.metric.object is not None):
-        return MetricsApi.CUSTOM
-    is_external = not isinstance(read, ClusterMetricRead) or read.metric.type == EXTERNAL
-    return MetricsApi.EXTERNAL if is_external else MetricsApi.RESOURCE
+    if not isinstance(read, ClusterMetricRead):
+        return MetricsApi.EXTERNAL
+    is_custom = read.metric.pods is not None or read.metric.object is not None
+    return MetricsApi.CUSTOM if is_custom else MetricsApi.RESOURCE

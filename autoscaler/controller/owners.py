@@ -17,23 +17,23 @@ class TargetOwners:
     def __init__(self) -> None:
         self._targets: dict[str, TargetKey] = {}
         """The target of each autoscaler."""
-        self._owners: dict[TargetKey, dict[str, None]] = {}
-        self._dry_run: set[str] = set()
+        self._owners: dict[TargetKey, dict[str, bool]] = {}
+        """The autoscalers of each target, and whether each has ``mode: DryRun``."""
 
     def update(self, kind: str, key: str, autoscaler: Autoscaler | None) -> tuple[str, ...]:
         """Record a changed or deleted (None) autoscaler; return the keys of PodAutoscalers with changed conflicts."""
         owner = f"{kind}/{key}"
-        before, was_dry_run = self._targets.get(owner), owner in self._dry_run
+        before = self._targets.get(owner)
+        was_dry_run = before is not None and self._owners[before][owner]
         after = None if autoscaler is None else target_of(autoscaler)
         is_dry_run = autoscaler is not None and autoscaler.spec.mode == DRY_RUN
         if (before, was_dry_run) == (after, is_dry_run):
             return ()
-        self._remove(owner, before)
+        if before is not None:
+            self._remove(owner, before)
         if after is not None:
             self._targets[owner] = after
-            self._owners.setdefault(after, {})[owner] = None
-        if is_dry_run:
-            self._dry_run.add(owner)
+            self._owners.setdefault(after, {})[owner] = is_dry_run
         affected = [key for target in (before, after) if target is not None for key in self.keys(target)]
         return tuple(dict.fromkeys(other for other in affected if f"{POD_AUTOSCALER}/{other}" != owner))
 
@@ -41,20 +41,17 @@ class TargetOwners:
         """Return the other autoscalers of a PodAutoscaler's target."""
         owner = f"{POD_AUTOSCALER}/{key}"
         target = self._targets.get(owner)
-        owners = self._owners[target] if target is not None else {}
-        if len(owners) < 2 or owner in self._dry_run:
+        if target is None or self._owners[target][owner]:
             return ()
-        return tuple(sorted(other for other in owners if other != owner and other not in self._dry_run))
+        others = self._owners[target].items()
+        return tuple(sorted(other for other, is_dry_run in others if other != owner and not is_dry_run))
 
     def keys(self, target: TargetKey) -> tuple[str, ...]:
         """Return the keys of the PodAutoscalers of a target."""
         prefix = f"{POD_AUTOSCALER}/"
         return tuple(owner.removeprefix(prefix) for owner in self._owners.get(target, {}) if owner.startswith(prefix))
 
-    def _remove(self, owner: str, target: TargetKey | None) -> None:
-        self._dry_run.discard(owner)
-        if target is None:
-            return
+    def _remove(self, owner: str, target: TargetKey) -> None:
         del self._targets[owner]
         del self._owners[target][owner]
         if not self._owners[target]:

@@ -1,8 +1,9 @@
 """Persists the history of an autoscaler in its status, so that a restarted controller continues from it.
 
-Only recommendations that can still determine a result are kept: for the scale-down window those higher than all later
-ones, for the scale-up window those lower. If there are too many, neighbours are merged into one that holds at least as
-long as either. The text is therefore short, and a restarted controller decides as the previous one would have.
+Only recommendations that can still determine a result are stored: for the scale-down window those higher than all
+later ones, for the scale-up window those lower. If there are too many, two of similar size are replaced by the more
+restrictive one with the later time. The text is therefore short, and a restarted controller decides as the previous
+one would have.
 
 ``v1;at=2026-03-01T12:00:00.000Z;rec=5@285.01,3@0;up=4@15.2;down=`` means: relative to that time, 5 replicas were
 recommended 285.01 s before and 3 at that time, and a rescale added 4 replicas 15.2 s before. A last recommendation of
@@ -46,7 +47,7 @@ def fingerprint(history: History, spec: Spec, now: datetime) -> Fingerprint:
 
 
 def is_outdated(persisted: Fingerprint | None, current: Fingerprint) -> bool:
-    """Return whether the persisted history lacks something; entries that have only expired since do not count."""
+    """Return whether entries were added since the history was persisted; entries that have expired do not count."""
     if persisted is None:
         return current != Fingerprint(None, (), ())
     return (
@@ -63,13 +64,16 @@ def encode_history(history: History, spec: Spec, settings: Settings, now: dateti
     recent = sorted((entry.at, entry.replicas) for entry in history.recommendations if entry.at >= since)
     entries = [(replicas, at) for at, replicas in recent]
     lowest = list(_extremes(entries, highest=False)) if _up_window(behavior) else []
-    kept = {*_reduce(list(_extremes(entries, highest=True)), highest=True), *_reduce(lowest, highest=False)}
+    extremes = {
+        *_merge_similar(list(_extremes(entries, highest=True)), highest=True),
+        *_merge_similar(lowest, highest=False),
+    }
     period = _longest_period(behavior)
     ups = _merge_oldest((event.change, event.at) for event in _within(history.scale_ups, period, now))
     downs = _merge_oldest((event.change, event.at) for event in _within(history.scale_downs, period, now))
-    if not (kept or ups or downs):
+    if not (extremes or ups or downs):
         return None
-    recommendations = sorted(kept, key=lambda entry: entry[1])
+    recommendations = sorted(extremes, key=lambda entry: entry[1])
     fields = (_encode("rec", recommendations, now), _encode("up", ups, now), _encode("down", downs, now))
     return ";".join(("v1", f"at={format_rfc3339(now, 'milliseconds')}", *fields))
 
@@ -107,8 +111,11 @@ def _extremes(entries: Sequence[_Entry], *, highest: bool) -> Iterator[_Entry]:
             yield replicas, at
 
 
-def _reduce(newest_first: list[_Entry], *, highest: bool) -> list[_Entry]:
-    """Merge the closest neighbours, with the stronger number and the later time, until MAX_ENTRIES are left."""
+def _merge_similar(newest_first: list[_Entry], *, highest: bool) -> list[_Entry]:
+    """Merge adjacent entries, those with the most similar replicas first, until MAX_ENTRIES are left.
+
+    The merged entry has the more extreme number of replicas and the later time.
+    """
     entries = newest_first
     while len(entries) > MAX_ENTRIES:
         gaps = [(abs(newer[0] - older[0]), index) for index, (newer, older) in enumerate(pairwise(entries))]

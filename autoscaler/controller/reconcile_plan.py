@@ -65,13 +65,13 @@ class ReconcilePlan(Record):
 
 def make_plan(autoscaler: Autoscaler, settings: Settings, gates: FeatureGates) -> ReconcilePlan:
     spec = with_defaults(autoscaler.spec)
-    found = problems(Autoscaler(autoscaler.metadata, spec), gates=gates, settings=settings)
+    spec_problems = problems(Autoscaler(autoscaler.metadata, spec), gates=gates, settings=settings)
     metrics = spec.metrics or ()
     return ReconcilePlan(
         uid=autoscaler.metadata.uid,
         generation=autoscaler.metadata.generation,
         spec=spec,
-        problems=tuple(dict.fromkeys(map(str, found))),
+        problems=tuple(dict.fromkeys(map(str, spec_problems))),
         reads=tuple(map(_read, metrics)),
         needs_pods=any(map(_needs_pods, metrics)),
     )

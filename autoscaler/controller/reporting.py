@@ -26,15 +26,17 @@ class Reporter:
         self, key: str, before: Autoscaler, spec: Spec, decision: Decision, duration: timedelta
     ) -> None:
         """Report one reconcile; ``before`` is the object as it was before the decision."""
-        self._telemetry.record_reconcile(_action(decision), _error(decision), duration)
+        current = decision.status.current_replicas
+        action = _direction(current if decision.scale_to is None else decision.scale_to, current)
+        self._telemetry.reconciles.record(duration, action, _error(decision))
         metric_steps = MetricProposalStep | MetricUnavailableStep | MetricFallbackStep
         steps = [step for step in decision.steps if isinstance(step, metric_steps)]
         for metric, step in zip(spec.metrics or (), steps, strict=False):
             if isinstance(step, MetricUnavailableStep):
-                self._telemetry.record_metric("none", "internal", metric.type, duration)
+                self._telemetry.metrics.record(duration, "none", "internal", metric.type)
             else:
                 action = _direction(step.replicas, before.status.current_replicas)
-                self._telemetry.record_metric(action, "none", metric.type, duration)
+                self._telemetry.metrics.record(duration, action, "none", metric.type)
         _log_change(key, before.status, decision)
         for listener in self._listeners:
             listener.on_decision(key, before, decision)
@@ -82,12 +84,6 @@ def _changed_conditions(before: Status, after: Status) -> str:
     known = {(old.type, old.status, old.reason) for old in before.conditions}
     changed = [new for new in after.conditions if (new.type, new.status, new.reason) not in known]
     return ", ".join(f"{new.type}={new.status}/{new.reason}" for new in changed)
-
-
-def _action(decision: Decision) -> str:
-    if decision.scale_to is None:
-        return "none"
-    return _direction(decision.scale_to, decision.status.current_replicas)
 
 
 def _direction(replicas: int, current: int) -> str:

@@ -5,8 +5,8 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -19,7 +19,7 @@ from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import KubeConnection
 from autoscaler.kube.discovery import Discovery
 from autoscaler.kube.events import EventRecorder
-from autoscaler.kube.informer import Informer
+from autoscaler.kube.informer import Informer, background_tasks
 from autoscaler.kube.lease import LeaderElector, LeadershipLost
 from autoscaler.kube.metrics_apis import MetricsApis
 from autoscaler.kube.pods import PodLister
@@ -72,7 +72,9 @@ class ControllerProcess:
         async with AsyncExitStack() as stack:
             kube = await stack.enter_async_context(KubeClient.open(self.connection))
             autoscalers, hpas = podautoscaler_informer(kube), hpa_informer(kube)
-            await stack.enter_async_context(_running(autoscalers, hpas))
+            start_task = await stack.enter_async_context(background_tasks())
+            start_task(autoscalers.run(), "informer podautoscalers")
+            start_task(hpas.run(), "informer horizontalpodautoscalers")
             if not self.options.leader_elect:
                 await self._lead(kube, autoscalers, hpas, lambda: True)
                 return
@@ -96,7 +98,12 @@ class ControllerProcess:
     ) -> None:
         """Run the controller for one term as leader, with new state."""
         events = EventRecorder(kube, self.clock, instance=self.identity)
-        async with TargetInformers.open(kube) as targets, PodLister.open(kube) as pods, _running(events):
+        async with (
+            TargetInformers.open(kube) as targets,
+            PodLister.open(kube) as pods,
+            background_tasks() as start_task,
+        ):
+            start_task(events.run(), "events")
             discovery = Discovery(kube)
             dependencies = Dependencies(
                 autoscalers=autoscalers,
@@ -140,14 +147,3 @@ async def _wait_for_sync(*informers: Informer[Autoscaler]) -> None:
         while not await informer.wait_for_sync(_SYNC_RETRY):
             log.warning("waiting for informer to sync", extra={"error": str(informer.error or "no response yet")})
             await asyncio.sleep(_SYNC_RETRY.total_seconds())
-
-
-@asynccontextmanager
-async def _running(*components: "Informer[Autoscaler] | EventRecorder") -> AsyncIterator[None]:
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(component.run()) for component in components]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()

@@ -65,7 +65,11 @@ class TargetSelectors:
         return selector
 
     def may_overlap(self, key: str) -> bool:
-        """Return whether another selector may match the same pods; one that requires another label value cannot."""
+        """Return whether another selector may match the same pods.
+
+        A selector that requires a different value of a label cannot. For each required label, count the selectors
+        that require the same value or none.
+        """
         index = self._namespaces.get(_namespace(key))
         if index is None or key not in index.selectors:
             return False
@@ -73,7 +77,7 @@ class TargetSelectors:
         if total == 1:
             return False
         labels = _required_labels(index.selectors[key])
-        return all(total - index.requiring_key[label[0]] + len(index.by_label[label]) - 1 > 0 for label in labels)
+        return all(total - index.requiring_key[label[0]] + len(index.by_label[label]) > 1 for label in labels)
 
     def selecting_autoscalers(self, namespace: str, pods: Sequence[Pod]) -> tuple[str, ...]:
         """Return autoscalers whose target selects one of the pods, at most two."""

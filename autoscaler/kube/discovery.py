@@ -24,21 +24,16 @@ class Resource(Record):
     version: str
     plural: str
     kind: str
-    namespaced: bool = True
     scale: str | None = None
     """The apiVersion of its Scale, such as ``autoscaling/v1``; None if it has no scale subresource."""
 
     @property
-    def root(self) -> str:
-        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-
-    @property
     def collection(self) -> str:
         """The path of the collection across all namespaces."""
-        return f"{self.root}/{self.plural}"
+        return f"{_root(self.group, self.version)}/{self.plural}"
 
     def path(self, namespace: str, name: str, subresource: str = "") -> str:
-        path = f"{self.root}/namespaces/{namespace}/{self.plural}/{name}"
+        path = f"{_root(self.group, self.version)}/namespaces/{namespace}/{self.plural}/{name}"
         return f"{path}/{subresource}" if subresource else path
 
 
@@ -89,8 +84,7 @@ class Discovery:
         kinds: dict[str, Resource] = {}
         try:
             for version in await self.versions(group):
-                root = f"/apis/{group}/{version}" if group else f"/api/{version}"
-                for resource in _resources(group, version, await self._client.get(root)):
+                for resource in _resources(group, version, await self._client.get(_root(group, version))):
                     kinds.setdefault(resource.kind, resource)
         except NotFound:
             return _Group({}, _now())
@@ -121,6 +115,10 @@ def group_resource(group: str, plural: str) -> str:
     return f"{plural}.{group}" if group else plural
 
 
+def _root(group: str, version: str) -> str:
+    return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
+
 def _resources(group: str, version: str, content: Json) -> Iterator[Resource]:
     resources = content.get("resources") or ()
     scales = {
@@ -131,7 +129,7 @@ def _resources(group: str, version: str, content: Json) -> Iterator[Resource]:
     for entry in resources:
         plural = entry["name"]
         if "/" not in plural:
-            yield Resource(group, version, plural, entry["kind"], bool(entry.get("namespaced")), scales.get(plural))
+            yield Resource(group, version, plural, entry["kind"], scales.get(plural))
 
 
 def _now() -> float:

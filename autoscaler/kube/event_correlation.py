@@ -79,7 +79,7 @@ class EventCorrelator:
         return recorded if self._take_token(source, now) else None
 
     def _aggregate(self, key: _Key, event: Event, now: datetime) -> tuple[Event, str]:
-        """Replace an event by the aggregate if there were many similar ones; return it with its message as the key."""
+        """Return the event, aggregated if there were many similar ones, and the message that identifies repetitions."""
         similar = self._similar.setdefault(key, _Similar())
         if similar.last is not None and now - similar.last > _AGGREGATION_INTERVAL:
             similar.messages.clear()

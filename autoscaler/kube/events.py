@@ -11,6 +11,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
+import msgspec
+
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound, TooManyRequests, Unavailable
 from autoscaler.kube.event_correlation import EventCorrelator, InvolvedObject, RecordedEvent
@@ -31,13 +33,7 @@ _RETRY_INTERVAL: Final = timedelta(seconds=10)
 class EventRecorder:
     """Queues events and sends them while `run` is running."""
 
-    def __init__(
-        self,
-        client: KubeClient,
-        clock: Callable[[], datetime],
-        *,
-        instance: str = "",
-    ) -> None:
+    def __init__(self, client: KubeClient, clock: Callable[[], datetime], *, instance: str = "") -> None:
         self._client = client
         self._clock = clock
         self._instance = instance
@@ -48,8 +44,10 @@ class EventRecorder:
 
     def record(self, autoscaler: Autoscaler, event: Event) -> None:
         """Queue an event; drop it if the queue is full."""
-        of = autoscaler.metadata
-        involved = InvolvedObject(_API_VERSION, _KIND, of.namespace, of.name, of.uid, of.resource_version)
+        metadata = autoscaler.metadata
+        involved = InvolvedObject(
+            _API_VERSION, _KIND, metadata.namespace, metadata.name, metadata.uid, metadata.resource_version
+        )
         try:
             self._queue.put_nowait((involved, event))
         except asyncio.QueueFull:
@@ -107,14 +105,7 @@ class EventRecorder:
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": f"{involved.name}.{nanoseconds:x}", "namespace": involved.namespace},
-            "involvedObject": {
-                "apiVersion": involved.api_version,
-                "kind": involved.kind,
-                "namespace": involved.namespace,
-                "name": involved.name,
-                "uid": involved.uid,
-                "resourceVersion": involved.resource_version,
-            },
+            "involvedObject": msgspec.to_builtins(involved),
             "type": event.type,
             "reason": event.reason,
             "message": event.message,

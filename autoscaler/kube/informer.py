@@ -6,17 +6,18 @@ therefore never reconciles against a state that it has already changed, and is n
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from datetime import timedelta
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, TooManyRequests, Unavailable
 from autoscaler.kube.watch import ListWatch, ObjectList, WatchEventType, list_and_watch
 
 T = TypeVar("T")
+StartTask: TypeAlias = Callable[[Coroutine[None, None, None], str], asyncio.Task[None]]
 
 
 class _Stored(NamedTuple, Generic[T]):
@@ -40,17 +41,13 @@ class Informer(Generic[T]):
         self._unconfirmed: set[str] = set()
         """Keys written by this process whose watch event has not arrived: a concurrent list may be older."""
         self._list_done = asyncio.Event()
-        self._error: KubeError | None = None
+        self.error: KubeError | None = None
+        """Why the collection cannot be listed or watched; None for temporary failures."""
 
     @property
     def is_synced(self) -> bool:
         """Whether the store is complete and is kept up to date."""
-        return self._list_done.is_set() and self._error is None
-
-    @property
-    def error(self) -> KubeError | None:
-        """Why the collection cannot be listed or watched; None for temporary failures."""
-        return self._error
+        return self._list_done.is_set() and self.error is None
 
     async def wait_for_sync(self, timeout: timedelta) -> bool:  # noqa: ASYNC109 - returns False instead of raising
         """Wait until the first list has succeeded or was rejected; return whether the informer is synced."""
@@ -126,11 +123,11 @@ class Informer(Generic[T]):
     def _handle_error(self, error: KubeError) -> None:
         """Record a permanent error: the store is no longer kept up to date. A busy server is a temporary error."""
         if not isinstance(error, Unavailable | TooManyRequests):
-            self._error = error
+            self.error = error
             self._list_done.set()
 
     def _replace(self, object_list: ObjectList) -> None:
-        self._error = None
+        self.error = None
         listed = {key_of(content): content for content in object_list.objects}
         for key in self.keys():
             if key not in listed:
@@ -168,6 +165,23 @@ class Informer(Generic[T]):
             return
         for listener in self._listeners:
             listener(key)
+
+
+@asynccontextmanager
+async def background_tasks() -> AsyncIterator[StartTask]:
+    """Provide a function that starts tasks, such as informers; they are cancelled at the end of the block."""
+    async with asyncio.TaskGroup() as group:
+        tasks: list[asyncio.Task[None]] = []
+
+        def start(run: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
+            tasks.append(group.create_task(run, name=name))
+            return tasks[-1]
+
+        try:
+            yield start
+        finally:
+            for task in tasks:
+                task.cancel()
 
 
 def key_of(content: Json) -> str:

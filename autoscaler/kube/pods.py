@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import Unavailable
-from autoscaler.kube.informer import Informer
+from autoscaler.kube.informer import Informer, StartTask, background_tasks
 from autoscaler.kube.watch import ListWatch
 from autoscaler.types.observation import Container, Pod
 from autoscaler.types.status import condition_of
@@ -55,9 +55,9 @@ class _CachedPods(NamedTuple):
 class PodLister:
     """Lists pods by namespace and selector. Open it with `PodLister.open`."""
 
-    def __init__(self, client: KubeClient, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, client: KubeClient, start_task: StartTask) -> None:
         self._client = client
-        self._tasks = tasks
+        self._start_task = start_task
         self._cluster: _PodIndex | None = None
         self._namespaces: dict[str, _PodIndex] = {}
         self._running: list[asyncio.Task[None]] = []
@@ -66,12 +66,8 @@ class PodLister:
     @classmethod
     @asynccontextmanager
     async def open(cls, client: KubeClient) -> AsyncIterator[Self]:
-        async with asyncio.TaskGroup() as tasks:
-            lister = cls(client, tasks)
-            try:
-                yield lister
-            finally:
-                lister._stop()
+        async with background_tasks() as start_task:
+            yield cls(client, start_task)
 
     async def list(self, namespace: str, selector: Selector) -> tuple[Pod, ...]:
         """Return the pods of a namespace that match a selector; raise a KubeError if they are unknown."""
@@ -94,7 +90,8 @@ class PodLister:
         if self._cluster is not None:
             return self._cluster
         if namespace not in self._namespaces and len(self._namespaces) >= _MAX_NAMESPACE_INFORMERS:
-            self._stop()
+            for task in self._running:
+                task.cancel()
             self._namespaces.clear()
             self._cluster = self._start("/api/v1/pods")
             return self._cluster
@@ -104,12 +101,8 @@ class PodLister:
 
     def _start(self, path: str) -> _PodIndex:
         index = _PodIndex(self._client, path)
-        self._running.append(self._tasks.create_task(index.informer.run(), name=f"informer {path}"))
+        self._running.append(self._start_task(index.informer.run(), f"informer {path}"))
         return index
-
-    def _stop(self) -> None:
-        while self._running:
-            self._running.pop().cancel()
 
 
 def decode_pod(content: Json) -> Pod:

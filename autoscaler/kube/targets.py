@@ -14,7 +14,7 @@ from typing import Final, Self
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.discovery import Resource, split_api_version
 from autoscaler.kube.errors import KubeError
-from autoscaler.kube.informer import Informer
+from autoscaler.kube.informer import Informer, StartTask, background_tasks
 from autoscaler.kube.scale_paths import BUILT_IN, ObservedScale, built_in_scale, custom_scale, scale_paths_of
 from autoscaler.kube.watch import ListWatch
 from autoscaler.types.autoscaler import Autoscaler
@@ -48,10 +48,9 @@ def target_of(autoscaler: Autoscaler) -> TargetKey:
 class TargetInformers:
     """The informers of the watched kinds. Open it with `TargetInformers.open`."""
 
-    def __init__(self, client: KubeClient, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, client: KubeClient, start_task: StartTask) -> None:
         self._client = client
-        self._tasks = tasks
-        self._running: list[asyncio.Task[None]] = []
+        self._start_task = start_task
         self._informers: dict[tuple[str, str], Informer[ObservedScale]] = {}
         self._retry_at: dict[tuple[str, str], float] = {}
         """When to try again to watch a kind that could not be watched."""
@@ -61,13 +60,8 @@ class TargetInformers:
     @classmethod
     @asynccontextmanager
     async def open(cls, client: KubeClient) -> AsyncIterator[Self]:
-        async with asyncio.TaskGroup() as tasks:
-            targets = cls(client, tasks)
-            try:
-                yield targets
-            finally:
-                for task in targets._running:
-                    task.cancel()
+        async with background_tasks() as start_task:
+            yield cls(client, start_task)
 
     def add_listener(self, listener: Callable[[TargetKey], None]) -> None:
         """Call ``listener`` with each watched target that is added, changed or deleted."""
@@ -99,7 +93,7 @@ class TargetInformers:
         informer = Informer(self._client, ListWatch(resource.collection), transform)
         informer.add_listener(partial(self._notify, kind))
         self._informers[kind] = informer
-        self._running.append(self._tasks.create_task(informer.run(), name=f"informer {resource.plural}"))
+        self._start_task(informer.run(), f"informer {resource.plural}")
         return informer
 
     async def _scale_transform(self, resource: Resource) -> Callable[[Json], ObservedScale] | None:

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -80,7 +80,10 @@ class WatchDecoder:
 
     def decode(self, line: bytes) -> WatchEvent | None:
         """Decode one line; return None for a bookmark, raise a KubeError for an ERROR event."""
-        event: Any = _decode_json(line)
+        try:
+            event: Json = msgspec.json.decode(line)
+        except msgspec.DecodeError as error:
+            raise Unavailable("watch stream: line is not JSON") from error
         content: Json = event["object"]
         if event["type"] == "ERROR":
             raise error_for_response(int(content.get("code", 500)), json.dumps(content).encode())
@@ -92,7 +95,7 @@ async def list_and_watch(
     client: KubeClient,
     source: ListWatch,
     *,
-    on_error: Callable[[KubeError], None] | None = None,
+    on_error: Callable[[KubeError], None] = lambda _: None,
     initial_backoff: timedelta = _INITIAL_BACKOFF,
 ) -> AsyncGenerator[WatchItem]:
     """Yield the list and then every change; retry failures without end, and report them only to ``on_error``.
@@ -121,13 +124,13 @@ async def list_and_watch(
             if logged_error != str(error):  # a persistent error, such as missing permissions, is logged once
                 log.warning("watch failed", extra={"path": source.path, "error": str(error)})
             logged_error = str(error)
-            if on_error is not None:
-                on_error(error)
+            on_error(error)
             backoff = min(backoff * 2, _MAX_BACKOFF)
             retry_after = error.retry_after or retry_after
             if not isinstance(error, Unavailable | TooManyRequests):
                 decoder = None
-        await asyncio.sleep(max(_jittered(backoff), retry_after.total_seconds()))
+        delay = backoff.total_seconds() * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, not security
+        await asyncio.sleep(max(delay, retry_after.total_seconds()))
 
 
 async def _list(client: KubeClient, source: ListWatch) -> tuple[ObjectList, WatchDecoder]:
@@ -172,16 +175,5 @@ def _without_managed_fields(content: Json) -> Json:
     return content
 
 
-def _decode_json(line: bytes) -> Any:  # noqa: ANN401 - JSON whose shape only the server defines
-    try:
-        return msgspec.json.decode(line)
-    except msgspec.DecodeError as error:
-        raise Unavailable("watch stream: line is not JSON") from error
-
-
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _jittered(backoff: timedelta) -> float:
-    return backoff.total_seconds() * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, not security

@@ -54,21 +54,25 @@ def problems(
 
 
 def api_server_problems(
-    found: Iterable[ValidationProblem], autoscaler: Autoscaler, *, gates: FeatureGates, old: Autoscaler | None = None
+    hand_written: Iterable[ValidationProblem],
+    autoscaler: Autoscaler,
+    *,
+    gates: FeatureGates,
+    old: Autoscaler | None = None,
 ) -> tuple[ValidationProblem, ...]:
-    """Merge ``problems`` with those of the declared rules, as in the API server's response."""
+    """Merge the result of ``problems`` with the problems of the declared rules, as in the API server's response."""
     declared = tuple(_declared_problems(autoscaler.spec, gates, old.spec if old else None))
-    # On update, the API server validates the metadata like those of any kind before the rules of the kind.
+    # On update, the API server first applies the metadata rules of all kinds, then those of the kind.
     common = (
         (*stored_metadata_problems(autoscaler.metadata), *updated_metadata_problems(autoscaler.metadata, old.metadata))
         if old
         else ()
     )
-    unique = {str(problem): problem for problem in (*common, *found)}
-    hand_written = (
+    unique = {str(problem): problem for problem in (*common, *hand_written)}
+    not_declared = (
         problem for problem in unique.values() if not any(_is_duplicate(problem, other) for other in declared)
     )
-    return (*hand_written, *declared)
+    return (*not_declared, *declared)
 
 
 def _bounds_problems(spec: Spec, minimum: int) -> Iterator[ValidationProblem]:

@@ -95,7 +95,7 @@ def narrow_at(mantissa: int, exponent: int, scale: int) -> int:
 
 
 def wide_at(mantissa: int, exponent: int, scale: int) -> int:
-    """Return a wide amount in units of 10**scale with upstream's rounding: up, and negatives off by one."""
+    """Return a wide amount in units of 10**scale, rounded up; negative fractions round wrongly, as upstream."""
     places = scale - exponent
     if mantissa == 0:
         return 0

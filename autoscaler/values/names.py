@@ -64,9 +64,12 @@ def dns_label_problems(value: str) -> list[str]:
     return problems
 
 
-def dns_subdomain_problems(value: str) -> list[str]:
+def dns_subdomain_problems(value: str, unit: str = "characters") -> list[str]:
     """Return the problems of a DNS-1123 subdomain, such as the name of most objects."""
-    return _subdomain_problems(value, "characters")
+    problems = _length_problems(value, _MAX_SUBDOMAIN_LENGTH, unit)
+    if not _IS_DNS_SUBDOMAIN.fullmatch(value):
+        problems.append(_BAD_DNS_SUBDOMAIN)
+    return problems
 
 
 def label_key_problems(value: str) -> list[str]:
@@ -76,7 +79,7 @@ def label_key_problems(value: str) -> list[str]:
         return [_BAD_QUALIFIED_NAME]
     problems = []
     if slash:
-        prefix_problems = _subdomain_problems(prefix, "bytes") if prefix else ["must be non-empty"]
+        prefix_problems = dns_subdomain_problems(prefix, "bytes") if prefix else ["must be non-empty"]
         problems += [f"prefix part {problem}" for problem in prefix_problems]
     name_problems = _length_problems(name, _MAX_LABEL_LENGTH, "bytes") if name else ["must be non-empty"]
     if not _IS_LABEL_KEY.fullmatch(name):
@@ -110,7 +113,7 @@ def path_segment_prefix_problems(value: str) -> list[str]:
 
 
 def mask_trailing_dash(prefix: str) -> str:
-    """Return generateName as a name to validate, without its trailing dash."""
+    """Replace the trailing dash of a generateName, so that it can be validated as a name."""
     if len(prefix) < 2 or not prefix.endswith("-"):
         return prefix
     # Upstream replaces the last two bytes by "a", so an invalid character before the dash is not detected.
@@ -154,13 +157,6 @@ def _escaped(character: str) -> str:
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _subdomain_problems(value: str, unit: str) -> list[str]:
-    problems = _length_problems(value, _MAX_SUBDOMAIN_LENGTH, unit)
-    if not _IS_DNS_SUBDOMAIN.fullmatch(value):
-        problems.append(_BAD_DNS_SUBDOMAIN)
-    return problems
 
 
 def _length_problems(value: str, limit: int, unit: str) -> list[str]:

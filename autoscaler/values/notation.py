@@ -1,7 +1,7 @@
 """Parses quantities such as `500m`, `1.5Gi` and `12e6`, and formats them canonically.
 
-A quantity is formatted in the format in which it was parsed. Like upstream, some texts (`+5`, `1.001`, `007`) are kept
-unchanged by a fast check that is only an approximation of "already canonical".
+A quantity is formatted in the format in which it was parsed. Like upstream, parsing uses a fast check whether the text
+is canonical already. The check also accepts some texts that are not (`+5`, `1.001`, `007`); these are shown unchanged.
 """
 
 import re

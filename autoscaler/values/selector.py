@@ -50,7 +50,7 @@ else:
 class LabelSelectorRequirement(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A match expression as written by the user, not validated."""
 
-    key: str = field(default_factory=str)  # a default_factory value is not omitted; upstream omits neither field
+    key: str = field(default_factory=str)  # msgspec never omits a default_factory; upstream encodes both
     operator: str = field(default_factory=str)
     values: Nullable[tuple[str, ...]] = ()
 

@@ -32,7 +32,7 @@ NOT_OMITTED: Final[Mapping[type[Struct], tuple[str, ...]]] = {
     status.Condition: ("last_transition_time",),
     status.Status: ("desired_replicas", "current_metrics"),
 }
-"""Fields without ``omitempty`` in Kubernetes' types, besides fields that are required here."""
+"""Fields with a default that Kubernetes' types declare without ``omitempty``."""
 
 
 class _Field(Struct, frozen=True):

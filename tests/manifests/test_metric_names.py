@@ -37,8 +37,8 @@ def exported() -> dict[str, set[str]]:
     telemetry.request_duration.labels("metric").observe(0.1)
     telemetry.record_query("main", "ok", 0.1)
     telemetry.metric_failures.labels("no series").inc()
-    controller.record_reconcile("none", "none", timedelta(seconds=1))
-    controller.record_metric("none", "none", "External", timedelta(seconds=1))
+    controller.reconciles.record(timedelta(seconds=1), "none", "none")
+    controller.metrics.record(timedelta(seconds=1), "none", "none", "External")
     found: dict[str, set[str]] = {}
     for line in telemetry.render()[0].decode().splitlines():
         if not line.startswith("#"):

@@ -31,8 +31,8 @@ def test_metrics_have_the_names_of_upstream():
     registry = CollectorRegistry()
     telemetry = ControllerTelemetry(registry)
     for _ in range(2):
-        telemetry.record_reconcile("scale_up", "none", timedelta(milliseconds=3))
-        telemetry.record_metric("scale_up", "none", "External", timedelta(milliseconds=3))
+        telemetry.reconciles.record(timedelta(milliseconds=3), "scale_up", "none")
+        telemetry.metrics.record(timedelta(milliseconds=3), "scale_up", "none", "External")
     labels = {"action": "scale_up", "error": "none"}
     prefix = "horizontal_pod_autoscaler_controller_"
     assert registry.get_sample_value(f"{prefix}reconciliations_total", labels) == 2
