@@ -2,13 +2,13 @@
 
 Supported: built-in kinds and CustomResourceDefinitions; resource versions and generations; 404, 409, 410 and 422 with
 the messages of kube-apiserver; merge patches; status and scale subresources; paged lists; watches with bookmarks;
-discovery; TokenReview and SubjectAccessReview; the three metrics APIs; workloads whose pods follow their replicas.
+discovery; TokenReview and SubjectAccessReview; workloads whose pods follow their replicas. The tests add fault
+injection and the metrics APIs in a subclass.
 Not supported: admission, CEL, server-side apply, managed fields, garbage collection. `tests/contract` runs the same
 tests against this server and a real one.
 """
 
 import asyncio
-import copy
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -17,8 +17,6 @@ from typing import Final, Self
 
 from aiohttp import web
 
-from adapter.fakecluster.api_errors import ApiError, unknown_resource
-from adapter.fakecluster.kinds import Json, ResourcePath
 from adapter.fakecluster.server import ApiServer
 from adapter.fakecluster.workload_controller import WorkloadController
 from autoscaler.kube.client import KubeClient
@@ -34,7 +32,7 @@ def loop_clock() -> datetime:
 
 
 class Cluster(ApiServer):
-    """The API server on loopback. The methods act on objects directly, without HTTP. Open it with `serving`."""
+    """The API server on loopback. Open it with `serving`."""
 
     def __init__(self, clock: Callable[[], datetime] = loop_clock) -> None:
         super().__init__(clock)
@@ -70,48 +68,6 @@ class Cluster(ApiServer):
     def client(self) -> AbstractAsyncContextManager[KubeClient]:
         return KubeClient.open(self.connection)
 
-    def get(self, path: str) -> Json | None:
-        """Return an object or its scale; None if it does not exist."""
-        try:
-            return copy.deepcopy(self.reader.get(self._parse(path)))
-        except ApiError:
-            return None
-
-    def create(self, collection: str, body: Json) -> Json:
-        return copy.deepcopy(self.writer.create(self._parse(collection), copy.deepcopy(body)))
-
-    def patch(self, path: str, patch: Json) -> Json:
-        return copy.deepcopy(self.writer.patch(self._parse(path), copy.deepcopy(patch)))
-
-    def put(self, path: str, content: Json) -> Json:
-        parsed, body = self._parse(path), copy.deepcopy(content)
-        metadata = body.setdefault("metadata", {})
-        stored = self.storage.get(parsed.kind.resource, parsed.key)
-        if stored is None:
-            metadata["name"] = parsed.name
-            return self.writer.create(parsed, body)
-        metadata["resourceVersion"] = stored["metadata"]["resourceVersion"]
-        return self.writer.replace(parsed, body)
-
-    def delete(self, path: str) -> None:
-        self.writer.delete(self._parse(path))
-
-    def install_crd(self, crd: Json) -> None:
-        self.put(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}", crd)
-
-    def list(self, collection: str) -> list[Json]:
-        return copy.deepcopy(self.reader.list(self._parse(collection), {})["items"])
-
-    def close_watches(self) -> None:
-        """End every watch; clients can resume from their last version."""
-        self.storage.close_watches()
-
-    def expire_watches(self) -> None:
-        """End every watch and expire every version and continue token, so that clients must list again."""
-        self.storage.compact()
-        self.reader.expire_pages()
-        self.storage.close_watches()
-
     async def stop(self) -> None:
         """Stop listening and close every connection; stored objects remain."""
         self.storage.close_watches()
@@ -125,9 +81,3 @@ class Cluster(ApiServer):
         await self._runner.setup()
         await web.TCPSite(self._runner, _LOOPBACK, self._port, reuse_address=True).start()
         self._port = self._runner.addresses[0][1]
-
-    def _parse(self, path: str) -> ResourcePath:
-        parsed = self.kinds.parse(path)
-        if parsed is None:
-            raise unknown_resource()
-        return parsed

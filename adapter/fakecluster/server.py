@@ -1,4 +1,4 @@
-"""The HTTP handler: routes each request to reviews, metrics APIs, discovery, reads, writes or watch."""
+"""The HTTP handler: routes each request to reviews, aggregated APIs, discovery, reads, writes or watch."""
 
 from collections.abc import Callable
 from contextlib import aclosing, suppress
@@ -10,9 +10,7 @@ from aiohttp import web
 
 from adapter.fakecluster.api_errors import ApiError, unknown_resource
 from adapter.fakecluster.discovery import discover
-from adapter.fakecluster.fault_injection import FaultInjection
 from adapter.fakecluster.kinds import Json, Kinds, ResourcePath
-from adapter.fakecluster.metrics_apis import Metrics
 from adapter.fakecluster.object_reader import ObjectReader
 from adapter.fakecluster.object_writer import ObjectWriter
 from adapter.fakecluster.storage import Storage
@@ -66,17 +64,24 @@ class ApiServer:
         self.storage = Storage()
         self.kinds = Kinds()
         self.reviews = Reviews()
-        self.faults = FaultInjection()
-        self.metrics = Metrics(self.storage, clock)
         self.reader = ObjectReader(self.storage)
         self.writer = ObjectWriter(self.storage, self.kinds, clock)
-        self.requests: list[ReceivedRequest] = []
-        """Every received request, oldest first; tests may clear it."""
 
     def application(self) -> web.Application:
         application = web.Application(client_max_size=16 * 2**20)
         application.router.add_route("*", "/{path:.*}", self.handle)
         return application
+
+    async def on_request(self, request: ReceivedRequest, path: ResourcePath | None) -> None:
+        """Do nothing; a subclass can raise an ApiError. ``path`` is None for reviews, discovery and unknown paths."""
+
+    def aggregated(self, path: str, query: dict[str, str]) -> Json | None:  # noqa: ARG002 - for subclasses
+        """Return the response of an aggregated API; None if the path is not served by one. There are none here."""
+        return None
+
+    def aggregated_groups(self) -> dict[str, tuple[str, ...]]:
+        """Return the groups of aggregated APIs with their versions, for discovery."""
+        return {}
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -90,12 +95,11 @@ class ApiServer:
         body: Json = await request.json() if request.can_read_body else {}
         path = self.kinds.parse(url)
         verb = _VERBS.get(request.method) or _read_verb(path, query)
-        self.requests.append(ReceivedRequest(verb, url, query))
-        await self.faults.inject(verb, url, _rbac_resource(path, url))
+        await self.on_request(ReceivedRequest(verb, url, query), path)
         if request.method == "POST" and (review := self.reviews.handle(url, body)) is not None:
             return web.json_response(review, status=201)
         if request.method == "GET":
-            content = self.metrics.handle(url, query) or discover(url, self.kinds, self.metrics.groups())
+            content = self.aggregated(url, query) or discover(url, self.kinds, self.aggregated_groups())
             if content is not None:
                 return web.json_response(content)
         if path is None:
@@ -138,9 +142,3 @@ def _read_verb(path: ResourcePath | None, query: dict[str, str]) -> str:
     if path is None or path.name:
         return "get"
     return "watch" if query.get("watch") in {"1", "true"} else "list"
-
-
-def _rbac_resource(path: ResourcePath | None, url: str) -> str:
-    if path is None:
-        return url
-    return f"{path.kind.plural}/{path.subresource}" if path.subresource else path.kind.plural

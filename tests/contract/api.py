@@ -2,9 +2,9 @@
 
 import asyncio
 
-from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.client import Json, KubeClient
 from tests.control_plane.cluster import ControlPlane
+from tests.fakes.cluster import Cluster
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import connect
 from tests.contract.api import Api
 from tests.control_plane.cluster import ControlPlane
+from tests.fakes.cluster import Cluster
 
 
 @pytest.fixture(

@@ -17,9 +17,9 @@ import aiohttp
 from aiohttp import web
 
 from adapter.fakecluster.api_errors import ApiError
-from adapter.fakecluster.fault_injection import FaultInjection
 from adapter.fakecluster.server import ReceivedRequest
 from autoscaler.kube.connection import KubeConnection
+from tests.fakes.fault_injection import FaultInjection
 
 REQUEST_ID = "X-Test-Request-Id"
 _FORWARDED_HEADERS = ("Accept", "Content-Type", "User-Agent")

@@ -12,7 +12,6 @@ import yaml
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from adapter.fakecluster.cluster import Cluster
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.run import ControllerProcess
 from autoscaler.ports import DecisionListener, MetricChange
@@ -24,6 +23,7 @@ from autoscaler.types.status import condition_of
 from autoscaler.values.selector import Selector
 from tests.control_plane.cluster import ControlPlane
 from tests.controller.real_cluster import RealCluster, idle_time
+from tests.fakes.cluster import Cluster
 
 Json = dict[str, Any]
 

@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 
 from adapter.fakecluster.api_errors import ApiError
 from adapter.fakecluster.cluster import loop_clock
-from adapter.fakecluster.fault_injection import FaultInjection
 from adapter.fakecluster.server import ReceivedRequest
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.kube.client import KubeClient
@@ -26,6 +25,7 @@ from autoscaler.kube.connection import KubeConnection, connect
 from autoscaler.kube.informer import Informer, key_of, resource_version_of
 from tests.control_plane.cluster import ControlPlane
 from tests.controller.front_proxy import REQUEST_ID, FrontProxy
+from tests.fakes.fault_injection import FaultInjection
 
 Json = dict[str, Any]
 

@@ -11,7 +11,6 @@ from msgspec import convert, to_builtins
 from prometheus_client import CollectorRegistry
 
 from adapter.fakecluster.api_errors import ApiError
-from adapter.fakecluster.cluster import Cluster
 from adapter.fakecluster.kinds import Kind
 from autoscaler.conformance import inputs
 from autoscaler.conformance.reconcile import _PLURALS, error_text, status_output
@@ -35,6 +34,7 @@ from autoscaler.values.timestamps import format_rfc3339
 from autoscaler.wire import decode_autoscaler, decode_status
 from tests.control_plane.cluster import ControlPlane
 from tests.controller.real_cluster import RealCluster
+from tests.fakes.cluster import Cluster
 
 Json = dict[str, Any]
 

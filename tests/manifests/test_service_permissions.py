@@ -14,9 +14,9 @@ import yaml
 from adapter import app, process
 from adapter.config.loading import ConfigFile
 from adapter.demo.environment import API_SERVICE, kubeconfig
-from adapter.fakecluster.cluster import Cluster
 from adapter.fakecluster.server import ReceivedRequest
 from tests.control_plane.cluster import LOOPBACK, free_port
+from tests.fakes.cluster import Cluster
 from tests.manifests.rendered import MANIFESTS, Json
 
 Permission: TypeAlias = tuple[str, str, str]

@@ -15,9 +15,9 @@ from aiohttp import ClientSession, TCPConnector
 
 from adapter.__main__ import _parser, main
 from adapter.commands.help_texts import COMMANDS, PROGRAM, HelpText
-from adapter.fakecluster.cluster import Cluster
 from adapter.version import package_version
 from tests.control_plane.certificates import Authority
+from tests.fakes.cluster import Cluster
 
 AUTH_CONFIG = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/m"

@@ -17,10 +17,10 @@ from adapter.auth.attributes import attributes_of
 from adapter.auth.delegated_auth import DelegatedAuth
 from adapter.config.model import Auth
 from adapter.errors import AdapterError, Unauthenticated
-from adapter.fakecluster.cluster import Cluster
 from adapter.telemetry import Telemetry
 from adapter.tls.context import KeyPair, ServingContext
 from tests.control_plane.certificates import Authority, Credentials
+from tests.fakes.cluster import Cluster
 
 CONFIGMAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/my-metric"

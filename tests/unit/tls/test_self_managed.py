@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from adapter.config.model import SelfManagedTls
-from adapter.fakecluster.cluster import Cluster
 from adapter.tls.context import KeyPair, ServingContext
 from adapter.tls.secret import decode
 from adapter.tls.self_managed import SelfManagedCertificate
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.errors import Unavailable
+from tests.fakes.cluster import Cluster
 
 CERTIFICATES = "/api/v1/namespaces/system/secrets/steadyscale-serving-cert"
 APISERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io"

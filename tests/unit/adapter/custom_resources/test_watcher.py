@@ -17,13 +17,13 @@ from adapter.backends.prometheus.settings import Prometheus
 from adapter.custom_resources.status_writer import ExternalMetricStatusWriter
 from adapter.custom_resources.watcher import ExternalMetricWatcher
 from adapter.decoding.problem import Problem
-from adapter.fakecluster.cluster import Cluster
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import MetricReader, Sources
 from adapter.rules.rule import Rule, Series
 from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.values.selector import parse
 from tests.fakes.backend import ScriptedBackend, loop_clock, raw
+from tests.fakes.cluster import Cluster
 
 CRD = yaml.safe_load((Path(__file__).parents[4] / "manifests" / "crds" / "externalmetrics.yaml").read_text())
 SHOP = "/apis/steadyscale.dev/v1beta1/namespaces/shop/externalmetrics"

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.lease import LeaderElector, LeadershipLost
 from autoscaler.settings import ControllerOptions
 from tests.contract.objects import eventually
+from tests.fakes.cluster import Cluster
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/ours/leases/it"
 pytestmark = pytest.mark.looptime

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.discovery import Discovery
 from autoscaler.kube.metrics_apis import MetricsApis
 from autoscaler.readings import decode_pod_value, decode_usage
@@ -31,6 +30,7 @@ from autoscaler.types.spec import (
 )
 from autoscaler.values.selector import LabelSelector, LabelSelectorRequirement, parse
 from tests.contract.objects import DEPLOYMENTS, deployment
+from tests.fakes.cluster import Cluster
 
 POD = "default/web-00000"
 CPU = Metric("Resource", resource=ResourceSource("cpu"))

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.errors import Forbidden
 from autoscaler.kube.pods import PodLister, decode_pod
 from autoscaler.types.observation import Container, Pod
 from autoscaler.values.quantity import Quantity
 from autoscaler.values.selector import parse
 from tests.contract.objects import deployment, eventually
+from tests.fakes.cluster import Cluster
 
 EVERYTHING = parse("")
 

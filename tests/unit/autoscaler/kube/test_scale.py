@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.discovery import Discovery
 from autoscaler.kube.scale import NotRescaled, Rescaled, ScaleClient
 from autoscaler.kube.scale_paths import scale_target
@@ -20,6 +19,7 @@ from tests.contract.objects import (
     widget,
     widget_definition,
 )
+from tests.fakes.cluster import Cluster
 
 WEB = autoscaler_of("Deployment", "web")
 CUSTOM = autoscaler_of("Widget", "web", "example.dev/v1")

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from adapter.fakecluster.cluster import Cluster
 from autoscaler.kube.errors import Expired, Unavailable
 from autoscaler.kube.watch import (
     ListWatch,
@@ -20,6 +19,7 @@ from autoscaler.kube.watch import (
     WatchItem,
     list_and_watch,
 )
+from tests.fakes.cluster import Cluster
 
 ONE = "/api/v1/namespaces/default/configmaps/one"
 SOON = timedelta(milliseconds=5)
