@@ -70,7 +70,11 @@ class LeaderElector:
         Raises LeadershipLost if the lease is lost, after ``work`` was cancelled and has ended. On cancellation,
         ``work`` is cancelled first and then the lease is released.
         """
-        await self._acquire()
+        try:
+            await self._acquire()
+        except asyncio.CancelledError:
+            await self._release()  # the lease may have been acquired a moment ago
+            raise
         working = asyncio.ensure_future(work())
         renewing = asyncio.ensure_future(self._renew())
         try:

@@ -180,3 +180,16 @@ async def test_work_ends_before_the_lease_is_released() -> None:
         with suppress(asyncio.CancelledError):
             await task
         assert order == ["stopped while held by first"]
+
+
+async def test_lease_is_released_if_the_process_is_stopped_right_after_acquiring_it() -> None:
+    async with Cluster.serving() as cluster, cluster.client() as client:
+        elector = make(client, "first")
+        task = asyncio.create_task(elector.run(forever))
+        while not elector.is_leader:
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait((task,))
+        lease = cluster.get(LEASE)
+        assert lease is not None
+        assert lease["spec"]["holderIdentity"] == ""
