@@ -78,7 +78,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 def _add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=_PORT, help="serve metrics on this port (default: 8443, if it is free)")
     speed = _between(1, 300, float)
-    parser.add_argument("--speed", type=speed, default=30.0, help="times faster than real time (default: %(default)g)")
+    parser.add_argument("--speed", type=speed, default=30.0, help="times faster than real time, 1 to 300 (default: 30)")
     parser.add_argument("--once", action="store_true", help="exit at the end of the scenario")
     parser.add_argument("--no-page", action="store_true", help="do not serve the debugging page")
     parser.add_argument("--prometheus", action="store_true", help="use a real Prometheus, which must be installed")
