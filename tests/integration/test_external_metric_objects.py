@@ -64,10 +64,10 @@ def test_problem_that_the_crd_cannot_check_is_in_the_status(running: Service) ->
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({}, "exactly one of static and backend must be set"),
-        ({"backend": "b"}, "backend and one of query and parameters must be set together"),
-        ({"backend": "b", "query": "x", "static": [{"value": 1}]}, "exactly one of static and backend must be set"),
-        ({"backend": "b", "query": "x", "parameters": {"a": 1}}, "query and parameters are mutually exclusive"),
+        ({}, "exactly one of static and backend is required"),
+        ({"backend": "b"}, "query or parameters is required with a backend, and a backend with query or parameters"),
+        ({"backend": "b", "query": "x", "static": [{"value": 1}]}, "exactly one of static and backend is required"),
+        ({"backend": "b", "query": "x", "parameters": {"a": 1}}, "query and parameters cannot be combined"),
         ({"metric": "Status", "static": [{"value": 1}]}, "the API server authorizes a request for it"),
         (
             {"aliases": ["finalize"], "static": [{"value": 1}]},
