@@ -9,8 +9,6 @@ from typing import Literal
 
 import msgspec
 
-from autoscaler.values.timestamps import format_rfc3339
-
 Format = Literal["json", "text"]
 WriteLine = Callable[[datetime, str, Mapping[str, object]], None]
 """Writes one line: time, message, fields."""
@@ -27,7 +25,6 @@ class FieldFormatter(logging.Formatter):
         self._format_line = _FORMATS[style]
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return time, level, message and fields, with the traceback if there is one."""
         fields = {key: value for key, value in vars(record).items() if key not in _RECORD_ATTRIBUTES}
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
@@ -70,7 +67,7 @@ def _text(time: str, level: str, message: str, fields: Mapping[str, object]) -> 
 
 
 def _timestamp(time: datetime) -> str:
-    return format_rfc3339(time, "milliseconds")
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 _FORMATS = {"json": _json, "text": _text}

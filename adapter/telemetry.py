@@ -59,7 +59,6 @@ class Telemetry:
         return counted
 
     def record_query(self, backend: str, result: str, seconds: float) -> None:
-        """Record a query that was sent to a backend."""
         self.backend_queries.labels(backend, result).inc()
         self.backend_query_duration.labels(backend).observe(seconds)
 
@@ -69,7 +68,6 @@ class Telemetry:
         return lambda is_hit: (hits if is_hit else misses).inc()
 
     def record_comparison(self, result: str) -> None:
-        """Record a comparison with another external metrics server."""
         self.comparisons.labels(result).inc()
 
     def render(self) -> tuple[bytes, str]:

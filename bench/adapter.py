@@ -24,6 +24,7 @@ from aiohttp import web
 from adapter import log
 from adapter.config.model import Limits
 from adapter.process import tune_garbage_collector
+from bench.process_stats import memory
 from tests.loopback import assemble
 
 _PATH = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/my-metric?labelSelector=foo%3Dbar"
@@ -90,15 +91,10 @@ async def _bare(folder: Path, pipe: Connection) -> None:
 
 async def _report_to(pipe: Connection, port: int) -> None:
     """Send port and memory; then the CPU time for each message, until the message ``stop``."""
-    pipe.send((port, _resident_mebibytes()))
+    pipe.send((port, memory(os.getpid())))
     while await asyncio.to_thread(pipe.recv) != "stop":
         pipe.send(time.process_time())
-    pipe.send(_resident_mebibytes())
-
-
-def _resident_mebibytes() -> float:
-    status = Path("/proc/self/status").read_text()
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
+    pipe.send(memory(os.getpid()))
 
 
 # --- the load --------------------------------------------------------------------------------------------------------

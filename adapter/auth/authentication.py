@@ -1,7 +1,7 @@
-"""The caller of a request, and its authenticators, tried in Kubernetes' order; the first that succeeds determines the caller.
+"""The caller of a request, determined by the first authenticator that succeeds, in Kubernetes' order.
 
-An invalid credential beside a valid one is ignored. A request with only invalid credentials is rejected and never
-treated as anonymous.
+A request with a valid and an invalid credential is accepted. A request with only invalid credentials is rejected; it is
+never treated as anonymous.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from adapter.errors import Unauthenticated
 from autoscaler.types.record import Record
 
 AUTHENTICATED: Final = "system:authenticated"
-_AUTHENTICATION_GROUPS: Final = frozenset({AUTHENTICATED, "system:unauthenticated"})
+_UNAUTHENTICATED: Final = "system:unauthenticated"
 
 
 class Caller(Record, frozen=True, cache_hash=True):
@@ -26,7 +26,7 @@ class Caller(Record, frozen=True, cache_hash=True):
     """Extra fields as pairs of name and values, sorted by name."""
 
 
-ANONYMOUS: Final = Caller(name="system:anonymous", groups=("system:unauthenticated",))
+ANONYMOUS: Final = Caller(name="system:anonymous", groups=(_UNAUTHENTICATED,))
 """The caller of a request without credentials."""
 
 
@@ -53,14 +53,14 @@ class UnionAuthenticator:
                 errors.append(error.cause)
             else:
                 if caller is not None:
-                    return _with_authenticated_group(caller)
+                    return with_authenticated_group(caller)
         if errors:
             raise Unauthenticated("; ".join(errors))
         return ANONYMOUS
 
 
-def _with_authenticated_group(caller: Caller) -> Caller:
+def with_authenticated_group(caller: Caller) -> Caller:
     """Add ``system:authenticated``, which the API server omits in requests of its own."""
-    if caller.name == ANONYMOUS.name or _AUTHENTICATION_GROUPS.intersection(caller.groups):
+    if AUTHENTICATED in caller.groups or _UNAUTHENTICATED in caller.groups or caller.name == ANONYMOUS.name:
         return caller
     return Caller(name=caller.name, uid=caller.uid, groups=(*caller.groups, AUTHENTICATED), extra=caller.extra)

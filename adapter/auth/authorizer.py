@@ -7,6 +7,7 @@ checks then pass even when reviews fail. For every other caller a failed review 
 import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from html import escape
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -75,20 +76,16 @@ def forbidden(caller: Caller, attributes: Attributes) -> AccessDenied:
     subject = f'User "{caller.name}" cannot {attributes.verb}'
     match attributes:
         case NonResourceAttributes(path=path):
-            return AccessDenied(_escape_html(f'forbidden: {subject} path "{path}"'))
+            return AccessDenied(escape(f'forbidden: {subject} path "{path}"', quote=False))
         case ResourceAttributes(group=group, resource=resource, subresource=subresource, namespace=namespace):
             full = f"{resource}/{subresource}" if subresource else resource
             name = f' "{attributes.name}"' if attributes.name else ""
             scope = f' in the namespace "{namespace}"' if namespace else " at the cluster scope"
             message = f'{full}.{group}{name} is forbidden: {subject} resource "{full}" in API group "{group}"{scope}'
-            return AccessDenied(_escape_html(message), group=group, resource=resource)
+            return AccessDenied(escape(message, quote=False), group=group, resource=resource)
 
 
 def _spec(attributes: Attributes) -> dict[str, Any]:
     """Return the attributes as fields of a SubjectAccessReview's spec."""
     field = "nonResourceAttributes" if isinstance(attributes, NonResourceAttributes) else "resourceAttributes"
     return {field: msgspec.to_builtins(attributes)}
-
-
-def _escape_html(message: str) -> str:
-    return message.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,8 +1,8 @@
 """Verification of a peer's certificate against one CA bundle.
 
-The TLS handshake verifies against the CAs of users and of the front proxy together. Its success does not show which CA
-signed the certificate, and a user mistaken for the front proxy could impersonate anybody. So the chain is verified here
-again, against one bundle at a time.
+The TLS handshake accepts certificates of the client CAs and of the front proxy's CAs, and does not report which of them
+signed a certificate. A user's certificate must not pass as the front proxy's, which may impersonate any user. So the
+chain is verified again here, against one bundle at a time.
 """
 
 from collections.abc import Iterable

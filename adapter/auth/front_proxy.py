@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from aiohttp import web
 from multidict import CIMultiDict
 
-from adapter.auth.authentication import Caller
+from adapter.auth.authentication import Caller, with_authenticated_group
 from adapter.auth.peer_certificate import PeerCertificates
 from adapter.auth.trust_store import TrustedAuthorities, TrustStore
 from adapter.errors import Unauthenticated
@@ -63,7 +63,9 @@ class HeaderParser:
         if not user:
             return None
         groups = [group for header in self.trusted.group_headers for group in headers.getall(header, ()) if group]
-        return Caller(user, _first(self.trusted.uid_headers, headers), tuple(groups), self._extra(headers))
+        uid = _first(self.trusted.uid_headers, headers)
+        # The group is added here, so that the cached caller, whose hash is cached too, is the key of authorizations.
+        return with_authenticated_group(Caller(user, uid, tuple(groups), self._extra(headers)))
 
     def _extra(self, headers: CIMultiDict[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
         extra: dict[str, tuple[str, ...]] = {}

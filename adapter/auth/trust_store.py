@@ -72,7 +72,6 @@ class TrustStore:
         return self.generation > 0
 
     def replace(self, trusted: TrustedAuthorities) -> None:
-        """Use these CAs from now on."""
         if self.is_loaded and trusted == self.current:
             return
         self.current = trusted

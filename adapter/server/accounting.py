@@ -1,4 +1,4 @@
-"""Metrics and the access log line of each response. A line never contains a header or a token."""
+"""Metrics and access log of responses. The access log never contains request headers or tokens."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -34,7 +34,7 @@ class RequestAccounting:
 
     def record(self, context: RequestContext, status: int, seconds: float, error: Exception | None) -> None:
         """Record one response; discovery and health are logged only if they fail."""
-        self._requests(context.endpoint, str(status)).inc()
+        self._requests(context.endpoint, status).inc()
         self._duration(context.endpoint).observe(seconds)
         if context.caller is not None:
             self._authentications("anonymous" if context.caller is ANONYMOUS else "success").inc()
@@ -47,8 +47,8 @@ class RequestAccounting:
             self._write_line(self._clock(), "request", _log_fields(context, status, seconds, error))
 
     def record_unparsed(self, endpoint: str, status: int) -> None:
-        """Record a response that was sent without a request context."""
-        self._requests(endpoint, str(status)).inc()
+        """Record a response to a request that could not be parsed, or whose handler failed unexpectedly."""
+        self._requests(endpoint, status).inc()
 
 
 def _log_fields(context: RequestContext, status: int, seconds: float, error: Exception | None) -> dict[str, object]:

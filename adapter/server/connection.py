@@ -48,7 +48,7 @@ class Connection(web.RequestHandler):
         """When the connection was opened; None after its first request."""
 
         self.unread_since: float | None = None
-        """Since when a response is in the write buffer; None if it is empty."""
+        """Since when the write buffer contains a response; None if it is empty."""
 
     def handle_error(
         self,
@@ -70,7 +70,6 @@ class Listener(web.Server):
         self._accounting = accounting
 
     def __call__(self) -> Connection:
-        """Create the protocol of a new connection."""
         return Connection(self)
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:

@@ -1,6 +1,7 @@
 """Content negotiation: the first offer that matches the Accept header's clauses, by quality."""
 
 from functools import lru_cache
+from typing import NamedTuple
 
 from adapter.errors import NotAcceptable
 from autoscaler.types.record import Record
@@ -31,19 +32,16 @@ YAML = Offer("application/yaml")
 PROTOBUF = Offer("application/vnd.kubernetes.protobuf")
 
 
-class _Clause(Record, frozen=True):
+class _Clause(NamedTuple):
+    """One comma-separated part of an Accept header; ``conversion`` is kind, group and version."""
+
     range: str
     quality: float
-    kind: str
-    group: str
-    version: str
+    conversion: tuple[str, str, str]
 
     def matches(self, offer: Offer) -> bool:
-        """Return whether the clause accepts the offer."""
-        if (self.kind, self.group, self.version) != (offer.kind, offer.group, offer.version):
-            return False
-        major = offer.media.partition("/")[0]
-        return self.range in {offer.media, f"{major}/*", "*/*"}
+        ranges = {offer.media, f"{offer.media.partition('/')[0]}/*", "*/*"}
+        return self.range in ranges and self.conversion == (offer.kind, offer.group, offer.version)
 
 
 def negotiate(accept: str, offers: tuple[Offer, ...]) -> Offer:
@@ -69,17 +67,9 @@ def _clause(text: str) -> _Clause:
     parameters = {
         key.strip().lower(): value.strip().strip('"') for key, _, value in (part.partition("=") for part in rest)
     }
-    return _Clause(
-        range=media.lower(),
-        quality=_quality(parameters.get("q", "1")),
-        kind=parameters.get("as", ""),
-        group=parameters.get("g", ""),
-        version=parameters.get("v", ""),
-    )
-
-
-def _quality(text: str) -> float:
     try:
-        return min(max(float(text), 0.0), 1.0)
+        quality = float(parameters.get("q", "1"))
     except ValueError:
-        return 0.0
+        quality = 0.0
+    conversion = (parameters.get("as", ""), parameters.get("g", ""), parameters.get("v", ""))
+    return _Clause(media.lower(), min(quality, 1.0), conversion)

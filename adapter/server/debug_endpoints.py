@@ -1,7 +1,7 @@
 """GET /debug/...: the debugging page, and JSON about autoscalers, rules, metrics and backends.
 
-The page polls the overview with the ETag of the last one (long polling): the response is sent when the overview has
-changed, or after a timeout.
+The page requests the overview with the ETag of its last response (long polling); the server responds when the overview
+has changed, or after a timeout.
 """
 
 import asyncio
@@ -48,10 +48,10 @@ _RULE_CHECK_INTERVAL: Final = 1.0
 """Seconds after which a waiting request checks the rules, whose changes are not notified."""
 
 _DEBOUNCE: Final = 0.2
-"""Seconds in which further changes are collected: in a large fleet there is a decision at any time."""
+"""Seconds to wait after a change, so that the many decisions of a large cluster cause few responses."""
 
 _MAX_WAITING: Final = 32
-"""Further requests get an immediate response."""
+"""Requests that may wait at the same time; further requests get an immediate response."""
 
 
 class DebugSources(NamedTuple):

@@ -1,7 +1,7 @@
 """The discovery documents that kubectl, the HPA's client and the API server read first.
 
-One resource represents all metrics: they share one kind, and clients map a kind to one resource. With two resources
-``kubectl get`` could request the wrong one. So these documents and their ETags never change.
+One resource represents all metrics. They share one kind, which clients map to a single resource: with one resource for
+each metric, ``kubectl get`` could request the wrong one. The documents and their ETags therefore never change.
 """
 
 import hashlib

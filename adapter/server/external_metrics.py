@@ -104,9 +104,12 @@ class ExternalMetrics:
 
     def _cached_body(self, context: RequestContext, samples: tuple[Sample, ...], key: _BodyKey) -> bytes:
         """Encode samples, or return the body of the last response with the same samples."""
-        cached = self._bodies.get(key)
-        if cached is not None and cached[0] is samples:
-            return cached[1]
+        try:  # Cache.get() would look the key up twice
+            cached_samples, cached_body = self._bodies[key]
+            if cached_samples is samples:
+                return cached_body
+        except KeyError:
+            pass
         attributes, label_selector, offer, _ = key
         values = serialization.named_samples(attributes.resource, samples)
         body = self._encode(context, offer, values, attributes.namespace)

@@ -1,4 +1,4 @@
-"""/livez, /readyz and /healthz (both), in the format of Kubernetes' own servers."""
+"""/livez, /readyz and /healthz, in the format of Kubernetes' own servers; /healthz has the checks of /readyz."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,7 +17,7 @@ _TEXT = "text/plain"
 
 
 class Health:
-    """The three health endpoints and, below them, each check."""
+    """The health endpoints: all checks (``/readyz``) and single checks (``/readyz/<check>``)."""
 
     def __init__(self, ready: Mapping[str, Check]) -> None:
         live: dict[str, Check] = {"ping": lambda: True}
@@ -25,12 +25,10 @@ class Health:
         self._checks = {"livez": live, "readyz": all_checks, "healthz": all_checks}
 
     async def all_checks(self, context: RequestContext) -> web.Response:
-        """Serve ``/readyz``."""
         name = context.path.strip("/")
         return _response(context, name, self._checks[name])
 
     async def single_check(self, context: RequestContext) -> web.Response:
-        """Serve ``/readyz/<check>``."""
         name, _, check = context.path.strip("/").partition("/")
         if check not in self._checks.get(name, {}):
             raise PathNotFound

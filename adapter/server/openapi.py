@@ -1,6 +1,6 @@
-"""The OpenAPI documents, version 2 and 3, generated from one description, as JSON: the API server reads nothing else.
+"""The OpenAPI documents, versions 2 and 3, generated from one description and served as JSON for the API server.
 
-The index of version 3 lists only this group: an entry that the API server has too would conflict with its own.
+The index of version 3 lists only this group, because entries of other groups would conflict with the API server's own.
 """
 
 import hashlib

@@ -59,8 +59,6 @@ class Server:
         """Whether the server is shutting down; ``/readyz`` then fails, so that clients use other replicas."""
 
         self.listeners: list[Listener] = []
-        """The open listeners."""
-
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._limits = limits

@@ -55,9 +55,6 @@ def _details(error: errors.AdapterError) -> dict[str, Any]:
     if error.resource:
         details["kind"] = error.resource
     if error.failure is not None:
-        details["causes"] = [{"reason": _camel_case(error.failure.value), "message": error.failure.value}]
+        camel_case = "".join(word[0].upper() + word[1:] for word in error.failure.value.split())
+        details["causes"] = [{"reason": camel_case, "message": error.failure.value}]
     return details
-
-
-def _camel_case(words: str) -> str:
-    return "".join(word[0].upper() + word[1:] for word in words.split())

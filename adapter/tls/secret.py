@@ -54,7 +54,9 @@ class CertificateSecret:
         """Write the certificates if the Secret is still as it was read; return False if another replica changed it."""
         try:
             if previous.secret is None:
-                await self.client.create(self._collection, encode(certificates, self._empty()))
+                metadata = {"name": self.name, "namespace": self.namespace}
+                secret: Json = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
+                await self.client.create(self._collection, encode(certificates, secret))
             else:
                 await self.client.replace(f"{self._collection}/{self.name}", encode(certificates, previous.secret))
         except (AlreadyExists, Conflict, NotFound):
@@ -64,10 +66,6 @@ class CertificateSecret:
     @property
     def _collection(self) -> str:
         return f"/api/v1/namespaces/{self.namespace}/secrets"
-
-    def _empty(self) -> Json:
-        metadata = {"name": self.name, "namespace": self.namespace}
-        return {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
 
 
 def encode(certificates: ManagedCertificates, secret: Json) -> Json:
