@@ -6,12 +6,12 @@ import shlex
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 import yaml
-from aiohttp import ClientSession, TCPConnector
+from aiohttp import ClientConnectionError, ClientSession, TCPConnector
 
 from adapter.__main__ import _parser, main
 from adapter.commands.help_texts import COMMANDS, PROGRAM, HelpText
@@ -151,9 +151,12 @@ async def _port(process: asyncio.subprocess.Process) -> int:
 
 
 async def until(session: ClientSession, path: str, status: int) -> None:
-    """Send requests until the response has this status."""
-    async with asyncio.timeout(20):
-        while (await session.get(path)).status != status:  # noqa: ASYNC110 - another process
+    """Send requests until the response has this status; before the certificate is loaded connections fail."""
+    async with asyncio.timeout(60):
+        while True:
+            with suppress(ClientConnectionError):
+                if (await session.get(path)).status == status:
+                    return
             await asyncio.sleep(0.02)
 
 
