@@ -37,8 +37,8 @@ class Server:
         folder.mkdir(exist_ok=True)
         scrape = {
             "job_name": "live",
-            "scrape_interval": "200ms",
-            "scrape_timeout": "200ms",
+            "scrape_interval": "1s",
+            "scrape_timeout": "1s",  # a shorter one expires on a busy machine, and the series become stale
             "honor_labels": True,
             "static_configs": [{"targets": [target]}],
         }
