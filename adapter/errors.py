@@ -14,7 +14,7 @@
     │   ├── MethodNotAllowed             405  the API is read-only
     │   ├── NotAcceptable                406  no common media type
     │   └── TooManyConcurrentRequests    429  the limit of concurrent requests is reached
-    ├── ReviewUnavailable                500  a review by the API server failed
+    ├── ReviewUnavailable                500  a SubjectAccessReview failed
     ├── DeadlineExceeded                 504  the response was not ready in time
     └── MetricUnavailable                     the metric exists and has no value now; ``failure`` is the reason
         ├── NoSeries                     503  no series matches
@@ -119,7 +119,7 @@ class TooManyConcurrentRequests(RequestRejected, code=429):
 
 
 class ReviewUnavailable(AdapterError):
-    """A TokenReview or SubjectAccessReview failed, so the request is denied."""
+    """A SubjectAccessReview failed, so the request is denied. A failed TokenReview is ``Unauthenticated``."""
 
 
 class DeadlineExceeded(AdapterError, code=504):

@@ -1,6 +1,6 @@
 """Defaults of a spec: those of autoscaling/v2, and those of the fallback.
 
-An absent ``mode`` is not filled in, because it means Active everywhere.
+An absent ``mode`` stays absent, because all code treats it as Active.
 """
 
 from typing import Final
@@ -45,7 +45,7 @@ SCALE_DOWN: Final = ScalingRules(
 
 
 def with_defaults(spec: Spec) -> Spec:
-    """Return the spec with defaults for absent fields; an empty list of policies is not absent."""
+    """Return the spec with defaults for absent fields. Empty metrics count as absent, empty policies do not."""
     behavior = spec.behavior
     return replace(
         spec,

@@ -1,4 +1,4 @@
-"""The client certificates of connections, which CAs trust them, and authentication by them.
+"""Verification of the client certificates of connections, and authentication by client certificate.
 
 Verification is slower than the rest of a request, and the certificate of a connection never changes. So the result is
 cached for each connection, until the trusted CAs change or the certificate expires.
@@ -36,7 +36,7 @@ class PeerCertificate:
     """The first common name; empty if there is none."""
 
     expires_at: datetime
-    """Stored, because ``certificate`` parses its bytes on each access."""
+    """Stored, because ``certificate.not_valid_after_utc`` parses the certificate on each access."""
 
 
 class PeerCertificates:
@@ -120,6 +120,9 @@ def _verification_error(
 
 
 def _intermediates(tls: ssl.SSLObject) -> tuple[x509.Certificate, ...]:
-    """Return the chain above the leaf; empty before Python 3.13, where intermediates must be in the CA bundle."""
+    """Return the verified chain without the leaf.
+
+    Before Python 3.13 ssl does not expose the chain: the result is empty, and intermediates must be in the CA bundle.
+    """
     chain = getattr(tls, "get_verified_chain", None)
     return tuple(x509.load_der_x509_certificate(der) for der in chain()[1:]) if chain else ()

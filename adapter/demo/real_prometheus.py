@@ -23,7 +23,7 @@ class PrometheusUnavailable(Exception):
 
 
 class RealPrometheus:
-    """The process. It runs in real time, so it scrapes several times a second."""
+    """A Prometheus process. It runs in real time, not in the faster demo time, so it scrapes several times a second."""
 
     def __init__(self, target: str, folder: Path) -> None:
         self._folder = folder
@@ -53,7 +53,7 @@ class RealPrometheus:
             self._process = await asyncio.create_subprocess_exec(
                 program,
                 f"--config.file={self._folder / 'prometheus.yml'}",
-                # A new database after each outage: Prometheus uses real time, in which old samples are still recent.
+                # A new database after each outage: in real time, samples from before the outage would still be recent.
                 f"--storage.tsdb.path={mkdtemp(prefix='data-', dir=self._folder)}",
                 f"--web.listen-address={LOOPBACK}:{self._port}",
                 stdout=log,
@@ -85,7 +85,7 @@ class RealPrometheus:
 
 
 def free_port(requested: int = 0) -> int:
-    """Return a free port on loopback; raise OSError if the requested one is in use."""
+    """Return the requested port of loopback, or any free port if 0; raise ``OSError`` if the port is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((LOOPBACK, requested))

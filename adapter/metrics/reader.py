@@ -43,7 +43,7 @@ class ReadTrace:
 
 
 class Sources:
-    """Query results: snapshots for most rules, the query cache for queries that contain a selector."""
+    """The caches that queries are read through: snapshots, or the query cache for queries that contain a selector."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class MetricReader:
 
     @property
     def delegate(self) -> Delegate | None:
-        """The server that is used for metrics without a rule or for comparison."""
+        """The external metrics server for metrics without a rule or for comparison; None if none is configured."""
         return self._delegate()
 
     def names(self, namespace: str) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ class MetricReader:
         self._drop_snapshots(tuple(rule for rule in self.registry.rules if rule.backend in names))
 
     def _resolve(self, requested: ReadKey) -> ReadTrace:
-        """Find the rule and build its query; an error ends the trace here."""
+        """Find the rule and build its query; a trace with an error has no query."""
         rules = self.registry.rules
         if (resolved := self._evaluations.get(rules, requested)) is not None:
             return ReadTrace(resolved.key, resolved.rule, resolved.query, resolved=resolved)
@@ -160,7 +160,7 @@ class MetricReader:
         return trace
 
     def _resolve_unknown(self, key: ReadKey) -> ReadTrace:
-        """Delegate a metric without a rule, if a delegate is configured."""
+        """Return the trace of a metric without a rule: delegated if configured, otherwise with ``MetricNotFound``."""
         delegate = self.delegate
         if delegate is not None and delegate.unknown_metrics:
             rule = delegated_rule(delegate, *key)
@@ -212,7 +212,7 @@ class MetricReader:
 
 
 def _error_of(error: errors.AdapterError, rule: Rule) -> errors.AdapterError:
-    """Return a new error for this read: a cached one is shared, and raising it would add to its traceback."""
+    """Return a new error for this read. Reads share a cached error, and each raise would extend its traceback."""
     if isinstance(error, errors.MetricUnavailable):
         return error.with_context(rule.name, rule.backend or STATIC)
     return type(error)(error.message)

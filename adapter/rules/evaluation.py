@@ -1,4 +1,4 @@
-"""Evaluation of the matching series of a read: apply the policies of the rule to each value, then aggregate."""
+"""Evaluates the matching series of a read: checks each value as the rule requires, then aggregates the values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from adapter import errors
 from adapter.rules.rule import Aggregation, OnEmpty, OnOld, OnUnusable, Rule
 from adapter.sample import NotFiniteError, RangeError, RawSample, Sample, milli_of
 
-_MAX_MILLI: Final = 2**63 - 1  # an HPA adds milli-units as int64; an overflow would look like a reason to scale
+_MAX_MILLI: Final = 2**63 - 1  # an HPA adds milli-units as int64 and would misread a sum that overflows
 _MILLI: Final = attrgetter("milli")
 _milli = lru_cache(maxsize=65536)(milli_of)  # most values are unchanged between two snapshots
 
@@ -18,7 +18,7 @@ _milli = lru_cache(maxsize=65536)(milli_of)  # most values are unchanged between
 def evaluate(
     rule: Rule, matched: Sequence[RawSample], now: datetime, describe_no_match: Callable[[], str]
 ) -> tuple[Sample, ...]:
-    """Return the samples to serve, at least one; raise ``MetricUnavailable`` if the policies of the rule say so.
+    """Return the samples to serve, at least one; raise ``MetricUnavailable`` if the rule rejects them.
 
     ``describe_no_match`` returns the error text if no series matched. It is only called in that case.
     """
@@ -65,7 +65,7 @@ def _usable_milli(rule: Rule, raw: RawSample) -> int | None:
 
 
 def _sum(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
-    """Serve every series: an HPA adds them, and kubectl shows them."""
+    """Return every series: an HPA adds them itself, and kubectl lists them."""
     if sum(map(_MILLI, usable)) > _MAX_MILLI:
         raise errors.OutOfRange("the sum is greater than an HPA can represent")
     return usable

@@ -4,7 +4,7 @@ An ``SSLContext`` cannot remove a CA, and a listener cannot change its context. 
 the ClientHello; its SNI callback then switches the connection to the current context. Open connections keep theirs.
 
 Client certificates are requested but optional. The handshake verifies them against all CAs of the cluster and fails for
-others; `adapter.auth` determines which of the CAs signed a certificate.
+certificates of other CAs; ``adapter.auth`` determines which of the CAs signed a certificate.
 """
 
 import ssl
@@ -28,7 +28,7 @@ class KeyPair:
 
 
 class KeyPairInvalid(ValueError):
-    """The certificate or the key cannot be read, or the key is not the certificate's."""
+    """The certificate or the key cannot be read, or the key does not belong to the certificate."""
 
 
 class ServingContext:
@@ -91,6 +91,6 @@ def _load(context: ssl.SSLContext, key_pair: KeyPair) -> None:
         certificate.write_text(key_pair.certificate)
         key.write_text(key_pair.key)
         try:
-            context.load_cert_chain(certificate, key, password="")
+            context.load_cert_chain(certificate, key, password="")  # an encrypted key must fail, not prompt
         except (ssl.SSLError, OSError) as error:
             raise KeyPairInvalid(f"serving certificate or key is invalid: {error}") from error

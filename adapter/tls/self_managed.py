@@ -1,8 +1,8 @@
-"""A serving certificate signed by the service's own CA, published in the APIService; needs no cert-manager.
+"""A serving certificate signed by the service's own CA, which the APIService's caBundle contains; without cert-manager.
 
 Every replica does the same at an interval: read the Secret, publish its CAs in the APIService, serve with its
-certificate, and take the next step of the rotation if one is due. A step is taken only after the previous one was
-published, so that no replica serves a certificate that the API server does not trust yet.
+certificate, and take the next step of the rotation if one is due. A step that changes a CA is taken only after the CAs
+of the previous step were published, so that no replica serves a certificate that the API server does not trust yet.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class SelfManagedCertificate:
         self._secret = CertificateSecret(client, settings.namespace, settings.secret)
 
     async def load(self, context: ServingContext) -> None:
-        """Serve with the stored certificate, or create one; raise ``KubeError`` if the API server rejects that."""
+        """Serve the stored certificate, or create and store one; raise ``KubeError`` if a request to the API server fails."""
         while True:
             stored = await self._secret.read()
             if stored.certificates is not None:
@@ -55,7 +55,7 @@ class SelfManagedCertificate:
                 log.warning("checking the serving certificate failed", extra={"error": str(error)})
 
     async def step(self, context: ServingContext) -> None:
-        """Serve the stored certificate; then take the due step of the rotation if all CAs are published."""
+        """Serve the stored certificate, then take the rotation step that is due; change CAs only if all are published."""
         stored = await self._secret.read()
         if stored.certificates is None:
             await self.load(context)
@@ -96,7 +96,7 @@ class SelfManagedCertificate:
             log.warning("APIService not found; caBundle not updated", extra={"apiservice": _API_SERVICE})
             return False
         except Conflict:
-            return False  # another replica updated it
+            return False  # another replica updated it at the same time; the next check compares again
         return True
 
     def _is_registered(self, spec: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""What the calculation needs from pods: their groups and their resource requests.
+"""Groups pods by state and sums their resource requests, as inputs of the calculation.
 
 The groups are those of upstream: ready, unready, missing (no metric), ignored (failed or terminating). Requests are the
 denominator of utilization.
@@ -15,6 +15,7 @@ from autoscaler.values.arithmetic import wrap64
 from autoscaler.values.quantity import Quantity
 
 _SIDECAR = "Always"
+"""The restart policy that makes an init container a sidecar."""
 
 
 def group_pods(
@@ -52,7 +53,7 @@ def _is_ready_for_cpu(pod: Pod, sample: PodSample, settings: Settings, now: date
     since = pod.ready_since
     if pod.started + settings.cpu_initialization_period > now:
         return pod.ready != FALSE and (since is None or sample.at >= since + sample.window)
-    # Go's zero time: a condition without a transition time counts as unchanged since the pod started.
+    # A condition without a transition time has Go's zero time upstream, which is before the start of every pod.
     never_was_ready = since is None or pod.started + settings.initial_readiness_delay > since
     return not (pod.ready == FALSE and never_was_ready)
 
@@ -60,7 +61,10 @@ def _is_ready_for_cpu(pod: Pod, sample: PodSample, settings: Settings, now: date
 def requests_of(
     pods: Sequence[Pod], resource: str, container: str, *, pod_level: bool
 ) -> dict[str, int] | CalculationFailure:
-    """Return the request of each pod in milli, whatever its phase; a pod without a request fails the calculation."""
+    """Return the request of each pod in thousandths, in any phase; a pod without a request fails the calculation.
+
+    An empty ``container`` means all containers. ``pod_level``: use pod-level requests where a pod has them.
+    """
     requests: dict[str, int] = {}
     for pod in pods:
         if pod.requests and pod_level and not container and any(map(_is_pod_level_resource, pod.requests)):
@@ -78,7 +82,7 @@ def _is_pod_level_resource(resource: str) -> bool:
 
 
 def _container_requests(pod: Pod, resource: str, container: str) -> int | CalculationFailure:
-    """Sum containers and sidecars, or return the request of the named container."""
+    """Return the sum over containers and sidecars, or the request of the named container."""
     total, containers = 0, pod.containers
     if pod.init_containers:
         containers = (*containers, *(init for init in pod.init_containers if init.restart_policy == _SIDECAR))
@@ -97,7 +101,7 @@ def _container_requests(pod: Pod, resource: str, container: str) -> int | Calcul
 
 
 def _pod_level_request(pod: Pod, resource: str) -> int | CalculationFailure:
-    """Return the pod-level request, or else the effective request of the containers, plus the pod's overhead."""
+    """Return the pod-level request, by default the effective request of the containers, plus the pod's overhead."""
     request = _aggregate(pod, resource)
     if pod.requests is not None and resource in pod.requests and _is_pod_level_resource(resource):
         request = pod.requests[resource]
@@ -108,7 +112,10 @@ def _pod_level_request(pod: Pod, resource: str) -> int | CalculationFailure:
 
 
 def _aggregate(pod: Pod, resource: str) -> Quantity | None:
-    """Return the effective request: the larger of the containers with sidecars, and the peak during initialization."""
+    """Return the effective request of the containers, as the scheduler computes it.
+
+    It is the larger of two sums: that of all containers and sidecars, and the peak while the init containers run.
+    """
     running: Quantity | None = None
     for container in pod.containers:
         running = _plus(running, container.requests, resource)

@@ -23,7 +23,7 @@ class _NamespaceIndex:
         self.selectors: dict[str, Selector] = {}
         self.by_label: defaultdict[_Label, set[str]] = defaultdict(set)
         self.requiring_key: Counter[str] = Counter()
-        """Number of selectors that require some value of a label key."""
+        """Number of selectors that require a specific value of a label, by label key."""
         self.unindexed: set[str] = set()
         """Autoscalers whose selectors require no specific label value: they may match any pod."""
 
@@ -49,7 +49,7 @@ class TargetSelectors:
             index.unindexed.add(key)
 
     def remove(self, key: str) -> Selector | None:
-        """Remove a deleted autoscaler; return its selector."""
+        """Remove an autoscaler; return its selector, or None if it has none."""
         index = self._namespaces.get(_namespace(key))
         selector = index.selectors.pop(key, None) if index is not None else None
         if index is None or selector is None:
@@ -67,8 +67,8 @@ class TargetSelectors:
     def may_overlap(self, key: str) -> bool:
         """Return whether another selector may match the same pods.
 
-        A selector that requires a different value of a label cannot. For each required label, count the selectors
-        that require the same value or none.
+        Selectors that require different values of a label match no common pod. So for each label that the selector
+        requires, count the selectors, including itself, that require the same value or no value of the label.
         """
         index = self._namespaces.get(_namespace(key))
         if index is None or key not in index.selectors:
@@ -80,7 +80,7 @@ class TargetSelectors:
         return all(total - index.requiring_key[label[0]] + len(index.by_label[label]) > 1 for label in labels)
 
     def selecting_autoscalers(self, namespace: str, pods: Sequence[Pod]) -> tuple[str, ...]:
-        """Return autoscalers whose target selects one of the pods, at most two."""
+        """Return autoscalers whose targets select one of the pods; at most two, which suffice to report an ambiguity."""
         index = self._namespaces.get(namespace)
         if index is None or not pods:
             return ()

@@ -19,29 +19,35 @@ Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
-"""A timestamp with a time zone; one without fails to decode."""
+"""A timestamp with a time zone; a timestamp without one fails to decode."""
 
+# Metric.type
 RESOURCE: Final = "Resource"
 CONTAINER_RESOURCE: Final = "ContainerResource"
 PODS: Final = "Pods"
 OBJECT: Final = "Object"
 EXTERNAL: Final = "External"
 
+# MetricTarget.type
 UTILIZATION: Final = "Utilization"
 VALUE: Final = "Value"
 AVERAGE_VALUE: Final = "AverageValue"
 
+# Policy.type
 PODS_POLICY: Final = "Pods"
 PERCENT_POLICY: Final = "Percent"
 
+# ScalingRules.select_policy
 SELECT_MAX: Final = "Max"
 SELECT_MIN: Final = "Min"
 SELECT_DISABLED: Final = "Disabled"
 
+# Fallback.strategy
 STATIC: Final = "Static"
 USE_MAX: Final = "UseMax"
 USE_MIN: Final = "UseMin"
 
+# Spec.mode
 ACTIVE: Final = "Active"
 DRY_RUN: Final = "DryRun"
 PAUSED: Final = "Paused"
@@ -63,7 +69,7 @@ class MetricIdentifier(Record):
 
 
 class MetricTarget(Record):
-    """The target value of a metric. Which field applies depends on the source, and not always on ``type``."""
+    """The target value of a metric. For some metric types upstream uses the field that is set, and ignores ``type``."""
 
     type: str = ""
     value: Quantity | None = None
@@ -111,7 +117,8 @@ class Fallback(Record):
     """How long reads must have failed without interruption. Default 180."""
 
     strategy: str | None = None
-    """``Static``: replicas. ``UseMax``/``UseMin``: the larger/smaller of replicas and the target's at activation."""
+    """``Static``: propose ``replicas``. ``UseMax`` or ``UseMin``: propose the larger or the smaller of ``replicas`` and
+    the replicas that the target had when the fallback became active."""
 
 
 class ExternalSource(Record):
@@ -134,7 +141,7 @@ class Metric(Record):
 
 
 class Policy(Record):
-    """A limit of ``value`` pods or percent of change within ``period_seconds``."""
+    """A limit on the change within ``period_seconds``: ``value`` pods, or ``value`` percent of the replicas."""
 
     type: str = ""
     value: Int32 = 0
@@ -151,7 +158,7 @@ class ScalingRules(Record):
 
 
 class Behavior(Record):
-    """Scaling rules of both directions. Without behavior upstream uses another code path, not the defaults."""
+    """Scaling rules of both directions. An absent behavior has no defaults: upstream then uses another algorithm."""
 
     scale_up: ScalingRules | None = None
     scale_down: ScalingRules | None = None
@@ -170,4 +177,4 @@ class Spec(Record):
     """``Active`` (default): scale. ``DryRun``: only report. ``Paused``: only report, until ``paused_until``."""
 
     paused_until: Time | None = None
-    """With ``mode: Paused``: when scaling resumes. Not set: when the mode is changed."""
+    """With ``mode: Paused``: when scaling resumes. If it is not set, scaling resumes when the mode is changed."""

@@ -17,7 +17,7 @@ FALLBACK: Final = "Fallback"
 
 
 class MetricValue(Record):
-    """The current value of a metric, in the form of its target."""
+    """The current value of a metric; the type of the metric's target determines which fields are set."""
 
     value: Quantity | None = None
     average_value: Quantity | None = None
@@ -99,12 +99,12 @@ class Condition(Record):
 
 
 def condition_of(status: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
-    """Return the condition of this type from a status in JSON form, if any."""
+    """Return the condition of type ``kind`` from a status in JSON form; None if there is none."""
     return next((condition for condition in status.get("conditions") or () if condition.get("type") == kind), None)
 
 
 class Status(Record):
-    """The status that was last written."""
+    """The status of an autoscaler: the stored one, or the one that a decision computed."""
 
     desired_replicas: int = 0
     current_metrics: tuple[MetricStatus, ...] | None = None
@@ -119,7 +119,7 @@ class Status(Record):
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
     def is_equivalent_to(self, other: "Status") -> bool:
-        """Return whether a write of this status over the other can be skipped.
+        """Return whether this status need not be written, because ``other``, the stored one, is equivalent.
 
         Quantities are compared by value, None equals an empty list of metrics, and ``controller_state`` is ignored.
         """

@@ -27,11 +27,12 @@ def created_metadata_problems(metadata: Metadata) -> Iterator[ValidationProblem]
 
 
 def stored_metadata_problems(metadata: Metadata) -> Iterator[ValidationProblem]:
-    """Yield the problems that the API server finds in the metadata of an updated object of any kind."""
+    """Yield the problems of an updated object's metadata by the rules that the API server applies to all kinds."""
     return _standalone(metadata, path_segment_problems, path_segment_prefix_problems)
 
 
 def updated_metadata_problems(metadata: Metadata, old: Metadata) -> Iterator[ValidationProblem]:
+    """Yield the problems of an update: changed immutable fields, the generation, and invalid labels and annotations."""
     if not metadata.resource_version:
         yield invalid("metadata.resourceVersion", "", "must be specified for an update")
     yield from _negative_generation(metadata)
@@ -48,6 +49,7 @@ def updated_metadata_problems(metadata: Metadata, old: Metadata) -> Iterator[Val
 
 
 def _standalone(metadata: Metadata, name_rule: NameRule, prefix_rule: NameRule) -> Iterator[ValidationProblem]:
+    """Yield the problems that do not depend on the previous version of the object."""
     if metadata.generate_name:
         for detail in prefix_rule(metadata.generate_name):
             yield invalid("metadata.generateName", metadata.generate_name, detail)

@@ -22,7 +22,7 @@ class Address(NamedTuple):
 
 
 def address(text: str, default_port: int) -> Address:
-    """Parse ``host``, ``host:port`` or ``[::1]:port``; raise ``ValueError`` for other texts."""
+    """Parse ``host``, ``host:port`` or ``[::1]:port``; raise ``ValueError`` for any other text."""
     parts = urlsplit(f"//{text}")
     port = default_port if parts.port is None else parts.port
     if not parts.hostname or parts.path or parts.query or parts.fragment or "@" in text or not port:
@@ -33,6 +33,7 @@ def address(text: str, default_port: int) -> Address:
 
 
 def address_problems(texts: Sequence[str], path: str) -> Iterator[Problem]:
+    """Return the problems of a list of addresses; ``path`` is that of the list."""
     if not texts:
         yield Problem(path, "must have at least one address", hint="write host:port")
     for index, text in enumerate(texts):

@@ -28,7 +28,7 @@ class GoogleParameters(Parameters, frozen=True):
     """Time series by a filter or a PromQL query."""
 
     filter: str = ""
-    """A Monitoring filter with one ``metric.type``, as
+    """A Monitoring filter with one ``metric.type``, such as
     ``metric.type="pubsub.googleapis.com/subscription/num_undelivered_messages"``."""
 
     promql: str = ""
@@ -103,7 +103,7 @@ class Google(HttpApiSettings, frozen=True, kw_only=True):
     required_modules: ClassVar[tuple[str, ...]] = ("google.auth",)
     extra: ClassVar[str] = "google"
     parameters_type: ClassVar[type[Parameters] | None] = GoogleParameters
-    labels_controlled_by_rules: ClassVar[bool] = True  # with label_replace of PromQL
+    labels_controlled_by_rules: ClassVar[bool] = True  # label_replace of PromQL can set any label
 
     project: str
     """Project ID or number whose metrics are read; a rule can name another one."""
@@ -111,7 +111,7 @@ class Google(HttpApiSettings, frozen=True, kw_only=True):
     credentials_file: str = ""
     """Service account key or ``external_account`` configuration (JSON); read again when it changes. Default: the file
     of ``GOOGLE_APPLICATION_CREDENTIALS``, then the application default credentials of ``gcloud``, then the metadata
-    server, which is workload identity in GKE."""
+    server (in GKE: workload identity)."""
 
     quota_project: str = ""
     """Project that is charged for quota and billing. Default: that of the credentials."""
@@ -126,7 +126,7 @@ class Google(HttpApiSettings, frozen=True, kw_only=True):
     """How many requests can be in flight."""
 
     max_requests_per_second: int = 50
-    """Maximum request rate; further requests wait. The quota of a project is some thousand requests per minute."""
+    """Maximum request rate; further requests wait. The quota of a project is several thousand requests per minute."""
 
     @property
     def provider_url(self) -> str:

@@ -20,7 +20,7 @@ AwareDatetime: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class _TypedValue(msgspec.Struct, rename="camel"):
-    """A value by its type. 64-bit integers, NaN and infinities are strings in JSON."""
+    """A value, in the field of its type. 64-bit integers, NaN and infinities are strings in JSON."""
 
     bool_value: bool | None = None
     int64_value: int | str | None = None
@@ -71,7 +71,7 @@ class TimeSeriesPage(msgspec.Struct, rename="camel"):
 
 
 def target(parameters: GoogleParameters, project: str, page_size: int, now: datetime) -> str:
-    """Return the path and query string of the first page."""
+    """Return the path and query string of the request for the first page."""
     end = now - parameters.delay
     query = [
         ("filter", parameters.filter),
@@ -113,7 +113,7 @@ def _sample(series: GoogleTimeSeries, now: datetime) -> RawSample:
 
 
 def _labels(series: GoogleTimeSeries) -> dict[str, str]:
-    """Return the labels of metric, resource and user; on a conflict the resource's label gets a prefix."""
+    """Merge user, resource and metric labels; a label that a metric label replaces is kept as ``resource_NAME``."""
     labels = series.metadata.user_labels | series.resource.labels
     for name, value in series.metric.labels.items():
         if labels.get(name, value) != value:
@@ -137,7 +137,7 @@ def _number(value: _TypedValue) -> float:
 
 
 def _constant(name: str) -> str:
-    """Return ``percentile99`` as ``PERCENTILE_99``."""
+    """Convert a value of a setting to the API's constant: ``percentile99`` to ``PERCENTILE_99``."""
     return re.sub(r"(?<=[a-z])(?=[A-Z\d])", "_", name).upper()
 
 

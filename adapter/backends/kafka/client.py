@@ -1,7 +1,7 @@
-"""Connections to Kafka brokers, one per broker, on the connections of aiokafka.
+"""Connections to Kafka brokers, one per broker, built on the connection class of aiokafka.
 
-The client of aiokafka is not used, because it reconnects and retries by itself: the deadline and the circuit breaker of
-the backend must see every failure.
+The client class of aiokafka is not used, because it reconnects and retries by itself, and would hide failures from the
+deadline and the circuit breaker of the backend.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from adapter.backends.connection.failover import Failover
 from adapter.backends.connection.shared_connection import SharedConnection
 from adapter.backends.kafka.errors import from_exception
 
-_NO_TIMEOUT: Final = 86_400_000  # milliseconds; ProtectedCall applies the deadline
+_NO_TIMEOUT: Final = 86_400_000  # milliseconds, a day: never reached, because ProtectedCall applies the deadline
 _MAX_IDLE: Final = 540_000  # milliseconds; brokers close idle connections after ten minutes
 _CLOSE_TIMEOUT: Final = 1.0  # seconds
 
 
 class KafkaCredentials(NamedTuple):
-    """TLS and SASL of a connection."""
+    """The TLS context and the SASL credentials of connections to the brokers."""
 
     tls: ssl.SSLContext | None = None
     mechanism: str | None = None
@@ -90,7 +90,7 @@ async def _close(connection: AIOKafkaConnection) -> None:
 
 
 class _SaslLogFilter(logging.Filter):
-    """Drops log records of aiokafka with SASL requests, which contain the password."""
+    """Drops log records that aiokafka writes about SASL requests, because these contain the password."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         arguments = record.args if isinstance(record.args, tuple) else ()

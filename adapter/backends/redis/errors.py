@@ -23,7 +23,7 @@ _BY_CODE: Final[dict[str, tuple[type[BackendError], str]]] = {
     "LOADING": (BackendRejected, "the server is still loading its data"),
     "MASTERDOWN": (BackendRejected, "the replica lost its master"),
 }
-"""By the first word of an error reply."""
+"""Error type and message by the code of an error reply, which is its first word."""
 
 
 def from_exception(error: BaseException) -> BackendError:
@@ -45,5 +45,5 @@ def from_exception(error: BaseException) -> BackendError:
 
 
 def _code(error: exceptions.RedisError) -> str:
-    """Return the first word of an error reply; redis-py removes it from the errors that it knows."""
+    """Return the code of an error reply, its first word; redis-py moves known codes to ``status_code``."""
     return str(getattr(error, "status_code", None) or str(error).partition(" ")[0])

@@ -1,7 +1,7 @@
 """Selection of the node for a command: the master behind Sentinel, or the cluster node with the key.
 
 The clients of redis-py for clusters and sentinels are not used: they need permission for more commands (``COMMAND`` and
-``SENTINEL MASTERS``), load certificates in the event loop, and replace the error of a sentinel by their own.
+``SENTINEL MASTERS``), load certificates in the event loop, and hide the error of a sentinel behind their own.
 """
 
 from collections.abc import Sequence
@@ -42,6 +42,7 @@ class ClusterNodes:
             except BackendError:
                 self._slot_owners.pop(slot, None)  # the slot may have a new owner after a failover
                 raise
+            # MovedError is a subclass of AskError.
             redirect = next((reply for reply in replies if isinstance(reply, AskError)), None)
             if redirect is None:
                 return replies
@@ -76,10 +77,11 @@ class SentinelMaster(RedisConnectionPool):
     def __init__(
         self, sentinels: Sequence[RedisConnectionPool], name: str, login: RedisLogin, max_connections: int
     ) -> None:
-        super().__init__(Address("", 0), login, max_connections)
+        super().__init__(Address("", 0), login, max_connections)  # the address is not used: see resolve()
         self._sentinels, self._servers, self._name = sentinels, Failover(sentinels), name
 
     async def resolve(self) -> Address:
+        """Return the address of the current master, as reported by any reachable sentinel."""
         command = ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._name)
         match await self._servers.run(lambda sentinel: sentinel.execute_one(*command)):
             case [bytes() as host, bytes() as port] if port.isdigit():
