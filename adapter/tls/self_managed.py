@@ -34,7 +34,7 @@ class SelfManagedCertificate:
         self._secret = CertificateSecret(client, settings.namespace, settings.secret)
 
     async def load(self, context: ServingContext) -> None:
-        """Serve the stored certificate, or create and store one; raise ``KubeError`` if a request to the API server fails."""
+        """Serve the stored certificate, or create and store one; raise ``KubeError`` if an API request fails."""
         while True:
             stored = await self._secret.read()
             if stored.certificates is not None:
@@ -55,7 +55,7 @@ class SelfManagedCertificate:
                 log.warning("checking the serving certificate failed", extra={"error": str(error)})
 
     async def step(self, context: ServingContext) -> None:
-        """Serve the stored certificate, then take the rotation step that is due; change CAs only if all are published."""
+        """Serve the stored certificate and take the due rotation step; CAs change only if all are published."""
         stored = await self._secret.read()
         if stored.certificates is None:
             await self.load(context)

@@ -80,7 +80,7 @@ class TargetSelectors:
         return all(total - index.requiring_key[label[0]] + len(index.by_label[label]) > 1 for label in labels)
 
     def selecting_autoscalers(self, namespace: str, pods: Sequence[Pod]) -> tuple[str, ...]:
-        """Return autoscalers whose targets select one of the pods; at most two, which suffice to report an ambiguity."""
+        """Return autoscalers whose targets select one of the pods; at most two, enough to report an ambiguity."""
         index = self._namespaces.get(namespace)
         if index is None or not pods:
             return ()
