@@ -40,7 +40,9 @@ class Telemetry:
         self.comparisons = self._counter(
             "comparisons", "Number of comparisons with another external metrics server, by result.", "result"
         )
-        self.metric_failures = self._counter("metric_failures", "Number of failed metric reads, by reason.", "reason")
+        self.metric_failures = self._counter(
+            "metric_failures", "Number of failed metric requests, by reason.", "reason"
+        )
         self.authentications = self._counter(
             "authentications", "Number of authentication attempts, by result.", "result"
         )

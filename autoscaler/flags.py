@@ -136,7 +136,7 @@ FLAGS: Final = (
         "fallback-floor",
         "settings.fallback_floor",
         _duration_or_zero,
-        "Minimum of failureDurationSeconds. (default 180s)",
+        "Smallest allowed failureDurationSeconds of a fallback. (default 180s)",
     ),
     Flag("feature-gates", "gates", _gates, "Feature gates as key=value pairs, such as A=true,B=false."),
     Flag(

@@ -13,7 +13,7 @@ from adapter.decoding import documents
 from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.problems import rule_problems
 from adapter.rules.promql.lexer import PromqlError
-from adapter.rules.rule import Aggregation, Namespacing, OnEmpty, OnOld, OnUnusable, Rule, Series
+from adapter.rules.rule import Aggregation, Namespacing, OnEmpty, OnTooOld, OnUnusable, Rule, Series
 from adapter.rules.tenancy import restrict_to_namespace
 from autoscaler.types.record import Record
 
@@ -41,7 +41,7 @@ class ExternalMetricSpec(Record, frozen=True):
     on_empty: OnEmpty = OnEmpty.ERROR
     on_nan: OnUnusable = msgspec.field(default=OnUnusable.ERROR, name="onNaN")
     on_out_of_range: OnUnusable = OnUnusable.ERROR
-    on_too_old: OnOld = OnOld.ERROR
+    on_too_old: OnTooOld = OnTooOld.ERROR
 
 
 def rule_from_object(document: Mapping[str, Any], backends: Mapping[str, BackendEntry] | None) -> Rule:

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from operator import attrgetter
 from typing import Final
 
 from adapter import errors
-from adapter.rules.rule import Aggregation, OnEmpty, OnOld, OnUnusable, Rule
+from adapter.rules.rule import Aggregation, OnEmpty, OnTooOld, OnUnusable, Rule
 from adapter.sample import NotFiniteError, RangeError, RawSample, Sample, milli_of
 
 _MAX_MILLI: Final = 2**63 - 1  # an HPA adds milli-units as int64 and would misread a sum that overflows
-_MILLI: Final = attrgetter("milli")
-_milli = lru_cache(maxsize=65536)(milli_of)  # most values are unchanged between two snapshots
+_GET_MILLI: Final = attrgetter("milli")
 
 
 def evaluate(
@@ -37,19 +35,19 @@ def _usable(rule: Rule, matched: Sequence[RawSample], now: datetime) -> tuple[Sa
     usable = []
     for raw in matched:
         if raw.at < oldest:
-            if rule.on_too_old is OnOld.ERROR:
+            if rule.on_too_old is OnTooOld.ERROR:
                 raise errors.TooOld(f"the limit is {rule.max_sample_age.total_seconds():g}s")
             continue
-        milli = _usable_milli(rule, raw)
+        milli = _usablemilli_of(rule, raw)
         if milli is not None:
             usable.append(Sample(milli, raw.at, raw.labels, raw.window))
     return tuple(usable)
 
 
-def _usable_milli(rule: Rule, raw: RawSample) -> int | None:
+def _usablemilli_of(rule: Rule, raw: RawSample) -> int | None:
     """Return the value of a series in milli-units; None if the series is skipped."""
     try:
-        return _milli(raw.value)
+        return milli_of(raw.value)
     except NotFiniteError:
         policy: OnUnusable = rule.on_nan
         error: errors.MetricUnavailable = errors.NotANumber()
@@ -66,7 +64,7 @@ def _usable_milli(rule: Rule, raw: RawSample) -> int | None:
 
 def _sum(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
     """Return every series: an HPA adds them itself, and kubectl lists them."""
-    if sum(map(_MILLI, usable)) > _MAX_MILLI:
+    if sum(map(_GET_MILLI, usable)) > _MAX_MILLI:
         raise errors.OutOfRange("the sum is greater than an HPA can represent")
     return usable
 
@@ -78,7 +76,7 @@ def _one(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
 
 
 def _avg(usable: tuple[Sample, ...]) -> tuple[Sample, ...]:
-    total = sum(map(_MILLI, usable))
+    total = sum(map(_GET_MILLI, usable))
     mean = -(-total // len(usable))  # rounded up, like every conversion to milli-units
     oldest = min(usable, key=lambda sample: sample.at)
     return (Sample(mean, oldest.at, _common_labels(usable), oldest.window),)
@@ -91,8 +89,8 @@ def _common_labels(usable: tuple[Sample, ...]) -> Mapping[str, str]:
 
 _AGGREGATIONS: Final[Mapping[Aggregation, Callable[[tuple[Sample, ...]], tuple[Sample, ...]]]] = {
     Aggregation.SUM: _sum,
-    Aggregation.MAX: lambda usable: (max(usable, key=_MILLI),),
-    Aggregation.MIN: lambda usable: (min(usable, key=_MILLI),),
+    Aggregation.MAX: lambda usable: (max(usable, key=_GET_MILLI),),
+    Aggregation.MIN: lambda usable: (min(usable, key=_GET_MILLI),),
     Aggregation.AVG: _avg,
     Aggregation.ONE: _one,
 }

@@ -72,7 +72,7 @@ class OnUnusable(StrEnum):
     """Skip the series. If no series remains, ``onEmpty`` applies."""
 
 
-class OnOld(StrEnum):
+class OnTooOld(StrEnum):
     """Policy for a series whose sample is too old. Never ``zero``: the value is unknown."""
 
     ERROR = "error"
@@ -138,7 +138,7 @@ class Rule(Record, frozen=True):
     on_out_of_range: OnUnusable = OnUnusable.ERROR
     """What to do with a series that is negative or too large for the arithmetic of an HPA."""
 
-    on_too_old: OnOld = OnOld.ERROR
+    on_too_old: OnTooOld = OnTooOld.ERROR
     """What to do with a series whose sample is older than ``maxSampleAge``."""
 
     @property

@@ -44,7 +44,7 @@ class TargetSelectors:
         labels = _required_labels(selector)
         for label in labels:
             index.by_label[label].add(key)
-            index.requiring_key[label[0]] += 1
+        index.requiring_key.update({name for name, _ in labels})  # a selector counts once, also if it never matches
         if not labels:
             index.unindexed.add(key)
 
@@ -54,11 +54,12 @@ class TargetSelectors:
         selector = index.selectors.pop(key, None) if index is not None else None
         if index is None or selector is None:
             return None
-        for label in _required_labels(selector):
+        labels = _required_labels(selector)
+        for label in labels:
             index.by_label[label].discard(key)
             if not index.by_label[label]:
                 del index.by_label[label]
-            index.requiring_key[label[0]] -= 1
+        index.requiring_key.subtract({name for name, _ in labels})
         index.unindexed.discard(key)
         if not index.selectors:
             del self._namespaces[_namespace(key)]

@@ -11,6 +11,7 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 PLACES = {
     "Dockerfile": r"(?:ARG VERSION=|--tag=steadyscale:)(\S+)",
     "README.md": r"--tag=steadyscale:(\S+)",
+    "manifests/README.md": r"newTag: ([^\s}]+)",
     "manifests/base/deployment.yaml": r"image: steadyscale:(\S+)",
     "manifests/helm/steadyscale/Chart.yaml": r"(?m)^(?:version|appVersion): (\S+)",
 }

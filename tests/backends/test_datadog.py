@@ -242,7 +242,7 @@ def response(index: int = 0, times: Any = (1,), values: Any = ((1,),)) -> Json:
 async def test_an_invalid_response_is_rejected(peer: Peer, document: object) -> None:
     peer.server.response = document
     async with open_backend(peer) as opened:
-        expected = (FailureClass.REFUSED, "the response is not one of Datadog")
+        expected = (FailureClass.REFUSED, "invalid response from Datadog")
         assert await failure(opened, peer.parameters_for("orders")) == expected
 
 

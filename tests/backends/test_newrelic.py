@@ -231,7 +231,7 @@ async def test_the_api_key_is_redacted_from_error_details(peer: Peer) -> None:
 async def test_an_invalid_response_is_rejected(peer: Peer, document: object) -> None:
     peer.server.response = document
     async with open_backend(peer) as opened:
-        expected = (FailureClass.REFUSED, "the response is not one of New Relic")
+        expected = (FailureClass.REFUSED, "invalid response from New Relic")
         assert await failure(opened, ANY) == expected
 
 

@@ -28,9 +28,7 @@ KINDS = [
     pytest.param("reset", FailureClass.UNREACHABLE, "connection lost", id="connection reset"),
     pytest.param("close", FailureClass.UNREACHABLE, "connection lost", id="connection closed"),
     pytest.param("truncate", FailureClass.UNREACHABLE, "connection lost", id="truncated response"),
-    pytest.param(
-        "garbage", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="HTML response"
-    ),
+    pytest.param("garbage", FailureClass.REFUSED, "invalid response from the Prometheus HTTP API", id="HTML response"),
     pytest.param("302", FailureClass.REFUSED, "HTTP 302 Found (internal)", id="redirect"),
     pytest.param("400", FailureClass.BAD_QUERY, "HTTP 400 Bad Request (internal)", id="400"),
     pytest.param("401", FailureClass.UNAUTHORIZED, "HTTP 401 Unauthorized (internal)", id="401"),
@@ -232,13 +230,13 @@ async def test_partial_result_is_rejected_unless_warnings_are_accepted(proxy: Fa
         pytest.param(
             b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"five"]}]}}',
             FailureClass.REFUSED,
-            "the response is not one of Prometheus' HTTP API",
+            "invalid response from the Prometheus HTTP API",
             id="invalid number",
         ),
-        pytest.param(b"", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="empty response"),
-        pytest.param(b"{}", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="empty object"),
+        pytest.param(b"", FailureClass.REFUSED, "invalid response from the Prometheus HTTP API", id="empty response"),
+        pytest.param(b"{}", FailureClass.REFUSED, "invalid response from the Prometheus HTTP API", id="empty object"),
         pytest.param(
-            b"\xff\xfe", FailureClass.REFUSED, "the response is not one of Prometheus' HTTP API", id="invalid UTF-8"
+            b"\xff\xfe", FailureClass.REFUSED, "invalid response from the Prometheus HTTP API", id="invalid UTF-8"
         ),
     ],
 )

@@ -12,7 +12,7 @@ from adapter.errors import BackendError, BackendRejected, BackendUnauthorized
 from adapter.sample import RawSample
 
 Samples: TypeAlias = tuple[RawSample, ...]
-_INVALID_RESPONSE: Final = "the response is not one of CloudWatch"
+_INVALID_RESPONSE: Final = "invalid response from CloudWatch"
 _TRUNCATED: Final = "too many series, the result is truncated: narrow the expression"
 
 

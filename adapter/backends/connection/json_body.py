@@ -10,11 +10,11 @@ T = TypeVar("T")
 
 
 def decode_body(body: bytes, body_type: type[T], provider: str) -> T:
-    """Decode a response; raise ``BackendRejected`` if it is not one of this provider."""
+    """Decode a response; raise ``BackendRejected`` if it is invalid."""
     try:
         return msgspec.json.decode(body, type=body_type)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BackendRejected(f"the response is not one of {provider}", detail=str(error)[:200]) from None
+        raise BackendRejected(f"invalid response from {provider}", detail=str(error)[:200]) from None
 
 
 def error_object(body: bytes) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from adapter.sample import RawSample
 Samples: TypeAlias = tuple[RawSample, ...]
 _SINGLE_QUERY: Final = "a"
 _PROVIDER: Final = "Datadog"
-_INVALID_RESPONSE: Final = f"the response is not one of {_PROVIDER}"
+_INVALID_RESPONSE: Final = f"invalid response from {_PROVIDER}"
 
 
 def build_request(batch: Sequence[DatadogParameters], now: datetime) -> dict[str, Any]:

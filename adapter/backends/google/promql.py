@@ -42,7 +42,7 @@ def samples(body: bytes, max_series: int) -> tuple[RawSample, ...]:
         vector = data.result if isinstance(data, _PromqlVector) else [_PromqlSeries({}, data.result)]
         result = tuple(_sample(series) for series in vector)
     except (msgspec.DecodeError, RecursionError, ValueError, OverflowError, OSError) as error:
-        raise BackendRejected("the response is not one of Cloud Monitoring", detail=str(error)[:200]) from None
+        raise BackendRejected("invalid response from Cloud Monitoring", detail=str(error)[:200]) from None
     if response.status != "success" or response.warnings:
         raise BackendRejected("the result may be partial", detail="; ".join(response.warnings)[:300])
     if len(result) > max_series:

@@ -132,7 +132,7 @@ def _number(value: _TypedValue) -> float:
             try:
                 return float(number)
             except (ValueError, OverflowError):
-                raise BackendRejected(f"the response is not one of {PROVIDER}", detail=str(number)[:100]) from None
+                raise BackendRejected(f"invalid response from {PROVIDER}", detail=str(number)[:100]) from None
     return math.nan
 
 

@@ -23,7 +23,7 @@ _MAX_TIMEOUT: Final = 60
 """Seconds that New Relic allows a query to run in most accounts."""
 
 _PROVIDER: Final = "New Relic"
-_INVALID_RESPONSE: Final = f"the response is not one of {_PROVIDER}"
+_INVALID_RESPONSE: Final = f"invalid response from {_PROVIDER}"
 _FACET: Final = "facet"
 _TIME_COLUMNS: Final = ("timestamp", "latest.timestamp")
 _TIMESERIES_COLUMNS: Final = frozenset({"beginTimeSeconds", "comparison"})

@@ -127,7 +127,7 @@ def _number(series: VectorSeries) -> float:
 
 
 def _invalid(detail: str) -> BackendError:
-    return BackendRejected("the response is not one of Prometheus' HTTP API", detail=detail[:200])
+    return BackendRejected("invalid response from the Prometheus HTTP API", detail=detail[:200])
 
 
 def partial_result_error(warnings: Iterable[str]) -> BackendError:

@@ -13,7 +13,7 @@ ATTRIBUTES: Final = {
     "inFlight": "ApproximateNumberOfMessagesNotVisible",
     "delayed": "ApproximateNumberOfMessagesDelayed",
 }
-_INVALID_RESPONSE: Final = "the response is not one of SQS"
+_INVALID_RESPONSE: Final = "invalid response from SQS"
 
 
 def sample(url: str, response: Mapping[str, Any], measure: Collection[str], now: datetime) -> RawSample:

@@ -10,7 +10,7 @@ from adapter.backends.connection.http_errors import MAX_DETAIL
 from adapter.errors import BackendBusy, BackendError, BackendRejected, BackendUnauthorized, BackendUnreachable, BadQuery
 
 _CODE: Final = re.compile(r"[A-Za-z][\w.:#-]{2,80}", re.ASCII)
-_INVALID_RESPONSE: Final = "the response is not one of AWS"
+_INVALID_RESPONSE: Final = "invalid response from AWS"
 RATE_LIMITED: Final = "rate limit exceeded"
 _THROTTLING: Final = re.compile(r"Throttl|TooManyRequests|RequestLimitExceeded|SlowDown|OverLimit|LimitExceeded")
 _UNAUTHORIZED: Final = re.compile(

@@ -14,7 +14,7 @@ from adapter.metrics.evaluation_cache import _MAX_SERIES as MAX_SERIES
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.read_history import ReadKey
 from adapter.metrics.reader import MetricReader, Sources
-from adapter.rules.rule import Namespacing, OnEmpty, OnOld, OnUnusable, Rule, Series
+from adapter.rules.rule import Namespacing, OnEmpty, OnTooOld, OnUnusable, Rule, Series
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import Sample
 from autoscaler.types.observation import FailureClass
@@ -382,7 +382,7 @@ async def test_sample_with_the_latest_possible_timestamp_is_served():
 async def test_skipped_old_series_does_not_invalidate_the_evaluation():
     old = BEGINNING - timedelta(hours=1)
     backend = ScriptedBackend(results={"q": (raw(1, **HERE), raw(2, old, **HERE))})
-    async with reading(backend, Rule("m", backend="b", query="q", on_too_old=OnOld.SKIP)) as it:
+    async with reading(backend, Rule("m", backend="b", query="q", on_too_old=OnTooOld.SKIP)) as it:
         first, again = [await it.read_samples("ns", "m", EVERYTHING) for _ in range(2)]
 
     assert again is first

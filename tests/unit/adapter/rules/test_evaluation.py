@@ -5,7 +5,7 @@ import pytest
 
 from adapter import errors
 from adapter.rules.evaluation import evaluate
-from adapter.rules.rule import Aggregation, OnEmpty, OnOld, OnUnusable, Rule
+from adapter.rules.rule import Aggregation, OnEmpty, OnTooOld, OnUnusable, Rule
 from adapter.sample import RawSample, Sample
 from tests.fakes.backend import BEGINNING, raw
 
@@ -71,7 +71,7 @@ def test_sum_that_overflows_int64_is_an_error():
 def test_sample_that_is_too_old_is_an_error_or_skipped():
     with pytest.raises(errors.TooOld, match="the limit is 300s"):
         served(raw(1, OLD), raw(2))
-    assert milli(raw(1, OLD), raw(2), on_too_old=OnOld.SKIP) == [2000]
+    assert milli(raw(1, OLD), raw(2), on_too_old=OnTooOld.SKIP) == [2000]
 
 
 def test_no_matching_series_is_an_error_or_zero():
@@ -83,4 +83,4 @@ def test_no_matching_series_is_an_error_or_zero():
 def test_on_empty_applies_when_all_series_are_skipped():
     with pytest.raises(errors.NoSeries, match="all matching series were skipped as unusable"):
         served(raw(NAN), on_nan=OnUnusable.SKIP)
-    assert milli(raw(1, OLD), on_too_old=OnOld.SKIP, on_empty=OnEmpty.ZERO) == [0]
+    assert milli(raw(1, OLD), on_too_old=OnTooOld.SKIP, on_empty=OnEmpty.ZERO) == [0]

@@ -60,7 +60,16 @@ def test_updated_selector_replaces_the_old_one():
     assert index.selecting_autoscalers("shop", [pod(app="api")]) == ("shop/web",)
 
 
-TEXTS = st.sampled_from(["app=a", "app=b", "tier=x", "app=a,tier=x", "app in (a,b)", "!app", "app!=a", "tier", ""])
+def test_selector_that_requires_two_values_of_a_label_hides_no_overlap():
+    index = selectors(web="app=a", tier="tier=x", never="app=b,app=c")
+    assert index.may_overlap("shop/web")
+    index.remove("shop/never")
+    assert index.may_overlap("shop/web")
+
+
+TEXTS = st.sampled_from(
+    ["app=a", "app=b", "app=a,app=b", "tier=x", "app=a,tier=x", "app in (a,b)", "!app", "app!=a", "tier", ""]
+)
 LABELS = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["a", "b", "x"]))
 
 
