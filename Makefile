@@ -8,7 +8,7 @@ RUNTIME := $(VENV)/.runtime
 DEV     := $(VENV)/.dev
 # Every branch of the autoscaler's pure modules must be covered; these modules do I/O and are not gated.
 NOT_PURE := autoscaler/__main__.py,autoscaler/kube/*,autoscaler/controller/apply.py,autoscaler/controller/controller.py,autoscaler/controller/dependencies.py,autoscaler/controller/observe.py,autoscaler/controller/reconcile.py,autoscaler/controller/reporting.py,autoscaler/controller/run.py,autoscaler/controller/worker_pool.py
-PYTEST  := $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadfile
+PYTEST  := $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 
 .PHONY: help demo check test lint types contracts unit conform control-plane integration bench bench-smoke bench-fleet \
         manifests release clean

@@ -15,7 +15,7 @@ from autoscaler.types.observation import FailureClass
 from tests.backends.conftest import OpenBackend, configuration_for, open_backend, query_for
 from tests.backends.contract import Case, ContractPeer
 
-pytestmark = pytest.mark.usefixtures("no_resource_leaks")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_resource_leaks")]
 SHORT = 0.5
 NUMBERS = {"orders": 3, "mails": 12, "parcels": 0}
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.browser.conftest import BrowserSession
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 RECORD_CHANGES = """() => {
   window.recorded = [];

@@ -15,6 +15,7 @@ from tests.control_plane.programs import find
 from tests.demo.runner import DemoProcess, running_demo, summary_rows
 from tests.prometheus import server
 
+pytestmark = pytest.mark.slow
 FALLBACK_REPLICAS = 16
 
 

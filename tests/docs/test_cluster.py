@@ -14,7 +14,7 @@ from tests.docs.replay import DOCKER, Node, kubectl, steadyscale
 from tests.docs.sandbox import Sandbox
 from tests.manifests.rendered import helm
 
-pytestmark = pytest.mark.apiserver
+pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
 OLD_RULES = """\
 rules:

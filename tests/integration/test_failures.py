@@ -14,7 +14,7 @@ from tests.control_plane.cluster import ControlPlane
 from tests.integration.scaling import Rig, allow_widgets, autoscaler, deployment, external, rig
 from tests.integration.service import until
 
-pytestmark = pytest.mark.apiserver
+pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.control_plane.process import Program
 from tests.integration.scaling import Json, Rig, autoscaler, deployment, external, rig
 from tests.integration.service import apply_manifests, service
 
-pytestmark = pytest.mark.apiserver
+pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
 SCALE_UP = {
     "policies": [
