@@ -12,7 +12,7 @@ from autoscaler.types.steps import NotAppliedReason, ScalingLimit, Step
 
 
 class State(StrEnum):
-    """The states, most severe first."""
+    """The states of an autoscaler on the page and in the CLI, in the order of severity, most severe first."""
 
     WRITE_FAILED = "write failed"
     TARGET_UNAVAILABLE = "target unavailable"
@@ -45,7 +45,7 @@ _LIMITS = {
 
 
 class DisplayState(Record):
-    """A state with its details, and with the time it began if the decision contains it."""
+    """A state with its details. ``since`` is None if the decision does not contain the time when the state began."""
 
     name: State
     detail: str = ""

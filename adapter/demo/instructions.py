@@ -45,7 +45,10 @@ def commands_to_try(service: str, page: str, folder: Path) -> str:
 
 
 def _wrapped(parts: tuple[str, ...]) -> str:
-    """Join the parts of a command to lines of 80 columns, with backslashes, so that it can be pasted."""
+    """Join the parts of a command to lines of at most 80 columns that end with backslashes, so that it can be pasted.
+
+    A part is not split, so a long one makes its line longer.
+    """
     lines = [parts[0]]
     for part in parts[1:]:
         if len(lines[-1]) + len(part) > WIDTH - 7:
@@ -56,7 +59,7 @@ def _wrapped(parts: tuple[str, ...]) -> str:
 
 
 def _program() -> str:
-    """Return how to run this program: a virtual environment's programs may not be in PATH."""
+    """Return the command that runs this program, with its path if it is not in PATH, as in a virtual environment."""
     program = Path(sys.executable).parent / "steadyscale"
     if shutil.which("steadyscale"):
         return "steadyscale"

@@ -11,7 +11,7 @@ _VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
 def discover(path: str, kinds: Kinds, aggregated: dict[str, tuple[str, ...]]) -> Json | None:
     """Return a discovery document; None if the path is not a discovery path.
 
-    `aggregated` maps the groups of aggregated API servers to their versions.
+    ``aggregated`` maps the groups of aggregated API servers to their versions.
     """
     match path.strip("/").split("/"):
         case ["api"]:

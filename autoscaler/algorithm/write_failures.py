@@ -11,7 +11,10 @@ from autoscaler.types.steps import ResultStep, WriteFailedStep
 
 
 def after_failed_rescale(decision: Decision, autoscaler: Autoscaler, history: History, error: str) -> Decision:
-    """Return the decision for a failed write of the scale; its history keeps the recommendation, not the rescale."""
+    """Return the decision for a failed write of the scale.
+
+    The history contains the new recommendation, but not the rescale, because the replicas did not change.
+    """
     replicas = decision.replicas
     before, scale = autoscaler.status, autoscaler.spec.scale_target_ref
     status = replace(

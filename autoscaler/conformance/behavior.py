@@ -1,4 +1,4 @@
-"""Run the vectors of upstream's normalization: stabilization, scaling policies, bounds and recorded rescales."""
+"""Run the conformance cases of what upstream does with a recommendation: stabilize, limit, and record the rescale."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -29,11 +29,15 @@ _OUTPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "rules": ("limited",),
     "storeEvent": _EVENTS,
 }
-"""What upstream's function for each kind of case returns."""
+"""The outputs to compare, by the kind of the case: what the upstream function of that kind returns."""
 
 
 def run(case: Json, _document: Json) -> Comparison:
-    """Run stabilization and limits; a case of one function passes its input directly to that function."""
+    """Run stabilization and limits.
+
+    In a case of the whole pipeline, each stage gets the result of the previous one. In a case of a single upstream
+    function, the stage gets ``desiredReplicas``.
+    """
     kind, current, desired = case["kind"], case["currentReplicas"], case["desiredReplicas"]
     settings = Settings(downscale_stabilization=timedelta(seconds=case["downscaleStabilizationWindow"]))
     behavior, history = _behavior(case), decode_history(case)
@@ -66,7 +70,7 @@ def _behavior(case: Json) -> Behavior | None:
 
 
 def _stabilization_reason(case: Json, behavior: Behavior | None) -> Json:
-    """Return upstream's reason and message, which it computes with behavior even if no window applied."""
+    """Return upstream's reason and message. If there is a behavior, upstream sets them even if no window applied."""
     if behavior is None:
         return {"reason": "", "message": ""}
     scales_up = case["desiredReplicas"] >= case["currentReplicas"]

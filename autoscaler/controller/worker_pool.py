@@ -1,8 +1,8 @@
 """Runs reconciles concurrently and moves slow ones to a separate slow pool.
 
-A reconcile that takes long (a target or metrics API that does not respond) moves to the slow pool and frees its
-worker; the next reconcile of the same key starts there. After a fast reconcile the key returns to the main pool. If
-the slow pool is full, slow keys wait for each other, but fast keys are not affected.
+A reconcile that takes long, for example because an API does not respond, moves to the slow pool and frees its slot in
+the main pool; the next reconcile of the same key starts in the slow pool. After a fast reconcile the key returns to the
+main pool. If the slow pool is full, known slow keys wait before they start, but fast keys are not affected.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Secrets, which are read from files on each use so that they can be rotated, and their redaction from messages."""
+"""Secrets in files, and their redaction from messages. A file is read on each use, so that it can be rotated."""
 
 import asyncio
 import threading

@@ -8,7 +8,7 @@ from adapter.errors import BackendUnreachable
 
 
 class TlsFiles:
-    """The TLS context of one server."""
+    """The TLS context of one backend, with the files that it is created from."""
 
     def __init__(self, tls: Tls) -> None:
         self._tls = tls
