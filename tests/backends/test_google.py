@@ -266,11 +266,17 @@ async def test_promql_returns_labels_without_the_metric_name(peer: Peer) -> None
             "the result may be partial",
         ),
         ({"status": "error", "data": {"resultType": "vector", "result": []}}, "the result may be partial"),
-        ({"status": "success", "data": {"resultType": "matrix", "result": []}}, "not one of Cloud Monitoring"),
-        ({"status": "success", "data": {"resultType": "scalar", "result": [1, "x"]}}, "not one of Cloud Monitoring"),
+        (
+            {"status": "success", "data": {"resultType": "matrix", "result": []}},
+            "invalid response from Cloud Monitoring",
+        ),
+        (
+            {"status": "success", "data": {"resultType": "scalar", "result": [1, "x"]}},
+            "invalid response from Cloud Monitoring",
+        ),
         (
             {"status": "success", "data": {"resultType": "scalar", "result": [1e300, "1"]}},
-            "not one of Cloud Monitoring",
+            "invalid response from Cloud Monitoring",
         ),
     ],
 )
