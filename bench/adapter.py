@@ -40,7 +40,7 @@ _BODY = (
 _WARM_UP = 0.5
 _LOOPS = {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
 
-_MIN_RATE, _MAX_P99 = 0.4, 3.0
+_MIN_RATE, _MAX_P99 = 0.3, 3.0
 """Goals, relative to the bare handler. The server needs about 2.3 times its CPU time; the rest is room for noise,
 because the load generator shares the cores. They detect a regression by a factor, not by a few percent."""
 
