@@ -41,7 +41,7 @@ _WARM_UP = 0.5
 _LOOPS = {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
 
 _MIN_RATE, _MAX_P99 = 0.3, 3.0
-"""Goals, relative to the bare handler. The server needs about 2.3 times its CPU time; the rest is room for noise,
+"""Goals, relative to the bare handler. The server needs about 2.8 times its CPU time; the rest is room for noise,
 because the load generator shares the cores. They detect a regression by a factor, not by a few percent."""
 
 
