@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--target-header", action="append", default=[], help="sent with every request, as 'Name: value'")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def loopback_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopback]:
     """The server on loopback, for tests that need its certificates and reviews."""
     if request.config.getoption("--target", default=None):
@@ -36,7 +36,7 @@ def loopback_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def target(request: pytest.FixtureRequest) -> Target:
     def option(name: str) -> str | None:
         value: str | None = request.config.getoption(name, default=None)
