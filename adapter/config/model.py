@@ -123,6 +123,25 @@ class Limits(Record, frozen=True):
     """How long requests in flight may take to finish after ``shutdownDelay``."""
 
 
+class TenantLimits(Record, frozen=True):
+    """Limits of the ``ExternalMetric`` objects of each namespace, so that no team can use up what all teams share."""
+
+    max_objects: int = 200
+    """Objects in force. The oldest objects are in force; the others are not, and their status says so."""
+
+    max_bytes: int = 262144
+    """Total size of the specs of the objects in force, as JSON; 256 KiB are 200 objects of 1.3 KiB."""
+
+    queries_per_minute: int = 1000
+    """Queries sent to backends; 200 objects with the default interval of 15 s send 800 per minute."""
+
+    max_concurrent_queries: int = 10
+    """Queries in progress."""
+
+    max_series: int = 10000
+    """Series in the results of all queries."""
+
+
 class Log(Record, frozen=True):
     """The log on standard error."""
 
@@ -139,6 +158,7 @@ class Config(Record, frozen=True):
     serving: Serving = Serving()
     auth: Auth = Auth()
     limits: Limits = Limits()
+    tenant_limits: TenantLimits = TenantLimits()
     log: Log = Log()
     backends: Mapping[str, BackendEntry] = {}
     """Metric systems by name; rules and messages refer to a backend by this name."""

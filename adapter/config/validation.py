@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from adapter.backends import configuration as backends
-from adapter.config.model import Config, Limits, Serving
+from adapter.config.model import Config, Limits, Serving, TenantLimits
 from adapter.decoding.problem import Problem
 from adapter.rules import problems as rules
 from autoscaler.types.record import Record
@@ -19,6 +19,7 @@ def problems(config: Config, rule_indexes: Sequence[int] | None = None) -> Itera
     yield from _not_positive(
         "limits", config.limits, *(field for field in Limits.__struct_fields__ if field not in can_be_zero)
     )
+    yield from _not_positive("tenantLimits", config.tenant_limits, *TenantLimits.__struct_fields__)
     yield from backends.problems(config.backends)
     indexes = range(len(config.rules)) if rule_indexes is None else rule_indexes
     by_path = {f"rules[{index}]": rule for index, rule in zip(indexes, config.rules, strict=True)}

@@ -13,7 +13,7 @@ from adapter.decoding import documents
 from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.problems import rule_problems
 from adapter.rules.promql.lexer import PromqlError
-from adapter.rules.rule import Aggregation, Namespacing, OnEmpty, OnTooOld, OnUnusable, Rule, Series
+from adapter.rules.rule import Aggregation, Namespacing, OnEmpty, OnTooOld, OnUnusable, Rule, Series, TenantRule
 from adapter.rules.tenancy import restrict_to_namespace
 from autoscaler.types.record import Record
 
@@ -54,7 +54,7 @@ def rule_from_object(document: Mapping[str, Any], backends: Mapping[str, Backend
     namespace = str(metadata.get("namespace") or "default")
     fields = {field: getattr(spec, field) for field in spec.__struct_fields__ if field != "metric"}
     name = spec.metric or str(metadata.get("name") or "")
-    rule = Rule(name=name, namespaces=(namespace,), namespace=Namespacing(), **fields)
+    rule = TenantRule(name=name, namespaces=(namespace,), namespace=Namespacing(), **fields)
     entry = (backends or {}).get(rule.backend)
     if problems := [*rule_problems(rule, "spec", backends), *query_problems(rule, entry, "spec")]:
         raise ConfigInvalid(

@@ -22,7 +22,7 @@ from autoscaler.ports import Clock
 
 _log = logging.getLogger(__name__)
 
-LIVE_SETTINGS: Final = frozenset({"backends", "rules", "prometheus_adapter", "delegate"})
+LIVE_SETTINGS: Final = frozenset({"backends", "rules", "prometheus_adapter", "delegate", "tenant_limits"})
 """The sections of the configuration that take effect when the file is reloaded; all others need a restart."""
 
 BackendFactory: TypeAlias = Callable[[str, BackendSettings, Clock], Backend]

@@ -38,16 +38,23 @@ class Query(Record, frozen=True):
     static_series: tuple[Series, ...] = ()
     """The series of a static metric."""
 
+    tenant: str = ""
+    """The namespace of the tenant whose rule the query is for; empty: a rule of the cluster's operator."""
+
     @property
     def key(self) -> Hashable:
-        """Return the identity of the query: queries with equal keys have equal results."""
-        return self.backend, self.text
+        """Return the identity of the query: queries with equal keys share one result.
+
+        Equal queries of two tenants have different keys, so that the interval and the deadline of one tenant and the
+        changes of its objects have no effect on the other.
+        """
+        return self.backend, self.text, self.tenant
 
 
 def snapshot_query(rule: Rule) -> Query:
     if rule.is_static:
-        return Query(STATIC, _encode_sorted(rule.static).decode(), rule.static)
-    return Query(rule.backend, rule.query or _encode_sorted(rule.parameters).decode())
+        return Query(STATIC, _encode_sorted(rule.static).decode(), rule.static, rule.tenant)
+    return Query(rule.backend, rule.query or _encode_sorted(rule.parameters).decode(), tenant=rule.tenant)
 
 
 def template_query(rule: Rule, namespace: str, selector: Selector) -> Query:
@@ -56,7 +63,7 @@ def template_query(rule: Rule, namespace: str, selector: Selector) -> Query:
     Raise ``InvalidRequest`` if PromQL cannot express the selector, and ``BadQuery`` if the template cannot be rendered.
     """
     try:
-        return Query(rule.backend, render_query(rule, namespace, selector))
+        return Query(rule.backend, render_query(rule, namespace, selector), tenant=rule.tenant)
     except NotExpressible as error:
         raise errors.InvalidRequest(
             f"metric {rule.name!r}: the selector cannot be expressed in its query: {error}"

@@ -146,6 +146,11 @@ class Rule(Record, frozen=True):
         return (self.name, *self.aliases)
 
     @property
+    def tenant(self) -> str:
+        """The namespace of the tenant that wrote the rule; empty: the cluster's operator wrote it."""
+        return ""
+
+    @property
     def namespacing(self) -> Namespacing:
         """Return how series are assigned to namespaces, with the default applied."""
         if self.namespace is not None:
@@ -163,3 +168,11 @@ class Rule(Record, frozen=True):
 
     def applies_to(self, namespace: str) -> bool:
         return not self.namespaces or namespace in self.namespaces
+
+
+class TenantRule(Rule, frozen=True):
+    """A rule of an ``ExternalMetric`` object. It can be read in the namespace of the object only."""
+
+    @property
+    def tenant(self) -> str:
+        return self.namespaces[0]

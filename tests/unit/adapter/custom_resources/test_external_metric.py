@@ -8,7 +8,7 @@ from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.rabbitmq.settings import RabbitMq
 from adapter.custom_resources.external_metric import rule_from_object
 from adapter.decoding.problem import ConfigInvalid
-from adapter.rules.rule import Aggregation, Namespacing, Rule
+from adapter.rules.rule import Aggregation, Namespacing, Rule, TenantRule
 
 PROMETHEUS = Prometheus(url="http://prometheus:9090")
 BACKENDS = {
@@ -41,7 +41,7 @@ def problems(**spec: Any) -> tuple[str, ...]:
 def test_object_becomes_a_rule_whose_query_is_restricted_to_its_namespace():
     rule = converted(backend="open", query="sum(x) by (queue)", aggregation="max")
 
-    assert rule == Rule(
+    assert rule == TenantRule(
         "queue",
         namespaces=("shop",),
         backend="open",
