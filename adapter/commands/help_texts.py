@@ -33,8 +33,8 @@ COMMANDS: Final = {
     "serve": HelpText(
         "serve external.metrics.k8s.io and run the autoscaler",
         "Serves external.metrics.k8s.io and scales the targets of PodAutoscalers, until SIGTERM or SIGINT. To run it\n"
-        "in a cluster, apply manifests/base. The autoscaler has the HPA flags of kube-controller-manager, with the\n"
-        "same names and defaults.\n"
+        "in a cluster, apply manifests/base. The autoscaler has the HPA flags of kube-controller-manager under the same\n"
+        "names; docs/configuration.md lists the few whose defaults differ.\n"
         "Exit code: 0 after a signal, 1 if the cluster cannot be reached, 2 if configuration or flags are invalid.",
         (
             ("steadyscale serve --config=config.yaml", "in a pod"),

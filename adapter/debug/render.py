@@ -77,7 +77,7 @@ def trace_lines(trace: Json) -> Iterator[str]:
         yield _line("aggregation", trace["aggregation"])
         yield _line("value", f"{trace['value']}, {trace['ageSeconds']:g}s old")
     if error := trace["error"]:
-        yield _line("error", f"{error['class'] or 'rejected'}: {error['message']}")
+        yield _line("error", error["message"] if error["class"] else f"rejected: {error['message']}")
         if error["detail"]:
             yield _line("detail", error["detail"])
     yield from _history(trace["history"])

@@ -39,7 +39,7 @@ def test_unavailable_metric_has_an_exit_code_and_a_reason(service: Loopback, cap
     output = capsys.readouterr().out
 
     assert "failed: query rejected" in output
-    assert "error         refused: metric 'refused': static: refused: query rejected" in output
+    assert "error         metric 'refused': static: refused: query rejected" in output
     assert "failing       since 20" in output
     assert "HPA condition unable to get external metric default/refused/nil: unable to fetch metrics" in output
 
