@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blockbuster import BlockBuster, blockbuster_ctx
+from blockbuster import BlockBuster
 
 from adapter.backends.backend import Backend
 from adapter.backends.loader import create_backend
@@ -20,6 +20,7 @@ from adapter.rules.query_builder import Query, snapshot_query
 from adapter.sample import RawSample
 from tests.backends.contract import ContractPeer, Json, all_peers
 from tests.backends.faulty_proxy import faulty_proxy
+from tests.blocking_calls import detected_blocking_calls
 
 NAME = "it"
 
@@ -58,7 +59,7 @@ async def open_backend(peer: ContractPeer, **settings: Any) -> AsyncIterator[Ope
 
 @pytest.fixture(autouse=True)
 def no_blocking_calls() -> Iterator[BlockBuster]:
-    with blockbuster_ctx("adapter") as detector:
+    with detected_blocking_calls() as detector:
         yield detector
 
 

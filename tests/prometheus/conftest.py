@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster, blockbuster_ctx
+from blockbuster import BlockBuster
 
+from tests.blocking_calls import detected_blocking_calls
 from tests.prometheus.failing_server import FailingProxy, failing_proxy
 from tests.prometheus.fixed_responses import SAMPLES
 from tests.prometheus.server import Server, prometheus, require
@@ -14,8 +15,8 @@ from tests.prometheus.server import Server, prometheus, require
 
 @pytest.fixture(autouse=True)
 def nothing_blocks_the_loop() -> Iterator[BlockBuster]:
-    with blockbuster_ctx("adapter") as guard:
-        yield guard
+    with detected_blocking_calls() as detector:
+        yield detector
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from blockbuster import BlockBuster, blockbuster_ctx
+from blockbuster import BlockBuster
+
+from tests.blocking_calls import detected_blocking_calls
 
 
 @pytest.fixture(autouse=True)
 def blocking_calls_fail() -> Iterator[BlockBuster]:
-    with blockbuster_ctx("adapter") as guard:
-        yield guard
+    with detected_blocking_calls() as detector:
+        yield detector
