@@ -92,8 +92,12 @@ def read_document(path: Path, flags: Flags) -> Any:  # noqa: ANN401 - any docume
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigInvalid([Problem(str(path), str(error.strerror))]) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or an impossible date such as 2024-13-01
         raise ConfigInvalid([Problem(str(path), f"not YAML: {' '.join(str(error).split())}")]) from error
+    except RecursionError:  # PyYAML composes a document recursively
+        raise ConfigInvalid(
+            [Problem(str(path), f"must not be nested deeper than {documents.MAX_DEPTH} levels")]
+        ) from None
     document = {} if document is None else document
     for section, keys in flags.items() if isinstance(document, dict) else ():
         if given := {key: flag for key, flag in keys.items() if flag is not None}:
