@@ -22,7 +22,7 @@ from adapter.rules.query_builder import Query, snapshot_query, template_query
 from adapter.rules.rule import STATIC, Rule
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample, Sample
-from autoscaler.values.selector import Selector
+from autoscaler.values.selector import MAX_REQUIREMENTS, MAX_SELECTOR_LENGTH, Selector
 
 _MAX_UNKNOWN_READS: Final = 1000
 
@@ -151,7 +151,7 @@ class MetricReader:
             return self._resolve_unknown(requested)
         trace = ReadTrace(ReadKey(namespace, rule.name, selector), rule)
         try:
-            _check_labels(rule, selector)
+            _check_selector(rule, selector)
             trace.query = template_query(rule, namespace, selector) if rule.is_template else snapshot_query(rule)
         except errors.AdapterError as error:
             trace.error = _error_of(error, rule)
@@ -164,6 +164,10 @@ class MetricReader:
         delegate = self.delegate
         if delegate is not None and delegate.unknown_metrics:
             rule = delegated_rule(delegate, *key)
+            try:
+                _check_selector(rule, key.selector)
+            except errors.InvalidRequest as error:
+                return ReadTrace(key, rule, error=error)
             return ReadTrace(key, rule, snapshot_query(rule))
         similar = ", ".join(map(repr, self.registry.rules.similar_names(key.namespace, key.metric)))
         hint = f"; did you mean {similar}?" if similar else ""
@@ -218,7 +222,12 @@ def _error_of(error: errors.AdapterError, rule: Rule) -> errors.AdapterError:
     return type(error)(error.message)
 
 
-def _check_labels(rule: Rule, selector: Selector) -> None:
+def _check_selector(rule: Rule, selector: Selector) -> None:
+    if len(selector.requirements) > MAX_REQUIREMENTS or selector.length > MAX_SELECTOR_LENGTH:
+        raise errors.InvalidRequest(
+            f"metric {rule.name!r}: the selector is larger than {MAX_REQUIREMENTS} requirements or"
+            f" {MAX_SELECTOR_LENGTH} characters: use fewer labels and values"
+        )
     for requirement in selector.requirements if rule.labels else ():
         if requirement.key not in rule.labels:
             raise errors.InvalidRequest(

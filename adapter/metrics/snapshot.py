@@ -1,7 +1,8 @@
 """All series of one query at one time, with indexes on their labels, so that any selector is evaluated in memory.
 
 The index of a label is built when a selector first uses the label. The next snapshot of the same query is constructed
-with the same indexes, so that reads do not wait for them.
+with the indexes that reads of this one used, so that reads do not wait for them. Callers can make up selectors: only
+labels that a series has are indexed, and at most ``MAX_INDEXES`` of them besides the namespace label of the rule.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -13,13 +14,14 @@ from adapter.sample import RawSample
 from autoscaler.values.requirement import EXISTS, Requirement
 from autoscaler.values.selector import Selector
 
+MAX_INDEXES: Final = 16
 _EQUALITY: Final = frozenset({"=", "==", "in"})
 
 
 class Snapshot:
     """The result of one query. Immutable, except for the indexes that are built on demand."""
 
-    __slots__ = ("__weakref__", "_indexes", "duration", "fetched_at", "series")
+    __slots__ = ("__weakref__", "_indexes", "_names", "_used", "duration", "fetched_at", "series")
 
     def __init__(
         self,
@@ -35,14 +37,21 @@ class Snapshot:
         self.duration: Final = duration
         """How long the backend took to respond."""
 
+        self._names: frozenset[str] | None = None
         self._indexes: dict[str, dict[str, list[RawSample]]] = {}
+        self._used: dict[str, None] = {}
         for key in indexed_labels:
-            self._index(key)
+            if len(self._indexes) < MAX_INDEXES:
+                self._build_index(key)
 
     @property
     def indexed_labels(self) -> tuple[str, ...]:
-        """The labels that selectors have used so far."""
-        return tuple(self._indexes)
+        """The labels whose indexes reads of this snapshot used."""
+        return tuple(self._used)
+
+    @property
+    def index_count(self) -> int:
+        return len(self._indexes)
 
     def select(self, selector: Selector, label: str = "", value: str = "") -> Sequence[RawSample]:
         """Return the series that match the selector and, if ``label`` is given, have this value for it."""
@@ -55,24 +64,41 @@ class Snapshot:
 
     def _candidates(self, requirements: Iterable[Requirement], label: str, value: str) -> Sequence[RawSample]:
         """Return the smallest indexed list that contains all matching series."""
-        smallest: Sequence[RawSample] = self._index(label).get(value, ()) if label else self.series
+        smallest: Sequence[RawSample] = self.series
+        if label:
+            self._build_index(label)
+            self._used[label] = None
+            smallest = self._indexes[label].get(value, ())
         for requirement in requirements:
-            if requirement.operator in _EQUALITY:
-                index = self._index(requirement.key)
+            if requirement.operator not in _EQUALITY and requirement.operator != EXISTS:
+                continue
+            if requirement.key not in self._label_names():
+                return ()
+            if requirement.operator in _EQUALITY and (index := self._index(requirement.key)) is not None:
                 lists = [index[value] for value in dict.fromkeys(requirement.values) if value in index]
                 series = lists[0] if len(lists) == 1 else [*chain.from_iterable(lists)]
                 if len(series) < len(smallest):
                     smallest = series
-            elif requirement.operator == EXISTS and not self._index(requirement.key):
-                return ()
         return smallest
 
-    def _index(self, key: str) -> dict[str, list[RawSample]]:
-        """Return the series by their value for a label."""
-        index = self._indexes.get(key)
-        if index is None:
-            index = self._indexes[key] = {}
-            for series in self.series:
-                if (value := series.labels.get(key)) is not None:
-                    index.setdefault(value, []).append(series)
-        return index
+    def _label_names(self) -> frozenset[str]:
+        if self._names is None:
+            self._names = frozenset().union(*(series.labels for series in self.series))
+        return self._names
+
+    def _index(self, key: str) -> dict[str, list[RawSample]] | None:
+        """Return the series by their value for a label; None if there are too many indexes to build another one."""
+        if key not in self._indexes:
+            if len(self._indexes) >= MAX_INDEXES:
+                return None
+            self._build_index(key)
+        self._used[key] = None
+        return self._indexes[key]
+
+    def _build_index(self, key: str) -> None:
+        if key in self._indexes:
+            return
+        index = self._indexes[key] = {}
+        for series in self.series:
+            if (value := series.labels.get(key)) is not None:
+                index.setdefault(value, []).append(series)

@@ -20,7 +20,7 @@ from adapter.server.content_negotiation import JSON, PROTOBUF, YAML, Offer
 from adapter.server.request_context import RequestContext
 from adapter.server.serialization import GROUP, NamedSample, table
 from autoscaler.values import selector
-from autoscaler.values.selector import Selector, SelectorError
+from autoscaler.values.selector import MAX_SELECTOR_LENGTH, Selector, SelectorError
 
 _OFFERS: Final = (
     JSON,
@@ -151,6 +151,10 @@ def _selector(context: RequestContext, attributes: ResourceAttributes) -> Select
                 f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
             )
     text = query.get("labelSelector", "")
+    if len(text) > MAX_SELECTOR_LENGTH:  # before it is parsed
+        raise errors.InvalidRequest(
+            f"the label selector is longer than {MAX_SELECTOR_LENGTH} characters: use fewer labels and values"
+        )
     parse = _parse_selector_cached if len(text) <= _MAX_CACHED_SELECTOR else selector.parse
     try:
         return parse(text)

@@ -25,6 +25,8 @@ from autoscaler.values.requirement import (
 from autoscaler.values.selector_text import parse_requirements
 
 __all__ = [
+    "MAX_REQUIREMENTS",
+    "MAX_SELECTOR_LENGTH",
     "LabelSelector",
     "LabelSelectorRequirement",
     "Requirement",
@@ -35,6 +37,10 @@ __all__ = [
     "go_syntax",
     "parse",
 ]
+
+MAX_REQUIREMENTS: Final = 64
+MAX_SELECTOR_LENGTH: Final = 8192
+"""Limits of a selector of metrics, which bound the cost of a read. Kubernetes has no such limits."""
 
 _OBJECT_OPERATORS: Final = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": DOES_NOT_EXIST}
 _STRING_OVERHEAD: Final = 64
@@ -75,7 +81,7 @@ class LabelSelector(Struct, frozen=True, rename="camel", omit_defaults=True):
 class Selector:
     """A valid selector: immutable, hashable, and fast to match with the labels of many pods."""
 
-    __slots__ = ("_exact", "_hash", "_predicates", "requirements", "selectable", "weight")
+    __slots__ = ("_exact", "_hash", "_predicates", "length", "requirements", "selectable", "weight")
 
     def __init__(self, requirements: Iterable[Requirement] = (), *, selectable: bool = True) -> None:
         self.requirements: Final = tuple(sorted(requirements, key=_key))
@@ -85,7 +91,10 @@ class Selector:
         self._predicates: Final = tuple(requirement.predicate() for requirement, value in exact if value is None)
         self._hash: Final = hash((self.requirements, self.selectable))  # selectors are keys of several caches
         strings = [text for requirement in self.requirements for text in (requirement.key, *requirement.values)]
-        self.weight: Final = sum(map(len, strings)) + _STRING_OVERHEAD * len(strings)
+        self.length: Final = sum(map(len, strings)) + len(strings)
+        """Approximate length of the text."""
+
+        self.weight: Final = self.length + (_STRING_OVERHEAD - 1) * len(strings)
         """Approximate size in bytes, for caches with a size limit."""
 
     @property
