@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 MAX_REQUIREMENTS: Final = 64
-MAX_SELECTOR_LENGTH: Final = 8192
+MAX_SELECTOR_LENGTH: Final = 32768
 """Limits of a selector of metrics, which bound the cost of a read. Kubernetes has no such limits."""
 
 _OBJECT_OPERATORS: Final = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": DOES_NOT_EXIST}

@@ -94,7 +94,7 @@ class TestLimits:
         "selector",
         [
             pytest.param(Selector(Requirement(f"k{n}", "exists") for n in range(MAX_REQUIREMENTS + 1)), id="keys"),
-            pytest.param(Selector([Requirement("k", "in", tuple(f"v{n:05}" for n in range(5000)))]), id="values"),
+            pytest.param(Selector([Requirement("k", "in", tuple(f"v{n:06}" for n in range(5000)))]), id="values"),
             pytest.param(selector_of(LabelSelector(match_labels={f"k{n}": "x" for n in range(3500)})), id="object"),
         ],
     )
@@ -114,7 +114,7 @@ class TestLimits:
         it = reader(ScriptedBackend(results={"q": ROWS}), Rule("m", backend="b", query="q", namespace=None))
         requirements = [Requirement(f"k{n}", "!") for n in range(MAX_REQUIREMENTS - 1)]
         letters = string.ascii_letters[:40]
-        selector = Selector([*requirements, Requirement("queue", "in", ("q1", *(letters + str(n) for n in range(80))))])
+        selector = Selector([*requirements, Requirement("queue", "in", ("q1", *(letters + str(n) for n in range(500))))])
         assert len(str(selector)) <= MAX_SELECTOR_LENGTH
         assert (await it.read("ns1", "m", selector)).error is None
         await it.sources.aclose()
