@@ -26,6 +26,7 @@ from autoscaler.types.spec import (
 
 MIN_REPLICAS: Final = 1
 FAILURE_DURATION_SECONDS: Final = 180
+MAX_FAILURE_DURATION_SECONDS: Final = 365 * 24 * 60 * 60
 
 CPU_AT_80_PERCENT: Final = Metric(
     type=RESOURCE, resource=ResourceSource("cpu", MetricTarget(type=UTILIZATION, average_utilization=80))

@@ -6,7 +6,7 @@ not by its index in the spec.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from autoscaler.types.spec import EXTERNAL, STATIC, USE_MAX, USE_MIN, ExternalSo
 from autoscaler.types.status import FALLBACK, NORMAL, ExternalMetricStatus, MetricStatus, MetricValue, Status
 from autoscaler.types.steps import MetricFallbackStep, MetricUnavailableStep, Step
 from autoscaler.values.selector import SelectorError, from_label_selector, go_syntax
+from autoscaler.values.timestamps import add_seconds
 
 NO_VALUE = MetricValue()
 
@@ -159,7 +160,7 @@ def _failed_read(
     second = context.now.replace(microsecond=0)
     since = second if before is None else min(before.since, second)
     duration = fallback.failure_duration_seconds
-    due = since + timedelta(seconds=FAILURE_DURATION_SECONDS if duration is None else duration)
+    due = add_seconds(since, FAILURE_DURATION_SECONDS if duration is None else duration)
     events = [] if before is not None else [conditions.warning_event(result.reason, result.message)]
     name = source.metric.name
     if context.now < due:

@@ -2,10 +2,12 @@
 
 from datetime import datetime, timedelta
 
+from autoscaler.values.timestamps import to_utc
+
 
 def time_of_day(moment: datetime) -> str:
-    """Format a time as ``14:03:20``."""
-    return moment.strftime("%H:%M:%S")
+    """Format a time in UTC as ``14:03:20``."""
+    return to_utc(moment).strftime("%H:%M:%S")
 
 
 def seconds(duration: timedelta) -> str:

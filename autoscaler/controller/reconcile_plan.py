@@ -19,7 +19,7 @@ from autoscaler.types.spec import (
     MetricIdentifier,
     Spec,
 )
-from autoscaler.validation import problems
+from autoscaler.validation import stored_problems
 from autoscaler.values.selector import LabelSelector, Selector, SelectorError, from_label_selector
 
 
@@ -65,7 +65,7 @@ class ReconcilePlan(Record):
 
 def make_plan(autoscaler: Autoscaler, settings: Settings, gates: FeatureGates) -> ReconcilePlan:
     spec = with_defaults(autoscaler.spec)
-    spec_problems = problems(Autoscaler(autoscaler.metadata, spec), gates=gates, settings=settings)
+    spec_problems = stored_problems(Autoscaler(autoscaler.metadata, spec), gates=gates, settings=settings)
     metrics = spec.metrics or ()
     return ReconcilePlan(
         uid=autoscaler.metadata.uid,

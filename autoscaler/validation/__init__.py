@@ -3,7 +3,7 @@
 from autoscaler.validation.advice import Advice, warnings
 from autoscaler.validation.preparation import prepare
 from autoscaler.validation.problem import ValidationProblem
-from autoscaler.validation.validate import api_server_problems, problems
+from autoscaler.validation.validate import api_server_problems, problems, stored_problems
 
 __all__ = [
     "Advice",
@@ -11,5 +11,6 @@ __all__ = [
     "api_server_problems",
     "prepare",
     "problems",
+    "stored_problems",
     "warnings",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
+from autoscaler.defaults import MAX_FAILURE_DURATION_SECONDS
 from autoscaler.types.record import Record
 from autoscaler.types.spec import (
     AVERAGE_VALUE,
@@ -57,6 +58,8 @@ class MetricRules(Record):
 
     described_object: ApiVersionRule
     fallback_floor_seconds: int
+    stored_durations: frozenset[int] = frozenset()
+    """Values of failureDurationSeconds that the stored object already has: an update may keep them."""
 
 
 def metrics_problems(
@@ -114,7 +117,7 @@ def _source_problems(source: MetricSource, path: str, rules: MetricRules) -> Ite
     yield from _target_problems(source.target, f"{path}.target")
     yield from _target_value_problems(source, f"{path}.target")
     if isinstance(source, ExternalSource) and source.fallback is not None:
-        yield from _fallback_problems(source.fallback, f"{path}.fallback", rules.fallback_floor_seconds)
+        yield from _fallback_problems(source.fallback, f"{path}.fallback", rules)
 
 
 def _target_problems(target: MetricTarget, path: str) -> Iterator[ValidationProblem]:
@@ -154,11 +157,15 @@ def _target_value_problems(source: MetricSource, path: str) -> Iterator[Validati
                 yield forbidden(f"{path}.averageValue", "may not set both a target raw value and a target utilization")
 
 
-def _fallback_problems(fallback: Fallback, path: str, floor_seconds: int) -> Iterator[ValidationProblem]:
+def _fallback_problems(fallback: Fallback, path: str, rules: MetricRules) -> Iterator[ValidationProblem]:
     """Yield the problems of a fallback; `advice` warns about replicas outside of the bounds, which apply anyway."""
-    seconds = fallback.failure_duration_seconds
-    if seconds is not None and seconds < floor_seconds:
-        yield invalid(f"{path}.failureDurationSeconds", seconds, f"must be greater than or equal to {floor_seconds}")
+    seconds, floor_seconds = fallback.failure_duration_seconds, rules.fallback_floor_seconds
+    if seconds is not None and seconds not in rules.stored_durations:
+        field = f"{path}.failureDurationSeconds"
+        if seconds < floor_seconds:
+            yield invalid(field, seconds, f"must be greater than or equal to {floor_seconds}")
+        if seconds > MAX_FAILURE_DURATION_SECONDS:
+            yield invalid(field, seconds, f"must be less than or equal to {MAX_FAILURE_DURATION_SECONDS}")
     if fallback.replicas is None:
         yield required(f"{path}.replicas", "must specify the replicas to propose while the metric cannot be read")
     elif fallback.replicas < 1:

@@ -5,6 +5,7 @@ Kubernetes validates an object with hand-written rules and with rules declared o
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from autoscaler.settings import FeatureGates, Settings
@@ -37,19 +38,37 @@ def problems(
 
     Both must have their defaults, and the new one must be prepared.
     """
-    spec, old_spec = autoscaler.spec, old.spec if old else None
-    rules = MetricRules(_described_object_rule(old_spec), int(settings.fallback_floor.total_seconds()))
-    return (
-        *(
-            updated_metadata_problems(autoscaler.metadata, old.metadata)
-            if old
-            else created_metadata_problems(autoscaler.metadata)
-        ),
-        *_bounds_problems(spec, _min_allowed_replicas(gates, old_spec)),
-        *reference_problems(spec.scale_target_ref, "spec.scaleTargetRef", _scale_target_rule(spec, old_spec)),
-        *metrics_problems(spec.metrics or (), min_replicas=spec.min_replicas, rules=rules),
-        *behavior_problems(spec.behavior),
-        *_mode_problems(spec),
+    metadata_problems = (
+        updated_metadata_problems(autoscaler.metadata, old.metadata)
+        if old
+        else created_metadata_problems(autoscaler.metadata)
+    )
+    return (*metadata_problems, *_spec_problems(autoscaler.spec, old.spec if old else None, gates, settings))
+
+
+def stored_problems(
+    autoscaler: Autoscaler, *, gates: FeatureGates, settings: Settings
+) -> tuple[ValidationProblem, ...]:
+    """Return the problems of a stored autoscaler, with defaults, as those of an update that changes nothing.
+
+    The API server accepted the object with the gates and settings of that time. A value that they permitted stays
+    valid, as in an HPA: kube-controller-manager validates no stored object.
+    """
+    return tuple(_spec_problems(autoscaler.spec, autoscaler.spec, gates, settings))
+
+
+def _spec_problems(
+    spec: Spec, old_spec: Spec | None, gates: FeatureGates, settings: Settings
+) -> Iterator[ValidationProblem]:
+    rules = MetricRules(
+        _described_object_rule(old_spec), int(settings.fallback_floor.total_seconds()), _stored_durations(old_spec)
+    )
+    return chain(
+        _bounds_problems(spec, _min_allowed_replicas(gates, old_spec)),
+        reference_problems(spec.scale_target_ref, "spec.scaleTargetRef", _scale_target_rule(spec, old_spec)),
+        metrics_problems(spec.metrics or (), min_replicas=spec.min_replicas, rules=rules),
+        behavior_problems(spec.behavior),
+        _mode_problems(spec),
     )
 
 
@@ -132,6 +151,12 @@ def _described_object_rule(old: Spec | None) -> ApiVersionRule:
     )
     rule = ApiVersionRule.CORE_ALLOWED
     return ApiVersionRule.UNCHECKED if any(api_version_problem(version, rule) for version in versions) else rule
+
+
+def _stored_durations(old: Spec | None) -> frozenset[int]:
+    fallbacks = (metric.external.fallback for metric in (old and old.metrics) or () if metric.external is not None)
+    durations = (fallback.failure_duration_seconds for fallback in fallbacks if fallback is not None)
+    return frozenset(duration for duration in durations if duration is not None)
 
 
 def _is_duplicate(problem: ValidationProblem, declared: ValidationProblem) -> bool:

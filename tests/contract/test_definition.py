@@ -113,6 +113,11 @@ def with_tolerance(tolerance: Any) -> Any:
             id="failureDurationSeconds too short",
         ),
         pytest.param(
+            with_fallback(replicas=3, failureDurationSeconds=31536001),
+            "fallback.failureDurationSeconds: Invalid value: 31536001",
+            id="failureDurationSeconds longer than a year",
+        ),
+        pytest.param(
             with_fallback(replicas=3, strategy="Guess"),
             'fallback.strategy: Unsupported value: "Guess"',
             id="unknown strategy",

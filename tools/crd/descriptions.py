@@ -67,7 +67,8 @@ DESCRIPTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "replicas": "The replicas to propose while the metric cannot be read. Bounds, policies and the other metrics"
         " apply as to any proposal.",
         "failure_duration_seconds": "How long reads must fail without interruption before the fallback becomes active."
-        " Until then the metric is unavailable and blocks scaling down. Default and minimum: 180.",
+        " Until then the metric is unavailable and blocks scaling down. Default and minimum: 180; maximum:"
+        " 31536000, one year.",
         "strategy": "Static: propose replicas. UseMax or UseMin: propose the larger or the smaller of replicas and the"
         " replicas of the workload when the fallback became active. Default: Static.",
     },

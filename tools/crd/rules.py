@@ -6,7 +6,13 @@ Messages are the same as there. Maximum lengths are required for the API server'
 from collections.abc import Mapping
 from typing import Any, Final
 
-from autoscaler.defaults import CPU_AT_80_PERCENT, SCALE_DOWN, SCALE_UP
+from autoscaler.defaults import (
+    CPU_AT_80_PERCENT,
+    FAILURE_DURATION_SECONDS,
+    MAX_FAILURE_DURATION_SECONDS,
+    SCALE_DOWN,
+    SCALE_UP,
+)
 from autoscaler.types import spec
 from autoscaler.validation.metrics import FIELD_OF
 from autoscaler.values.selector import LabelSelector, LabelSelectorRequirement
@@ -161,7 +167,11 @@ CONSTRAINTS: Final[Mapping[tuple[type, str], dict[str, Any]]] = {
         "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
     },
     (spec.Fallback, "replicas"): {"minimum": 1},
-    (spec.Fallback, "failure_duration_seconds"): {"minimum": 180, "default": 180},
+    (spec.Fallback, "failure_duration_seconds"): {
+        "minimum": 180,
+        "maximum": MAX_FAILURE_DURATION_SECONDS,
+        "default": FAILURE_DURATION_SECONDS,
+    },
     (spec.Fallback, "strategy"): {"enum": ["Static", "UseMax", "UseMin"], "default": "Static"},
     (spec.Metric, "type"): {"enum": ["Object", "Pods", "Resource", "ContainerResource", "External"]},
     (spec.Policy, "type"): {"enum": ["Pods", "Percent"]},

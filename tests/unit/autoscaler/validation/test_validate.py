@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
-from autoscaler.validation import api_server_problems, prepare, problems
+from autoscaler.validation import api_server_problems, prepare, problems, stored_problems
 from autoscaler.wire import decode_autoscaler
 
 VALID = {
@@ -83,6 +83,11 @@ def test_valid_autoscaler_has_no_problems():
             id="failureDurationSeconds below the minimum",
         ),
         pytest.param(
+            {"replicas": 5, "failureDurationSeconds": 31536001},
+            [f"{FALLBACK}.failureDurationSeconds: Invalid value: 31536001: must be less than or equal to 31536000"],
+            id="failureDurationSeconds above the maximum of one year",
+        ),
+        pytest.param(
             {"replicas": 0},
             [f"{FALLBACK}.replicas: Invalid value: 0: must be greater than or equal to 1"],
             id="replicas below one",
@@ -113,6 +118,13 @@ def test_minimum_failure_duration_is_a_setting():
     short = external(fallback={"replicas": 5, "failureDurationSeconds": 2})
 
     assert problem_lines(short, settings=Settings(fallback_floor=timedelta(seconds=2))) == []
+
+
+@pytest.mark.parametrize("seconds", [2, 2**63 - 1])
+def test_failure_duration_in_use_may_stay_outside_of_the_limits(seconds):
+    stored = external(fallback={"replicas": 5, "failureDurationSeconds": seconds})
+
+    assert problem_lines(stored, old=stored) == []
 
 
 def test_fallback_is_dropped_if_the_gate_is_disabled():
@@ -595,3 +607,49 @@ valid_specs = st.fixed_dictionaries(
 @given(valid_specs)
 def test_defaults_of_a_valid_spec_are_valid(changes):
     assert problem_lines(changes) == []
+
+
+QUEUE_METRIC = external()["spec.metrics"]
+ALL_GATE_COMBINATIONS = [
+    FeatureGates(HPAScaleToZero=zero, HPAConfigurableTolerance=tolerance, HPAExternalMetricFallback=fallback)
+    for zero in (True, False)
+    for tolerance in (True, False)
+    for fallback in (True, False)
+]
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "spec.minReplicas": st.integers(0, 3),
+            "spec.metrics": st.sampled_from([2, 180, 600, 31_536_000]).map(
+                lambda seconds: external(fallback={"replicas": 5, "failureDurationSeconds": seconds})["spec.metrics"]
+            ),
+        },
+        optional={
+            "spec.behavior": st.sampled_from(["0", "50m"]).map(lambda tolerance: {"scaleUp": {"tolerance": tolerance}}),
+            "spec.scaleTargetRef.apiVersion": st.sampled_from(["apps/v1", "v1"]),
+        },
+    ),
+    st.sampled_from(ALL_GATE_COMBINATIONS),
+    st.sampled_from(ALL_GATE_COMBINATIONS),
+    st.sampled_from([2, 180, 3600]),
+    st.sampled_from([2, 180, 3600]),
+)
+def test_spec_that_was_accepted_stays_valid_when_gates_and_settings_change(changes, before, after, floor, new_floor):
+    new = prepare(received(changes), gates=before)
+    if not problems(new, gates=before, settings=Settings(fallback_floor=timedelta(seconds=floor))):
+        settings = Settings(fallback_floor=timedelta(seconds=new_floor))
+        assert stored_problems(new, gates=after, settings=settings) == ()
+
+
+def test_stored_minimum_of_zero_stays_valid_when_the_gate_is_switched_off():
+    stored = received({"spec.minReplicas": 0, "spec.metrics": QUEUE_METRIC})
+
+    assert stored_problems(stored, gates=FeatureGates(HPAScaleToZero=False), settings=Settings()) == ()
+
+
+def test_stored_spec_that_no_gate_permits_is_reported():
+    lines = map(str, stored_problems(received({"spec.maxReplicas": -1}), gates=ON, settings=Settings()))
+
+    assert "spec.maxReplicas: Invalid value: -1: must be greater than or equal to 1" in lines
