@@ -1,6 +1,7 @@
 """The Helm chart renders the same objects as kustomize and rejects invalid values."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.manifests.rendered import (
 pytestmark = pytest.mark.apiserver  # helm and kubectl come with the control plane
 
 EVERYTHING = ("--set=serviceMonitor.enabled=true", "--set=alerts.enabled=true", "--set=dashboard.enabled=true")
+DIGEST = f"sha256:{'5' * 64}"
 HELM_LABELS = ("app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart")
 
 
@@ -98,11 +100,27 @@ def test_values_are_applied_to_the_objects() -> None:
     assert not {"APIService", "NetworkPolicy"} & {kind for kind, _, _ in made}
 
 
+def image_of(objects: dict[Key, Json]) -> str:
+    pod = objects["Deployment", "steadyscale", "steadyscale"]["spec"]["template"]["spec"]
+    return str(pod["containers"][0]["image"])
+
+
+def test_image_can_be_pinned_to_a_digest(tmp_path: Path) -> None:
+    made = templated(f"--set=image.repository=registry.example/steadyscale,image.digest={DIGEST}")
+    assert image_of(made) == f"registry.example/steadyscale:0.1.0@{DIGEST}"
+    image = {"name": "steadyscale", "newName": "registry.example/steadyscale", "digest": DIGEST}
+    overlay = {"resources": [os.path.relpath(MANIFESTS / "base", tmp_path)], "images": [image]}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(overlay))
+    assert image_of(kustomized(tmp_path)) == f"registry.example/steadyscale@{DIGEST}"
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         ("replicas=0", "replicas"),
         ("image.tag=latest", "tag"),
+        ("image.digest=latest", "digest"),
+        (f"image.digest={DIGEST}0", "digest"),
         ("imagee.tag=1", "imagee"),
         ("config.rulez=1", "rulez"),
         ("flags={tolerance=1}", "flags"),
