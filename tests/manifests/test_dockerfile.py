@@ -9,7 +9,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -18,7 +17,9 @@ import pytest
 import yaml
 
 from tests.manifests.rendered import MANIFESTS, ROOT, Json
+from tools.release import base_image
 
+BUILD = 1  # the second stage installs
 IGNORED = (".git/", ".venv/", "tests/control_plane/", "docs/", "id_rsa", "token")
 SECRET = re.compile(r"(?i)\b\w*(password|secret|token|api_?key)\w*\s*=")
 
@@ -61,14 +62,32 @@ def final_stage() -> int:
 
 
 def test_final_stage_copies_only_the_installation() -> None:
-    assert final_stage() == 1
     assert arguments("COPY", final_stage()) == ["--from=build /opt/steadyscale /opt/steadyscale"]
 
 
-def test_base_images_are_slim_and_have_a_fixed_version() -> None:
-    for base in arguments("FROM"):
-        image, _, tag = base.split()[0].partition(":")
-        assert (image, tag) == ("python", "3.11-slim-bookworm")
+def test_all_stages_have_one_slim_base_image_with_a_fixed_version() -> None:
+    base, *others = arguments("FROM")
+    assert re.fullmatch(r"python:3\.11-slim-bookworm(@sha256:[0-9a-f]{64})? AS base", base)
+    assert others == ["base AS build", "base"]
+
+
+def test_release_is_refused_without_the_digest_of_the_base_image() -> None:
+    unpinned = re.sub(r"@sha256:\w+", "", (ROOT / "Dockerfile").read_text())
+    message = base_image.problem(unpinned)
+    assert message is not None
+    assert "python:3.11-slim-bookworm has no digest" in message
+    pinned = base_image.pinned(unpinned, f"sha256:{'0' * 64}")
+    assert base_image.problem(pinned) is None
+    assert pinned.replace(f"@sha256:{'0' * 64}", "") == unpinned
+    assert base_image.pinned(pinned, f"sha256:{'1' * 64}").count("1" * 64) == 1
+
+
+@pytest.mark.parametrize(
+    "digest", ["", "latest", "sha256:", f"sha256:{'0' * 63}", f"sha512:{'0' * 64}", "sha256:x\nRUN"]
+)
+def test_only_a_digest_is_written_into_the_dockerfile(digest: str) -> None:
+    with pytest.raises(ValueError, match="is not a digest"):
+        base_image.pinned((ROOT / "Dockerfile").read_text(), digest)
 
 
 def test_final_user_is_numeric_and_not_root() -> None:
@@ -86,7 +105,7 @@ def test_user_and_port_equal_those_of_the_deployment() -> None:
 
 
 def test_image_has_no_installer() -> None:
-    assert any("pip uninstall --yes pip" in run for run in arguments("RUN", 0))
+    assert any("pip uninstall --yes pip" in run for run in arguments("RUN", BUILD))
     assert any("pip uninstall --yes pip" in run for run in arguments("RUN", final_stage()))
     assert not any("apt-get" in run for run in arguments("RUN"))
 
@@ -106,23 +125,12 @@ def test_image_has_labels_and_a_health_check() -> None:
     compile(re.search(r'"-c", "(.*)"\]', check)[1], "healthcheck", "exec")  # type: ignore[index]
 
 
-def test_constraints_pin_every_dependency() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = {name: needs for name, needs in project["optional-dependencies"].items() if name not in {"dev", "all"}}
-    fixed = {re.sub(r"[-_.]+", "-", name).lower() for name in _constrained()}
-    for wanted in (*project["dependencies"], *(need for needs in extras.values() for need in needs)):
-        assert re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", wanted)[0]).lower() in fixed, wanted  # type: ignore[index]
-
-
-def test_image_has_every_extra() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert extras["all"] == [f"steadyscale[{','.join(name for name in extras if name not in {'dev', 'all'})}]"]
-    assert any("'.[all]'" in run for run in arguments("RUN", 0))
-
-
-def _constrained() -> list[str]:
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
-    return [line.partition("==")[0] for line in lines if line and not line.startswith("#")]
+def test_every_installation_from_an_index_requires_hashes_and_wheels() -> None:
+    installs = [step for run in arguments("RUN") for step in run.split("&&") if "pip install" in step]
+    assert installs
+    for step in installs:
+        words = set(shlex.split(step))
+        assert {"--require-hashes", "--only-binary=:all:"} <= words or {"--no-index", "--no-deps"} <= words, step
 
 
 def is_sent(path: str) -> bool:
@@ -141,7 +149,7 @@ def is_sent(path: str) -> bool:
 def test_only_copied_files_are_sent_to_the_builder() -> None:
     assert [path for path in IGNORED if is_sent(path)] == []
     assert not is_sent("adapter/__pycache__/app.pyc")
-    for copied in arguments("COPY", 0):
+    for copied in arguments("COPY", BUILD):
         assert [path for path in copied.split()[:-1] if not is_sent(path)] == []
 
 
@@ -150,12 +158,12 @@ def test_steps_install_a_command_that_starts(tmp_path: Path) -> None:
     source, prefix = tmp_path / "src", tmp_path / "opt" / "steadyscale"
     source.mkdir()
     prefix.parent.mkdir()
-    for copied in arguments("COPY", 0):
+    for copied in arguments("COPY", BUILD):
         *paths, into = copied.split()
         for path in paths:
             _copy(ROOT / path, source / (Path(path).name if into == "./" else into))
-    for run in arguments("RUN", 0):
-        here = run.replace("/opt/steadyscale", str(prefix)).replace("python -m", f"{shlex.quote(sys.executable)} -m")
+    for run in arguments("RUN", BUILD):
+        here = run.replace("/opt/", f"{prefix.parent}/").replace("python -m", f"{shlex.quote(sys.executable)} -m")
         done = subprocess.run(["sh", "-ec", here], cwd=source, capture_output=True, text=True, timeout=540, check=False)  # noqa: S603, S607
         assert done.returncode == 0, f"{run}\n{done.stdout}{done.stderr}"
     shutil.rmtree(source)

@@ -2,7 +2,8 @@
 
     make release
 
-The version is that of `pyproject.toml`. Helm is the one on the PATH, or the one that `make control-plane` builds.
+The version is that of `pyproject.toml`. Helm is the one on the PATH, or the one that `make control-plane` builds. The
+base image of the Dockerfile must be pinned to a digest.
 """
 
 import hashlib
@@ -13,15 +14,17 @@ import sys
 import tomllib
 from pathlib import Path
 
+from tools.release import base_image
+
 ROOT = Path(__file__).parents[2]
 DIST = ROOT / "dist"
 
 
 def main() -> int:
     """Build everything and print the checksums."""
-    helm = find_helm()
-    if helm is None:
-        print("helm not found: install it, or run `make control-plane`", file=sys.stderr)
+    helm, unpinned = find_helm(), base_image.problem(base_image.DOCKERFILE.read_text())
+    if unpinned is not None or helm is None:
+        print(unpinned or "helm not found: install it, or run `make control-plane`", file=sys.stderr)
         return 1
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
@@ -29,7 +32,7 @@ def main() -> int:
     run(sys.executable, "-m", "build", "--outdir", str(DIST))
     run(helm, "package", "manifests/helm/steadyscale", "--destination", str(DIST))
     sbom = DIST / f"steadyscale-{version}.cdx.json"
-    run(sys.executable, "-m", "cyclonedx_py", "requirements", "constraints.txt", "--output-file", str(sbom))
+    run(sys.executable, "-m", "cyclonedx_py", "requirements", "requirements.txt", "--output-file", str(sbom))
     checksums = "".join(f"{sha256(path)}  {path.name}\n" for path in sorted(DIST.iterdir()))
     (DIST / "SHA256SUMS").write_text(checksums)
     print(checksums, end="")
