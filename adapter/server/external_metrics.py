@@ -20,7 +20,7 @@ from adapter.server.content_negotiation import JSON, PROTOBUF, YAML, Offer
 from adapter.server.request_context import RequestContext
 from adapter.server.serialization import GROUP, NamedSample, table
 from autoscaler.values import selector
-from autoscaler.values.selector import MAX_SELECTOR_LENGTH, Selector, SelectorError
+from autoscaler.values.selector import MAX_REQUIREMENTS, MAX_SELECTOR_LENGTH, Selector, SelectorError
 
 _OFFERS: Final = (
     JSON,
@@ -157,7 +157,7 @@ def _selector(context: RequestContext, attributes: ResourceAttributes) -> Select
         )
     parse = _parse_selector_cached if len(text) <= _MAX_CACHED_SELECTOR else selector.parse
     try:
-        return parse(text)
+        return parse(text, MAX_REQUIREMENTS)
     except SelectorError as error:
         raise errors.InvalidRequest(f"unable to parse the label selector: {error}") from error
 

@@ -162,9 +162,9 @@ def go_syntax(selector: LabelSelector | None) -> str:
     )
 
 
-def parse(text: str) -> Selector:
+def parse(text: str, max_requirements: int | None = None) -> Selector:
     """Parse a selector such as `app=web,tier in (front,back),!old`; raise SelectorError if it is invalid."""
-    return Selector(parse_requirements(text))
+    return Selector(parse_requirements(text, max_requirements))
 
 
 def _key(requirement: Requirement) -> str:

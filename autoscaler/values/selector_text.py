@@ -65,11 +65,16 @@ class _Tokens:
         return _Token(symbol or word, is_word=word is not None)
 
 
-def parse_requirements(text: str) -> list[Requirement]:
-    """Parse the requirements in the order of the text; raise SelectorError if the text is invalid."""
+def parse_requirements(text: str, max_requirements: int | None = None) -> list[Requirement]:
+    """Parse the requirements in the order of the text; raise SelectorError if the text is invalid.
+
+    A text with more than ``max_requirements`` is not parsed further; Kubernetes has no such limit.
+    """
     tokens = _Tokens(text)
     requirements: list[Requirement] = []
     while tokens.next.starts_requirement:
+        if len(requirements) == max_requirements:
+            raise SelectorError(f"it has more than {max_requirements} requirements: use fewer labels")
         try:
             requirements.append(_requirement(tokens))
         except SelectorError as error:

@@ -5,6 +5,7 @@ import random
 import string
 
 import pytest
+from yarl import URL
 
 from adapter import errors
 from adapter.metrics.fetcher import Fetcher
@@ -20,6 +21,7 @@ from autoscaler.values.requirement import Requirement
 from autoscaler.values.selector import MAX_REQUIREMENTS, MAX_SELECTOR_LENGTH, LabelSelector, Selector, parse
 from autoscaler.values.selector import from_label_selector as selector_of
 from tests.fakes.backend import BEGINNING, ScriptedBackend, loop_clock
+from tests.unit.adapter.served import METRIC, served
 
 ROWS = tuple(RawSample(float(n), BEGINNING, {"queue": f"q{n}", "namespace": f"ns{n % 7}"}) for n in range(200))
 WIDE_ROWS = tuple(RawSample(1.0, BEGINNING, {f"label{n}": "x" for n in range(100)}) for _ in range(10))
@@ -114,7 +116,9 @@ class TestLimits:
         it = reader(ScriptedBackend(results={"q": ROWS}), Rule("m", backend="b", query="q", namespace=None))
         requirements = [Requirement(f"k{n}", "!") for n in range(MAX_REQUIREMENTS - 1)]
         letters = string.ascii_letters[:40]
-        selector = Selector([*requirements, Requirement("queue", "in", ("q1", *(letters + str(n) for n in range(500))))])
+        selector = Selector(
+            [*requirements, Requirement("queue", "in", ("q1", *(letters + str(n) for n in range(500))))]
+        )
         assert len(str(selector)) <= MAX_SELECTOR_LENGTH
         assert (await it.read("ns1", "m", selector)).error is None
         await it.sources.aclose()
@@ -128,3 +132,18 @@ class TestLimits:
         assert snapshot.index_count <= 2
         assert len(asyncio.all_tasks()) <= 2
         await it.sources.aclose()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(",".join(f"k{n}" for n in range(3500)), "more than 64 requirements", id="3500 keys"),
+        pytest.param("k+in+(" + "v," * 20_000 + ")", "longer than 32768 characters", id="long list"),
+    ],
+)
+async def test_request_with_a_selector_above_the_limits_gets_status_400(text: str, message: str):
+    async with served() as it:
+        it.backend.may_respond.set()
+        async with it.session.get(URL(f"{METRIC}?labelSelector={text}", encoded=True)) as response:
+            assert response.status == 400
+            assert message in (await response.json())["message"]
