@@ -40,6 +40,9 @@ class Telemetry:
         self.comparisons = self._counter(
             "comparisons", "Number of comparisons with another external metrics server, by result.", "result"
         )
+        self.rejected_objects = self._counter(
+            "external_metrics_rejected", "Number of rejections of ExternalMetric objects, by reason.", "reason"
+        )
         self.metric_failures = self._counter(
             "metric_failures", "Number of failed metric requests, by reason.", "reason"
         )
@@ -68,6 +71,9 @@ class Telemetry:
         """Return a function that counts a read of this cache as hit or miss."""
         hits, misses = self.cache_reads.labels(cache, "hit"), self.cache_reads.labels(cache, "miss")
         return lambda is_hit: (hits if is_hit else misses).inc()
+
+    def count_rejection(self, reason: str) -> None:
+        self.rejected_objects.labels(reason).inc()
 
     def record_comparison(self, result: str) -> None:
         self.comparisons.labels(result).inc()

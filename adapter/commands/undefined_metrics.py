@@ -9,7 +9,7 @@ from adapter.config.model import Config
 from adapter.custom_resources.external_metric import rule_from_object
 from adapter.decoding.problem import ConfigInvalid
 from adapter.rules.rule import Rule
-from adapter.rules.rule_registry import RuleSet
+from adapter.rules.rule_set import RuleSet
 
 _AUTOSCALERS: Final = frozenset({"PodAutoscaler", "HorizontalPodAutoscaler"})
 

@@ -1,4 +1,7 @@
-"""Writes the status of ``ExternalMetric`` objects: the Ready condition, the last value and the last error."""
+"""Writes the status of ``ExternalMetric`` objects: the Ready condition, the last value and the last error.
+
+A status contains only what the tenant may read: nothing in it depends on series of other namespaces.
+"""
 
 import asyncio
 import logging
@@ -7,8 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from adapter.custom_resources.external_metric import GROUP_VERSION, PLURAL
-from adapter.custom_resources.watcher import ExternalMetricObject, ExternalMetricWatcher
-from adapter.metrics.fetcher import FetchFailure
+from adapter.custom_resources.loop_share import LoopShare
+from adapter.custom_resources.watched_object import ExternalMetricObject
+from adapter.custom_resources.watcher import ExternalMetricWatcher
 from adapter.metrics.reader import MetricReader, ReadTrace
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound
@@ -19,7 +23,9 @@ from autoscaler.values.timestamps import format_rfc3339
 _log = logging.getLogger(__name__)
 _EVERYTHING: Final = Selector()
 _MAX_MESSAGE_LENGTH: Final = 1024
+_MAX_CONCURRENT_NAMESPACES: Final = 32
 _VOLATILE_FIELDS: Final = frozenset({"lastReadTime", "lastErrorTime", "latencyMilliseconds"})
+_URGENT_FIELDS: Final = ("status", "reason", "observedGeneration")
 
 
 class ExternalMetricStatusWriter:
@@ -40,38 +46,74 @@ class ExternalMetricStatusWriter:
         self._clock = clock
         self._check_interval = check_interval
         self._value_interval = value_interval
+        self._concurrency = asyncio.Semaphore(_MAX_CONCURRENT_NAMESPACES)
+        self._share = LoopShare()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        """The writes in progress, by namespace: slow queries of one tenant do not delay the status of others."""
 
     async def run(self) -> None:
-        while True:
-            await asyncio.sleep(self._check_interval.total_seconds())
-            await self.write_changes()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await asyncio.sleep(self._check_interval.total_seconds())
+                await self._start_writes(group)
 
     async def write_changes(self) -> None:
         """Write every status that differs from the one in the cluster."""
-        for metric_object in tuple(self._objects.store):
-            status = await self._status(metric_object)
-            if self._is_due(metric_object.status, status):
-                await self._write(metric_object, status)
+        async with asyncio.TaskGroup() as group:
+            await self._start_writes(group)
 
-    async def _status(self, metric_object: ExternalMetricObject) -> Json:
-        problems = self._objects.problems.get(metric_object.key)
-        if problems:
-            return self._with_condition(metric_object, "False", "Invalid", "; ".join(map(str, problems)))
+    async def _start_writes(self, group: asyncio.TaskGroup) -> None:
+        """Start a task for each namespace with changes, unless the previous one is still running."""
+        self._share.start()
+        changed: dict[str, list[ExternalMetricObject]] = {}
+        for metric_object in tuple(self._objects.store):
+            status = self._current_status(metric_object)
+            if status is None or self._is_due(metric_object.status, status):
+                changed.setdefault(metric_object.namespace, []).append(metric_object)
+            await self._share.step()
+        self._tasks = {namespace: task for namespace, task in self._tasks.items() if not task.done()}
+        for namespace in changed.keys() - self._tasks.keys():
+            self._tasks[namespace] = group.create_task(self._write_all(changed[namespace]))
+
+    async def _write_all(self, metric_objects: list[ExternalMetricObject]) -> None:
+        for metric_object in metric_objects:
+            async with self._concurrency:
+                try:
+                    await self._write_changed(metric_object)
+                except Exception:  # noqa: BLE001 - a status must not end the writer, whatever it contains
+                    _log.exception("ExternalMetric status not written", extra={"externalmetric": metric_object.key})
+
+    async def _write_changed(self, metric_object: ExternalMetricObject) -> None:
+        status = self._current_status(metric_object)
+        rule = self._objects.rules.get(metric_object.key)
+        if status is None and rule is not None:
+            trace = await self._reader.read(metric_object.namespace, rule.name, _EVERYTHING)
+            status = self._status_of(metric_object, trace)
+        if status is not None and self._is_due(metric_object.status, status):
+            await self._write(metric_object, status)
+
+    def _current_status(self, metric_object: ExternalMetricObject) -> Json | None:
+        """Return the status without reading from a backend; None if the metric must be read first."""
+        rejection = self._objects.rejections.get(metric_object.key)
+        if rejection is not None:
+            message = "; ".join(map(str, rejection.problems))
+            return self._with_condition(metric_object, "False", rejection.reason, message)
         rule = self._objects.rules.get(metric_object.key)
         if rule is None:
             return metric_object.status  # not validated yet
         trace = self._reader.peek(metric_object.namespace, rule.name, _EVERYTHING)
-        if trace.result is None and trace.error is None:
-            if metric_object.status.get("observedGeneration") == metric_object.generation:
-                return (
-                    metric_object.status
-                )  # no caller reads the metric; a read for the status would keep its query refreshed
-            trace = await self._reader.read(metric_object.namespace, rule.name, _EVERYTHING)
+        if trace.result is not None or trace.error is not None:
+            return self._status_of(metric_object, trace)
+        if metric_object.status.get("observedGeneration") == metric_object.generation:
+            return metric_object.status  # no caller reads the metric; a read for the status would keep it refreshed
+        return None
+
+    def _status_of(self, metric_object: ExternalMetricObject, trace: ReadTrace) -> Json:
         now = format_rfc3339(self._clock())
         if trace.error is None:
             ready = self._with_condition(metric_object, "True", "Readable", "the metric can be read")
             return {**ready, "lastValue": _value(trace), "lastReadTime": now, **_query_status(trace)}
-        failure, message = trace.error.failure, trace.error.message
+        failure, message = trace.error.failure, trace.error.message[:_MAX_MESSAGE_LENGTH]
         reason = "".join(word.capitalize() for word in failure.value.split()) if failure else "NotReadable"
         not_ready = self._with_condition(metric_object, "False", reason, message)
         return {**not_ready, "lastError": message, "lastErrorTime": now, **_query_status(trace)}
@@ -90,7 +132,7 @@ class ExternalMetricStatusWriter:
         return {"observedGeneration": metric_object.generation, "conditions": [condition]}
 
     def _is_due(self, before: Json, after: Json) -> bool:
-        if before.get("conditions") != after.get("conditions"):
+        if _urgent(before) != _urgent(after):
             return True
         written = max(before.get("lastReadTime") or "", before.get("lastErrorTime") or "")
         # The patch keeps fields that the new status does not have, such as lastError: they are not a difference.
@@ -109,13 +151,22 @@ class ExternalMetricStatusWriter:
             )
 
 
+def _urgent(status: Json) -> tuple[object, ...]:
+    """Return the parts of the Ready condition whose change is written at once, unlike that of a message."""
+    condition = condition_of(status, "Ready") or {}
+    return tuple(condition.get(field) for field in _URGENT_FIELDS)
+
+
 def _value(trace: ReadTrace) -> str:
     milli = sum(sample.milli for sample in trace.samples)
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
 
 
 def _query_status(trace: ReadTrace) -> Json:
-    if trace.result is None:
+    """Return the number of series that the tenant may read, and the duration of the query."""
+    if trace.result is None or trace.rule is None:
         return {}
-    series = 0 if isinstance(trace.result, FetchFailure) else len(trace.result.series)
-    return {"series": series, "latencyMilliseconds": round(trace.result.duration.total_seconds() * 1000)}
+    series = {"series": len(trace.matched)}
+    if trace.rule.namespacing.label:  # the response contained series of other namespaces; they determine the duration
+        return series
+    return {**series, "latencyMilliseconds": round(trace.result.duration.total_seconds() * 1000)}

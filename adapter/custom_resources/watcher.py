@@ -1,113 +1,201 @@
-"""The rules of ``ExternalMetric`` objects, updated as objects are created, changed and deleted."""
+"""The rules of ``ExternalMetric`` objects, updated as objects are created, changed and deleted.
+
+An object is parsed once, and again only when its spec or the configured backends change. Its problems affect no other
+object, whatever it contains.
+"""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+import logging
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
 
 from adapter.backends.configuration import BackendEntry
-from adapter.custom_resources.external_metric import GROUP_VERSION, PLURAL, rule_from_object
+from adapter.config.model import TenantLimits
+from adapter.custom_resources.budget import within_budget
+from adapter.custom_resources.external_metric import GROUP_VERSION, PLURAL, rule_from_spec
+from adapter.custom_resources.loop_share import LoopShare
+from adapter.custom_resources.watched_object import ExternalMetricObject, read_object
 from adapter.decoding.problem import ConfigInvalid, Problem
-from adapter.rules.rule import Rule
+from adapter.rules.rule import TenantRule
 from adapter.rules.rule_registry import RuleRegistry
-from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.informer import Informer, key_of
+from autoscaler.kube.client import KubeClient
+from autoscaler.kube.informer import Informer
 from autoscaler.kube.watch import ListWatch
 
+_log = logging.getLogger(__name__)
+
 PATH: Final = f"/apis/{GROUP_VERSION}/{PLURAL}"
+INVALID: Final = "Invalid"
+BUDGET_EXCEEDED: Final = "BudgetExceeded"
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalMetricObject:
-    """The parts of an object that are kept in memory."""
+class Rejection(NamedTuple):
+    """Why an object is not in force."""
 
-    key: str
-    namespace: str
-    name: str
-    generation: int
-    creation_timestamp: str
-    content: Json
-    """``metadata.name``, ``metadata.namespace`` and ``spec``."""
+    reason: str
+    """The reason of its Ready condition."""
 
-    status: Json
+    problems: tuple[Problem, ...]
+
+
+_Parsed: TypeAlias = TenantRule | tuple[Problem, ...]
 
 
 class ExternalMetricWatcher:
     """Updates the object rules of a registry from the objects of the cluster, while ``run`` is running."""
 
-    def __init__(self, client: KubeClient, registry: RuleRegistry, backends: Mapping[str, BackendEntry]) -> None:
-        self.store = Informer(client, ListWatch(PATH), _parse)
-        self.rules: dict[str, Rule] = {}
-        """The rules of valid objects, by object key."""
+    def __init__(
+        self,
+        client: KubeClient,
+        registry: RuleRegistry,
+        backends: Mapping[str, BackendEntry],
+        limits: TenantLimits,
+        on_rejection: Callable[[str], None] = lambda _reason: None,
+    ) -> None:
+        """Create a watcher; ``on_rejection`` is called with the reason whenever an object is rejected."""
+        self.store = Informer(client, ListWatch(PATH), read_object)
+        self.rules: dict[str, TenantRule] = {}
+        """The rules in force, by object key."""
 
-        self.problems: dict[str, tuple[Problem, ...]] = {}
-        """The problems of invalid objects, by object key."""
+        self.rejections: dict[str, Rejection] = {}
+        """The objects that are not in force, by key."""
 
         self._registry = registry
         self._backends = backends
-        self._changed_namespaces: set[str] = set()
+        self._limits = limits
+        self._on_rejection = on_rejection
+        self._by_namespace: dict[str, set[str]] = {}
+        self._parsed: dict[str, tuple[bytes, _Parsed]] = {}
+        """The spec and the result of parsing it, by object key."""
+
+        self._changed_namespaces: dict[str, None] = {}
+        """In the order of their changes, so that no namespace delays the others by frequent changes."""
+
+        self._has_changes = asyncio.Event()
+        self._share = LoopShare()
         self.store.add_listener(self._on_change)
 
-    async def run(self) -> None:
-        await self.store.run()
+    @property
+    def problems(self) -> dict[str, tuple[Problem, ...]]:
+        """The problems of the objects that are not in force, by key."""
+        return {key: rejection.problems for key, rejection in self.rejections.items()}
 
-    def set_backends(self, backends: Mapping[str, BackendEntry]) -> None:
-        """Validate all objects again, if the configured backends have changed."""
-        if backends == self._backends:
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.store.run())
+            group.create_task(self._update_changed())
+
+    def configure(self, backends: Mapping[str, BackendEntry], limits: TenantLimits) -> None:
+        """Apply a changed configuration; the objects are parsed again if the backends have changed."""
+        if backends == self._backends and limits == self._limits:
             return
-        self._backends = backends
-        self._changed_namespaces |= {metric_object.namespace for metric_object in self.store}
-        self._update()
+        if backends != self._backends:
+            self._parsed.clear()
+        self._backends, self._limits = backends, limits
+        for namespace in self._by_namespace:
+            self._mark_changed(namespace)
 
     def _on_change(self, key: str) -> None:
+        namespace = key.partition("/")[0]
         if self.store.get(key) is None:
-            self._set(key, None, ())
-        if not self._changed_namespaces:
-            # The first list reports objects one by one; validate those of one event loop iteration together.
-            asyncio.get_running_loop().call_soon(self._update)
-        self._changed_namespaces.add(key.partition("/")[0])
+            self._forget(key, namespace)
+        else:
+            self._by_namespace.setdefault(namespace, set()).add(key)
+        self._mark_changed(namespace)
 
-    def _update(self) -> None:
-        """Validate the objects of all namespaces with changes; of two with the same metric, the older one is valid."""
-        changed, self._changed_namespaces = self._changed_namespaces, set()
-        owners: dict[tuple[str, str], str] = {}
-        objects = (metric_object for metric_object in self.store if metric_object.namespace in changed)
-        for metric_object in sorted(objects, key=lambda item: (item.creation_timestamp, item.name)):
-            try:
-                rule = rule_from_object(metric_object.content, self._backends)
-                _reject_duplicate(rule, metric_object.namespace, owners)
-            except ConfigInvalid as error:
-                self._set(metric_object.key, None, error.problems)
-                continue
-            owners |= {(metric_object.namespace, name.lower()): metric_object.name for name in rule.names}
-            self._set(metric_object.key, rule, ())
+    def _forget(self, key: str, namespace: str) -> None:
+        """Remove a deleted object."""
+        self._parsed.pop(key, None)
+        self._set_rule(key, None)
+        self.rejections.pop(key, None)
+        keys = self._by_namespace.get(namespace, set())
+        keys.discard(key)
+        if not keys:
+            self._by_namespace.pop(namespace, None)
 
-    def _set(self, key: str, rule: Rule | None, problems: tuple[Problem, ...]) -> None:
-        self.problems.pop(key, None)
-        if problems:
-            self.problems[key] = problems
-        if self.rules.get(key) != rule:
-            self.rules.pop(key, None)
-            if rule is not None:
-                self.rules[key] = rule
-            self._registry.set_object_rule(key, rule)
+    def _mark_changed(self, namespace: str) -> None:
+        self._changed_namespaces[namespace] = None
+        self._has_changes.set()
+
+    async def _update_changed(self) -> None:
+        while True:
+            await self._has_changes.wait()
+            self._share.start()
+            while self._changed_namespaces:
+                namespace = next(iter(self._changed_namespaces))
+                del self._changed_namespaces[namespace]
+                await self._update(namespace)
+            self._has_changes.clear()
+
+    async def _update(self, namespace: str) -> None:
+        """Decide which objects of a namespace are in force; of two with the same metric, the older one is."""
+        objects = [found for key in self._by_namespace.get(namespace, ()) if (found := self.store.get(key)) is not None]
+        objects.sort(key=attrgetter("age"))
+        owners: dict[str, str] = {}
+        for metric_object, excess in within_budget(objects, self._limits):
+            if self.store.get(metric_object.key) is metric_object:  # otherwise it changed meanwhile
+                self._update_object(metric_object, excess, owners)
+            await self._share.step()
+
+    def _update_object(
+        self, metric_object: ExternalMetricObject, excess: Problem | None, owners: dict[str, str]
+    ) -> None:
+        if excess is not None:
+            self._parsed.pop(metric_object.key, None)
+            self._reject(metric_object.key, Rejection(BUDGET_EXCEEDED, (excess,)))
+            return
+        parsed = self._parse(metric_object)
+        if isinstance(parsed, TenantRule):
+            parsed = _duplicate_problems(parsed, owners) or parsed
+        if not isinstance(parsed, TenantRule):
+            self._reject(metric_object.key, Rejection(INVALID, parsed))
+            return
+        owners |= {name.lower(): metric_object.name for name in parsed.names}
+        self.rejections.pop(metric_object.key, None)
+        self._set_rule(metric_object.key, parsed)
+
+    def _parse(self, metric_object: ExternalMetricObject) -> _Parsed:
+        """Return the rule of an object, or its problems; parse it only if its spec has changed."""
+        if metric_object.problems:
+            return metric_object.problems
+        spec, parsed = self._parsed.get(metric_object.key, (b"", ()))
+        if spec != metric_object.spec:
+            parsed = _parse(metric_object, self._backends)
+            self._parsed[metric_object.key] = metric_object.spec, parsed
+        return parsed
+
+    def _reject(self, key: str, rejection: Rejection) -> None:
+        if self.rejections.get(key) != rejection:
+            self.rejections[key] = rejection
+            self._on_rejection(rejection.reason)
+        self._set_rule(key, None)
+
+    def _set_rule(self, key: str, rule: TenantRule | None) -> None:
+        if self.rules.get(key) is rule:
+            return
+        self.rules.pop(key, None)
+        if rule is not None:
+            self.rules[key] = rule
+        self._registry.set_object_rule(key, rule)
 
 
-def _reject_duplicate(rule: Rule, namespace: str, owners: Mapping[tuple[str, str], str]) -> None:
-    for name in rule.names:
-        if (owner := owners.get((namespace, name.lower()))) is not None:
-            raise ConfigInvalid([Problem("spec.metric", f"{name!r} is already defined by ExternalMetric {owner!r}")])
+def _parse(metric_object: ExternalMetricObject, backends: Mapping[str, BackendEntry]) -> _Parsed:
+    try:
+        document = msgspec.json.decode(metric_object.spec)
+        return rule_from_spec(document, metric_object.name, metric_object.namespace, backends)
+    except ConfigInvalid as error:
+        return error.problems
+    except Exception as error:  # noqa: BLE001 - an object must not end the watch, whatever it contains
+        _log.exception("ExternalMetric cannot be parsed", extra={"externalmetric": metric_object.key})
+        return (Problem("spec", f"cannot be parsed: {type(error).__name__}; the cause is in the log of Steadyscale"),)
 
 
-def _parse(content: Json) -> ExternalMetricObject:
-    metadata: Mapping[str, Any] = content["metadata"]
-    namespace, name = str(metadata.get("namespace", "")), str(metadata["name"])
-    return ExternalMetricObject(
-        key=key_of(content),
-        namespace=namespace,
-        name=name,
-        generation=int(metadata.get("generation", 0)),
-        creation_timestamp=str(metadata.get("creationTimestamp", "")),
-        content={"metadata": {"namespace": namespace, "name": name}, "spec": content.get("spec")},
-        status=content.get("status") or {},
+def _duplicate_problems(rule: TenantRule, owners: Mapping[str, str]) -> tuple[Problem, ...]:
+    return tuple(
+        Problem("spec.metric", f"{name!r} is already defined by ExternalMetric {owner!r}")
+        for name in rule.names
+        if (owner := owners.get(name.lower())) is not None
     )

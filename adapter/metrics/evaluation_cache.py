@@ -1,8 +1,8 @@
 """Cached rule, query and last evaluation of each read.
 
-Autoscalers repeat the same reads. While the rules are the same, a repeated read needs no rule lookup; while the
-snapshot is the same and no sample has become too old, it needs no evaluation. Callers can make up names and selectors,
-so the number and the size of the entries are bounded.
+Autoscalers repeat the same reads. While the rules of its namespace are the same, a repeated read needs no rule lookup;
+while the snapshot is the same and no sample has become too old, it needs no evaluation. Callers can make up names and
+selectors, so the number and the size of the entries are bounded.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,6 @@ from adapter.metrics.read_history import ReadKey
 from adapter.metrics.snapshot import Snapshot
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule
-from adapter.rules.rule_registry import RuleSet
 from adapter.sample import RawSample, Sample
 
 _MAX_ENTRIES: Final = 16_384
@@ -62,25 +61,23 @@ class ResolvedRead:
 
 
 class EvaluationCache:
-    """Resolved reads of one rule set, by requested key: an alias and a name in another case have their own entries."""
+    """Resolved reads, by requested key: an alias and a name in another case have their own entries."""
 
     def __init__(self) -> None:
-        self._rules: RuleSet | None = None
-        self._reads: LRUCache[ReadKey, ResolvedRead] = LRUCache(_MAX_ENTRIES)
+        self._reads: LRUCache[ReadKey, tuple[int, ResolvedRead]] = LRUCache(_MAX_ENTRIES)
 
-    def get(self, rules: RuleSet, requested: ReadKey) -> ResolvedRead | None:
-        """Return the resolved read, or None; a new rule set empties the cache."""
-        if rules is not self._rules:
-            self._rules, self._reads = rules, LRUCache(_MAX_ENTRIES)
+    def get(self, version: int, requested: ReadKey) -> ResolvedRead | None:
+        """Return the resolved read; None if there is none with this version of the rules of the namespace."""
         try:
-            return self._reads[requested]
+            stored, resolved = self._reads[requested]
         except KeyError:
             return None
+        return resolved if stored == version else None
 
-    def add(self, requested: ReadKey, resolved: ResolvedRead) -> ResolvedRead:
+    def add(self, version: int, requested: ReadKey, resolved: ResolvedRead) -> ResolvedRead:
         """Store a resolved read, unless its key is large; return it."""
         if requested.is_cacheable:
-            self._reads[requested] = resolved
+            self._reads[requested] = version, resolved
         return resolved
 
     def __len__(self) -> int:

@@ -142,10 +142,10 @@ class MetricReader:
 
     def _resolve(self, requested: ReadKey) -> ReadTrace:
         """Find the rule and build its query; a trace with an error has no query."""
-        rules = self.registry.rules
-        if (resolved := self._evaluations.get(rules, requested)) is not None:
+        rules, (namespace, metric, selector) = self.registry.rules, requested
+        version = rules.version(namespace)
+        if (resolved := self._evaluations.get(version, requested)) is not None:
             return ReadTrace(resolved.key, resolved.rule, resolved.query, resolved=resolved)
-        namespace, metric, selector = requested
         rule = rules.find(namespace, metric)
         if rule is None:
             return self._resolve_unknown(requested)
@@ -156,7 +156,7 @@ class MetricReader:
         except errors.AdapterError as error:
             trace.error = _error_of(error, rule)
         else:
-            trace.resolved = self._evaluations.add(requested, ResolvedRead(trace.key, rule, trace.query))
+            trace.resolved = self._evaluations.add(version, requested, ResolvedRead(trace.key, rule, trace.query))
         return trace
 
     def _resolve_unknown(self, key: ReadKey) -> ReadTrace:
@@ -239,11 +239,13 @@ def _check_selector(rule: Rule, selector: Selector) -> None:
 def _no_match(key: ReadKey, rule: Rule, snapshot: Snapshot) -> str:
     selector, label = str(key.selector), rule.namespacing.label
     matching = f"no series match selector {selector}" if selector else "no series"
+    in_namespace = f"{matching} in namespace {rule.namespacing.fixed or key.namespace} (label {label})"
     if rule.is_template:
         return matching if selector else "the query returned no series"
+    if label and rule.tenant:
+        return in_namespace  # whether there are series of other namespaces is not the tenant's to know
     if not snapshot.series:
         return "the query returned no series"
     if label and not any(label in series.labels for series in snapshot.series):
         return f"no series has the label {label!r} (namespace.label of the rule)"
-    namespace = rule.namespacing.fixed or key.namespace
-    return f"{matching} in namespace {namespace} (label {label})" if label else matching
+    return in_namespace if label else matching

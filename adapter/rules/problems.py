@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 
+from adapter.decoding.duration import format_duration
 from adapter.decoding.problem import Problem
 from adapter.rules.go_template.lexer import TemplateError
 from adapter.rules.query_builder import cached_template, render_template
@@ -17,7 +18,11 @@ _RESERVED_NAMES = {
 }
 _MAX_NAME_LENGTH = 253
 _MAX_DURATION = timedelta(days=3650)  # subtracting a longer duration from the current time could overflow datetime
+_MOMENT = timedelta(microseconds=1)
 _MIN_INTERVAL = timedelta(seconds=1)  # HPAs read every 15 s; a shorter interval only adds load on the backend
+_MIN_TENANT_INTERVAL = timedelta(seconds=5)  # tenants share the backend
+_MIN_TENANT_DEADLINE = timedelta(seconds=1)  # so short deadlines that a working backend misses them look like failures
+_MAX_TENANT_DEADLINE = timedelta(seconds=60)  # a query in progress occupies a connection
 
 
 def problems(rules: Mapping[str, Rule], backends: Collection[str] | None = None) -> Iterator[Problem]:
@@ -73,16 +78,23 @@ def _configured(backends: Collection[str] | None) -> str:
 
 
 def _time_problems(rule: Rule, path: str) -> Iterator[Problem]:
-    positive = {"maxSampleAge": rule.max_sample_age, "deadline": rule.deadline}
-    for key, time in positive.items():
-        if time <= timedelta():
-            yield Problem(f"{path}.{key}", "must be greater than 0")
-    ages = {f"static[{number}].age": series.age for number, series in enumerate(rule.static)}
-    for key, time in (positive | {"interval": rule.interval} | ages).items():
-        if time > _MAX_DURATION:
-            yield Problem(f"{path}.{key}", f"must be at most {_MAX_DURATION / timedelta(hours=1):g}h")
-    if rule.interval < _MIN_INTERVAL:
-        yield Problem(f"{path}.interval", f"must be at least {_MIN_INTERVAL.total_seconds():g}s")
+    """Yield the times that are out of range; the ranges of a tenant's rule are narrower."""
+    ranges = {
+        "maxSampleAge": (rule.max_sample_age, _MOMENT, _MAX_DURATION),
+        "interval": (rule.interval, _MIN_INTERVAL, _MAX_DURATION),
+        "deadline": (rule.deadline, _MOMENT, _MAX_DURATION),
+    }
+    if rule.tenant:
+        ranges["interval"] = (rule.interval, _MIN_TENANT_INTERVAL, _MAX_DURATION)
+        ranges["deadline"] = (rule.deadline, _MIN_TENANT_DEADLINE, _MAX_TENANT_DEADLINE)
+    for number, series in enumerate(rule.static):
+        ranges[f"static[{number}].age"] = (series.age, timedelta(), _MAX_DURATION)
+    for key, (value, minimum, maximum) in ranges.items():
+        if value < minimum:
+            message = "greater than 0" if minimum == _MOMENT else f"at least {format_duration(minimum)}"
+            yield Problem(f"{path}.{key}", f"must be {message}")
+        elif value > maximum:
+            yield Problem(f"{path}.{key}", f"must be at most {format_duration(maximum)}")
 
 
 def name_problems(name: str) -> list[str]:

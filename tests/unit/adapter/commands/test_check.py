@@ -220,7 +220,7 @@ rules: [{name: r, backend: cloud, interval: 1m, parameters: {namespace: N, metri
 PAID_OBJECT = """
 kind: ExternalMetric
 metadata: {name: latency, namespace: shop}
-spec: {backend: cloud, interval: 1s, parameters: {namespace: N, metric: M, statistic: Sum}}
+spec: {backend: cloud, interval: 5s, parameters: {namespace: N, metric: M, statistic: Sum}}
 """
 
 
@@ -232,7 +232,7 @@ def test_price_of_rules_and_objects_is_noted(tmp_path: Path):
         "0.yaml: note: rules[0]: about $0.01 per day while the metric is read: 1,440 metrics at $0.01 per 1,000"
         in output
     )
-    assert "ExternalMetric/latency: note: spec: about $0.86 per day while the metric is read: 86,400 metrics" in output
+    assert "ExternalMetric/latency: note: spec: about $0.17 per day while the metric is read: 17,280 metrics" in output
     assert "less than $0.01 per day in total" in run(tmp_path, PAID.replace("1m", "1h"))[1]
 
 

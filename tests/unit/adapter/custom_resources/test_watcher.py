@@ -14,6 +14,7 @@ import yaml
 from adapter import errors
 from adapter.backends.configuration import BackendEntry, ExternalMetricAccess
 from adapter.backends.prometheus.settings import Prometheus
+from adapter.config.model import TenantLimits
 from adapter.custom_resources.status_writer import ExternalMetricStatusWriter
 from adapter.custom_resources.watcher import ExternalMetricWatcher
 from adapter.decoding.problem import Problem
@@ -71,7 +72,7 @@ async def running(*file_rules: Rule) -> AsyncIterator[Fixture]:
     reader = MetricReader(registry, Sources(Fetcher({"main": backend, "static": backend}, loop_clock)), loop_clock)
     async with Cluster.serving() as cluster, cluster.client() as client:
         cluster.install_crd(CRD)
-        watcher = ExternalMetricWatcher(client, registry, BACKENDS)
+        watcher = ExternalMetricWatcher(client, registry, BACKENDS, TenantLimits())
         status_writer = ExternalMetricStatusWriter(client, watcher, reader, loop_clock, value_interval=timedelta(0))
         following = asyncio.create_task(watcher.run())
         yield Fixture(cluster, backend, reader, watcher, status_writer)
@@ -169,7 +170,10 @@ async def test_invalid_object_has_its_problem_in_the_status_and_affects_no_other
         assert here.ready("bad") == (
             "False",
             "Invalid",
-            "spec.backend: backend 'nowhere' is not configured; configured backends: main",
+            (
+                "spec.backend: backend 'nowhere' is not available to ExternalMetrics in namespace 'shop';"
+                " available backends: main; see externalMetrics of a backend"
+            ),
         )
 
 
@@ -208,8 +212,9 @@ async def test_objects_are_validated_again_when_backends_change():
     async with running() as here:
         here.apply("queue", backend="main", query="x")
         await here.until(lambda: here.watcher.rules)
-        here.watcher.set_backends({"main": BackendEntry(prometheus=Prometheus(url="http://p"))})
-        assert set(here.watcher.problems) == {"shop/queue"}
+        here.watcher.configure({"main": BackendEntry(prometheus=Prometheus(url="http://p"))}, TenantLimits())
+        await here.until(lambda: set(here.watcher.problems) == {"shop/queue"})
+        assert not here.watcher.rules
 
-        here.watcher.set_backends(BACKENDS)
-        assert set(here.watcher.rules) == {"shop/queue"}
+        here.watcher.configure(BACKENDS, TenantLimits())
+        await here.until(lambda: set(here.watcher.rules) == {"shop/queue"})

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from adapter.rules.problems import name_problems, problems
 from adapter.rules.rule import Rule, Series
-from adapter.rules.rule_registry import RuleSet
+from adapter.rules.rule_set import RuleSet
 
 ONE = (Series(1.0),)
 
