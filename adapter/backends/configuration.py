@@ -11,6 +11,7 @@ from adapter.backends.datadog.settings import Datadog
 from adapter.backends.google.settings import Google
 from adapter.backends.http.settings import Http
 from adapter.backends.kafka.settings import Kafka
+from adapter.backends.limits import limit_problems, size_problems
 from adapter.backends.loader import import_object, missing_modules
 from adapter.backends.nats.settings import Nats
 from adapter.backends.newrelic.settings import NewRelic
@@ -123,12 +124,15 @@ def price_per_day(rule: Rule, entry: BackendEntry | None) -> Price | None:
 def _parameter_problems(rule: Rule, settings: BackendSettings, path: str) -> Iterator[Problem]:
     if settings.parameters_type is None:
         return
+    if found := list(limit_problems(rule.parameters, settings.parameters_type, path)):
+        yield from found
+        return
     try:
         parameters = documents.decode(rule.parameters, settings.parameters_type, path)
     except ConfigInvalid as error:
         yield from error.problems
         return
-    found = list(parameters.problems(path))
+    found = list(size_problems(rule.parameters, path)) or list(parameters.problems(path))
     if not found and settings.parameters_validator and not missing_modules(settings):
         found = list(import_object(settings.parameters_validator)(parameters, path))
     yield from found

@@ -5,12 +5,17 @@ Settings modules import no client library of a metric system, so a configuration
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final, TypeAlias
+
+import msgspec
 
 from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
 PROMQL: Final = "PromQL"
+
+QueryText: TypeAlias = Annotated[str, msgspec.Meta(max_length=16384)]
+"""A query in the language of a metric system. ``adapter.backends.limits`` has the limits of other parameters."""
 
 
 class Parameters(Record, frozen=True):
@@ -66,7 +71,8 @@ class BackendSettings(Record, frozen=True):
 
 
 class CircuitBreakerSettings(Record, frozen=True):
-    """When requests to a failing backend are stopped."""
+    """When requests to a failing backend are stopped. Each namespace with ``ExternalMetric`` objects has a circuit of
+    its own, which its failures open; the circuit of the operator's rules applies to all namespaces."""
 
     failure_threshold: int = 5
     """How many different queries must fail in a row to open the circuit; a single bad rule never does."""
@@ -76,6 +82,9 @@ class CircuitBreakerSettings(Record, frozen=True):
 
     max_open_duration: timedelta = timedelta(seconds=10)
     """The upper limit of that duration, which is the longest that a recovery remains unnoticed."""
+
+    min_timeout: timedelta = timedelta(seconds=2)
+    """A timeout after a shorter time is no failure of the backend: the deadline of the rule may be too short."""
 
 
 class Tls(Record, frozen=True):

@@ -45,7 +45,7 @@ class AzureBackend:
         """Return the newest value of each series of the rule's resources."""
         results = await asyncio.gather(
             *(
-                self._batcher.query(resource_query, deadline)
+                self._batcher.query(resource_query, deadline, query.namespace)
                 for resource_query in build_queries(parameters(query, AzureParameters))
             ),
             return_exceptions=True,
@@ -67,7 +67,7 @@ class AzureBackend:
         await self._credential.aclose()
 
     async def _request(self, batch: Batch[AzureParameters]) -> Sequence[Samples | BackendError]:
-        async with self._rate_limit.slot():
+        async with self._rate_limit.slot(batch.namespace):
             queries, now = batch.queries, self._clock()
             # Azure rejects duplicates: rules can differ and still query the same resource.
             resources = list({query.resource.lower(): query.resource for query in queries}.values())
@@ -82,7 +82,11 @@ class AzureBackend:
                 return await asyncio.to_thread(samples_by_query, body, queries, now)
 
             results = await self._client.run(
-                repr(queries), batch.time_left(), send, is_quarantined=batch.is_quarantined
+                repr(queries),
+                batch.time_left(),
+                send,
+                namespace=batch.namespace,
+                is_quarantined=batch.is_quarantined,
             )
             return redacted_results(results, self._credential.secrets)
 

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
+
+import msgspec
 
 from adapter.backends.azure.resource_id import resource_problems
 from adapter.backends.connection.http_settings import HttpApiSettings
 from adapter.backends.connection.urls import encryption_problems, url_problems
-from adapter.backends.settings import Parameters, Price, count_problems
+from adapter.backends.settings import Parameters, Price, QueryText, count_problems
 from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
@@ -39,7 +41,7 @@ class AzureParameters(Parameters, frozen=True):
     resource: str = ""
     """ID of one resource, ``/subscriptions/S/resourceGroups/G/providers/Microsoft.ServiceBus/namespaces/shop``."""
 
-    resources: tuple[str, ...] = ()
+    resources: Annotated[tuple[str, ...], msgspec.Meta(max_length=MAX_RESOURCES)] = ()
     """Instead of ``resource``: IDs of up to 50 resources of one type in one subscription. Each has its own series."""
 
     namespace: str = ""
@@ -62,7 +64,7 @@ class AzureParameters(Parameters, frozen=True):
     """Return only series with these dimension values, such as ``{EntityName: orders}``. With the value ``*`` every
     value of the dimension is a series."""
 
-    filter: str = ""
+    filter: QueryText = ""
     """Instead of ``dimensions``: an Azure Monitor filter, such as
     ``EntityName eq 'orders' or EntityName eq 'mails'``."""
 
@@ -80,9 +82,6 @@ class AzureParameters(Parameters, frozen=True):
         if self.resource:
             yield from resource_problems((self.resource,), f"{path}.resource")
         yield from resource_problems(self.resources, f"{path}.resources")
-        if len(self.resources) > MAX_RESOURCES:
-            message = f"must have at most {MAX_RESOURCES} items, has {len(self.resources)}"
-            yield Problem(f"{path}.resources", message, hint="write a second rule")
         yield from self._time_problems(path)
         yield from self._series_problems(path)
 

@@ -20,7 +20,7 @@ from adapter.backends.connection.aws.client import AwsClient
 from adapter.backends.connection.secret_file import redacted_results
 from adapter.backends.parameters import parameters
 from adapter.backends.resilience.batching import Batch, Batcher
-from adapter.backends.resilience.rate_limit import RateLimit
+from adapter.backends.resilience.rate_limit import OPERATOR, RateLimit
 from adapter.errors import BackendError, BackendRejected
 from adapter.rules.query_builder import Query
 
@@ -56,13 +56,13 @@ class CloudWatchBackend:
 
     async def fetch(self, query: Query, deadline: timedelta) -> Samples:
         """Return the newest value of each series of the rule."""
-        return await self._batcher.query(parameters(query, CloudWatchParameters), deadline)
+        return await self._batcher.query(parameters(query, CloudWatchParameters), deadline, query.namespace)
 
     async def ping(self) -> None:
         """Query a metric that does not exist."""
 
         async def fetch() -> None:
-            (result,) = await self._fetch([_PING])
+            (result,) = await self._fetch([_PING], OPERATOR)
             if isinstance(result, BackendError):
                 raise result
 
@@ -76,19 +76,20 @@ class CloudWatchBackend:
         results = await self._client.run(
             repr(batch.queries),
             batch.time_left(),
-            lambda: self._fetch(batch.queries),
+            lambda: self._fetch(batch.queries, batch.namespace),
+            namespace=batch.namespace,
             is_quarantined=batch.is_quarantined,
         )
         return redacted_results(results, self._client.secrets)
 
-    async def _fetch(self, queries: Sequence[CloudWatchParameters]) -> Sequence[Samples | BackendError]:
+    async def _fetch(self, queries: Sequence[CloudWatchParameters], namespace: str) -> Sequence[Samples | BackendError]:
         """Fetch queries with the same batch key; raise ``BadQuery`` if one is invalid: CloudWatch then rejects all."""
         results: list[Samples | BackendError] = []
         for items in split_requests(request_items(queries, self._clock())):
-            results += samples_by_item(items, await self._fetch_pages(items))
+            results += samples_by_item(items, await self._fetch_pages(items, namespace))
         return results
 
-    async def _fetch_pages(self, items: list[RequestItem]) -> list[dict[str, Any]]:
+    async def _fetch_pages(self, items: list[RequestItem], namespace: str) -> list[dict[str, Any]]:
         region = items[0].parameters.region
         request: dict[str, Any] = {
             "MetricDataQueries": [query for item in items for query in metric_data_queries(item)],
@@ -98,7 +99,7 @@ class CloudWatchBackend:
         }
         pages: list[dict[str, Any]] = []
         while len(pages) < _MAX_PAGES:
-            async with self._rate_limits[region].slot():
+            async with self._rate_limits[region].slot(namespace):
                 page = await self._client.request(region, "get_metric_data", **request)
             pages.append(page)
             if not page.get("NextToken"):

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
+
+import msgspec
 
 from adapter.backends.cloudwatch import expressions
 from adapter.backends.connection.aws.settings import AwsSettings, region_problems
-from adapter.backends.settings import Parameters, Price, count_problems
+from adapter.backends.settings import Parameters, Price, QueryText, count_problems
 from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
@@ -20,9 +22,11 @@ _DIMENSION: Final = re.compile(r"[^\s'\"{}$][^'\"{}$]*")
 _ACCOUNT: Final = re.compile(r"\d{12}")
 _SHORT_PERIODS: Final = frozenset({1, 5, 10, 20, 30})
 _DAY: Final = timedelta(days=1)
-_MAX_DIMENSIONS: Final = 30
 _DOLLARS_PER_METRIC: Final = 0.01 / 1000
 """Price of one metric of GetMetricData in most regions."""
+
+_AT_MOST_30: Final = msgspec.Meta(max_length=30)
+"""CloudWatch's limit on the dimensions of a metric."""
 
 
 class CloudWatchMetric(Record, frozen=True):
@@ -34,7 +38,7 @@ class CloudWatchMetric(Record, frozen=True):
     metric: str
     """Name of the metric."""
 
-    dimensions: Mapping[str, str] = {}
+    dimensions: Annotated[Mapping[str, str], _AT_MOST_30] = {}
     """All dimensions of the metric. CloudWatch treats a different set of dimensions as a different metric."""
 
     statistic: str = "Average"
@@ -56,7 +60,7 @@ class CloudWatchParameters(Parameters, frozen=True):
     metric: str = ""
     """Name of the metric."""
 
-    dimensions: Mapping[str, str] = {}
+    dimensions: Annotated[Mapping[str, str], _AT_MOST_30] = {}
     """All dimensions of the metric; they become the labels of the series. CloudWatch treats a different set of
     dimensions as a different metric."""
 
@@ -70,7 +74,7 @@ class CloudWatchParameters(Parameters, frozen=True):
     account_id: str = ""
     """ID of the account that owns the metric, with cross-account monitoring."""
 
-    expression: str = ""
+    expression: QueryText = ""
     """Instead of ``metric``: metric math over ``metrics``, a ``SEARCH``, or a Metrics Insights query
     (``SELECT ...``). Each series of the result is a series of the rule."""
 
@@ -152,8 +156,6 @@ def _metric_problems(metric: CloudWatchMetric, path: str) -> Iterator[Problem]:
     if not _STATISTIC.fullmatch(metric.statistic):
         message = "must be a CloudWatch statistic such as Average, Sum or p95"
         yield Problem(f"{path}.statistic", message, value=metric.statistic)
-    if len(metric.dimensions) > _MAX_DIMENSIONS:
-        yield Problem(f"{path}.dimensions", f"must have at most {_MAX_DIMENSIONS} items, has {len(metric.dimensions)}")
     if any(not name or not value for name, value in metric.dimensions.items()):
         yield Problem(f"{path}.dimensions", "names and values must not be empty")
     if metric.account_id and not _ACCOUNT.fullmatch(metric.account_id):

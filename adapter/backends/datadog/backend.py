@@ -45,7 +45,7 @@ class DatadogBackend:
 
     async def fetch(self, query: Query, deadline: timedelta) -> Samples:
         """Return the newest point of each series."""
-        return await self._batcher.query(parameters(query, DatadogParameters), deadline)
+        return await self._batcher.query(parameters(query, DatadogParameters), deadline, query.namespace)
 
     async def ping(self) -> None:
         """Validate the API key."""
@@ -61,7 +61,7 @@ class DatadogBackend:
         await self._client.aclose()
 
     async def _request(self, batch: Batch[DatadogParameters]) -> Sequence[Samples]:
-        async with self._rate_limit.slot():
+        async with self._rate_limit.slot(batch.namespace):
             queries, now = batch.queries, self._clock()
 
             async def request() -> list[Samples]:
@@ -69,7 +69,11 @@ class DatadogBackend:
                 return await asyncio.to_thread(samples_by_query, body, queries, now)
 
             return await self._client.run(
-                repr(queries), batch.time_left(), request, is_quarantined=batch.is_quarantined
+                repr(queries),
+                batch.time_left(),
+                request,
+                namespace=batch.namespace,
+                is_quarantined=batch.is_quarantined,
             )
 
     async def _post(self, document: object) -> bytes:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import ClassVar, Final
 
 from adapter.backends.connection.http_settings import BatchedHttpSettings
-from adapter.backends.settings import Parameters
+from adapter.backends.settings import Parameters, QueryText
 from adapter.decoding.problem import Problem
 
 FORMULA_NAMES: Final = re.compile(r"'[^']*'|\"[^\"]*\"|(?<![\w.])(?P<name>[A-Za-z_]\w*)(?P<call>\s*\()?", re.ASCII)
@@ -19,10 +19,10 @@ _SITE: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+", re.ASCII)
 class DatadogParameters(Parameters, frozen=True):
     """One query, or several queries and a formula. Each group of the result is a series with its tags as labels."""
 
-    query: str = ""
+    query: QueryText = ""
     """A metric query, such as ``avg:queue.depth{env:prod} by {queue}``."""
 
-    queries: Mapping[str, str] = {}
+    queries: Mapping[str, QueryText] = {}
     """Instead of ``query``: queries by name, for ``formula``."""
 
     formula: str = ""

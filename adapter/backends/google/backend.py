@@ -39,7 +39,9 @@ class GoogleBackend:
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return the newest value of each series of the filter or the PromQL query."""
         selection = parameters(query, GoogleParameters)
-        return await self._client.run(query.text, deadline, lambda: self._fetch(selection))
+        return await self._client.run(
+            query.text, deadline, lambda: self._fetch(selection, query.namespace), namespace=query.namespace
+        )
 
     async def ping(self) -> None:
         """Send a request that is free of charge."""
@@ -50,8 +52,8 @@ class GoogleBackend:
         await self._client.aclose()
         self._tokens.close()
 
-    async def _fetch(self, selection: GoogleParameters) -> tuple[RawSample, ...]:
-        async with self._rate_limit.slot():
+    async def _fetch(self, selection: GoogleParameters, namespace: str) -> tuple[RawSample, ...]:
+        async with self._rate_limit.slot(namespace):
             now, project = self._clock(), selection.project or self._settings.project
             if selection.promql:
                 body = await self._get(promql.target(project, selection.promql, now))

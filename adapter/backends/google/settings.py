@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Literal
 
 from adapter.backends.connection.http_settings import HttpApiSettings
 from adapter.backends.connection.urls import encryption_problems, parsed
-from adapter.backends.settings import Parameters, Price, count_problems
+from adapter.backends.settings import Parameters, Price, QueryText, count_problems
 from adapter.decoding.problem import Problem
 
 _MINUTE: Final = timedelta(minutes=1)
@@ -27,11 +27,11 @@ ChangeOverTime = Literal["delta", "rate", "interpolate", "nextOlder", "percentCh
 class GoogleParameters(Parameters, frozen=True):
     """Time series by a filter or a PromQL query."""
 
-    filter: str = ""
+    filter: QueryText = ""
     """A Monitoring filter with one ``metric.type``, such as
     ``metric.type="pubsub.googleapis.com/subscription/num_undelivered_messages"``."""
 
-    promql: str = ""
+    promql: QueryText = ""
     """Instead of ``filter``: a PromQL query over Managed Service for Prometheus and the metrics of Google Cloud."""
 
     project: str = ""

@@ -32,7 +32,7 @@ class HttpBackend:
             # In a thread, because parsing a megabyte would block the event loop.
             return await asyncio.to_thread(samples, response.body, wanted, now)
 
-        return await self._client.run(query.text, deadline, operation)
+        return await self._client.run(query.text, deadline, operation, namespace=query.namespace)
 
     async def ping(self) -> None:
         """Fetch the document at ``pingPath``."""

@@ -3,42 +3,49 @@
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-import jmespath
 import msgspec
-import regex
 
+from adapter.backends.http.json_query import compile_expression, search
 from adapter.backends.http.settings import HttpParameters
+from adapter.backends.http.text_pattern import compile_pattern, matches
+from adapter.backends.http.xml_path import XmlPath
 from adapter.decoding.problem import Problem
 from adapter.errors import BackendRejected, BadQuery
 from adapter.sample import RawSample
 
-_REGEX_TIMEOUT: Final = 0.5
-"""Seconds; some regular expressions take exponential time."""
+MAX_SERIES: Final = 10_000
+_MAX_XML_DEPTH: Final = 200
 
-_compile_regex = lru_cache(maxsize=1024)(regex.compile)
-_compile_jmespath = lru_cache(maxsize=1024)(jmespath.compile)
+compile_path = lru_cache(maxsize=1024)(XmlPath)
 
 
 def samples(body: bytes, wanted: HttpParameters, now: datetime) -> tuple[RawSample, ...]:
     """Return the samples in a document; raise ``BackendRejected`` if it has another format."""
-    return tuple(_PARSERS[wanted.format](body, wanted.value, now))
+    try:
+        found = tuple(islice(_PARSERS[wanted.format](body, wanted.value, now), MAX_SERIES + 1))
+    except RecursionError:
+        raise BackendRejected("the document is nested too deeply") from None
+    if len(found) > MAX_SERIES:
+        raise BackendRejected(f"the document has more than {MAX_SERIES} series")
+    return found
 
 
 def expression_problems(wanted: HttpParameters, path: str) -> Iterator[Problem]:
     try:
         match wanted.format:
             case "json":
-                _compile_jmespath(wanted.value or "@")
+                compile_expression(wanted.value or "@")
             case "xml":
-                Element("x").findall(wanted.value.partition("/@")[0] or ".")
+                compile_path(wanted.value)
             case "text":
-                _compile_regex(wanted.value)
-    except (jmespath.exceptions.JMESPathError, SyntaxError, KeyError, RecursionError, regex.error) as error:
-        yield Problem(f"{path}.value", f"invalid expression: {str(error).splitlines()[0]}")
+                compile_pattern(wanted.value)
+    except ValueError as error:
+        yield Problem(f"{path}.value", f"invalid expression: {error}")
 
 
 def _parse_json(body: bytes, expression: str, now: datetime) -> Iterator[RawSample]:
@@ -46,10 +53,7 @@ def _parse_json(body: bytes, expression: str, now: datetime) -> Iterator[RawSamp
         document = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
         raise BackendRejected("the response is not valid JSON", detail=str(error)[:200]) from None
-    try:
-        result = _compile_jmespath(expression).search(document) if expression else document
-    except jmespath.exceptions.JMESPathError as error:
-        raise BadQuery("the JMESPath expression failed on the document", detail=str(error)[:200]) from None
+    result = search(expression, document) if expression else document
     if isinstance(result, list):
         for item in result:
             yield _sample(item, now)
@@ -77,25 +81,34 @@ def _sample(item: Any, now: datetime) -> RawSample:  # noqa: ANN401 - untrusted 
     )
 
 
-def _parse_xml(body: bytes, path: str, now: datetime) -> Iterator[RawSample]:
-    elements, _, attribute = path.rpartition("/@") if "/@" in path else (path, "", "")
-    root = _parse_tree(body)
-    try:
-        matches = root.findall(elements or ".")
-    except SyntaxError as error:
-        raise BadQuery("invalid XML path", detail=str(error)[:200]) from None
-    for element in matches:
-        text = element.get(attribute) if attribute else element.text
+def _parse_xml(body: bytes, expression: str, now: datetime) -> Iterator[RawSample]:
+    path = compile_path(expression)
+    for element in path.find(_parse_tree(body)):
+        text = element.get(path.attribute) if path.attribute else element.text
         if text is not None:
-            yield RawSample(_number(text), now, {key: value for key, value in element.items() if key != attribute})
+            labels = {key: value for key, value in element.items() if key != path.attribute}
+            yield RawSample(_number(text), now, labels)
 
 
 def _parse_tree(body: bytes) -> Element:
     """Parse XML; reject document type and entity declarations, which allow denial-of-service attacks."""
     builder, parser = TreeBuilder(), expat.ParserCreate()
+    depth = 0
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _MAX_XML_DEPTH:
+            raise BackendRejected(f"the XML document is nested deeper than {_MAX_XML_DEPTH} levels")
+        builder.start(_local_name(tag), attributes)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(_local_name(tag))
+
     parser.buffer_text = True
-    parser.StartElementHandler = lambda tag, attributes: builder.start(_local_name(tag), attributes)
-    parser.EndElementHandler = lambda tag: builder.end(_local_name(tag))
+    parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = builder.data
     parser.StartDoctypeDeclHandler = _reject_declaration
     parser.EntityDeclHandler = _reject_declaration
@@ -119,13 +132,8 @@ def _parse_text(body: bytes, expression: str, now: datetime) -> Iterator[RawSamp
     if not expression:
         yield RawSample(_number(text), now)
         return
-    try:
-        for match in _compile_regex(expression).finditer(text, timeout=_REGEX_TIMEOUT, concurrent=True):
-            named = {key: value for key, value in match.groupdict().items() if value is not None}
-            first = match[1] if match.re.groups else match[0]
-            yield RawSample(_number(named.pop("value", first)), now, named)
-    except TimeoutError:
-        raise BadQuery(f"the regular expression takes longer than {_REGEX_TIMEOUT}s") from None
+    for groups in matches(expression, text):
+        yield RawSample(_number(groups.pop("value")), now, groups)
 
 
 def _number(value: Any) -> float:  # noqa: ANN401 - untrusted input

@@ -53,7 +53,7 @@ class KafkaBackend:
             lags = {partition: self._lag(wanted, partition, known, now) for partition, known in offsets.items()}
             return tuple(samples(wanted, lags, now))
 
-        return await self._protected.run(query.text, deadline, operation)
+        return await self._protected.run(query.text, deadline, operation, namespace=query.namespace)
 
     async def ping(self) -> None:
         brokers = parse.metadata_request(())

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
+
+import msgspec
 
 from adapter.backends.connection.address import address_problems
 from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Parameters, Tls, connection_problems
@@ -21,7 +23,7 @@ class KafkaParameters(Parameters, frozen=True):
     group: str
     """Name of the consumer group."""
 
-    topics: tuple[str, ...] = ()
+    topics: Annotated[tuple[str, ...], msgspec.Meta(max_length=256)] = ()
     """Names of topics. Default: all topics in which the group has committed an offset."""
 
     partitions: str = ""

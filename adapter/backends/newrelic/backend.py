@@ -38,7 +38,7 @@ class NewRelicBackend:
 
     async def fetch(self, query: Query, deadline: timedelta) -> Samples:
         """Return a series for each row of the result."""
-        return await self._batcher.query(parameters(query, NewRelicParameters), deadline)
+        return await self._batcher.query(parameters(query, NewRelicParameters), deadline, query.namespace)
 
     async def ping(self) -> None:
         """Query the user of the API key."""
@@ -53,14 +53,16 @@ class NewRelicBackend:
         await self._client.aclose()
 
     async def _request(self, batch: Batch[NewRelicParameters]) -> Sequence[Samples | BackendError]:
-        async with self._rate_limit.slot():
+        async with self._rate_limit.slot(batch.namespace):
             queries, now, time_left = batch.queries, self._clock(), batch.time_left()
 
             async def query() -> list[Samples | BackendError]:
                 body = await self._post(build_request(queries, self._account, time_left.total_seconds()))
                 return await asyncio.to_thread(samples_by_query, body, queries, now)
 
-            results = await self._client.run(repr(queries), time_left, query, is_quarantined=batch.is_quarantined)
+            results = await self._client.run(
+                repr(queries), time_left, query, namespace=batch.namespace, is_quarantined=batch.is_quarantined
+            )
             return redacted_results(results, (self._key,))
 
     async def _post(self, document: object) -> bytes:

@@ -5,11 +5,8 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
 from adapter.backends.connection.http_settings import BatchedHttpSettings
-from adapter.backends.settings import Parameters
+from adapter.backends.settings import Parameters, QueryText
 from adapter.decoding.problem import Problem
-
-MAX_QUERY_LENGTH: Final = 16384
-"""Characters of a query; bounds the size of a request that contains several."""
 
 _REGIONS: Final = {"US": "https://api.newrelic.com", "EU": "https://api.eu.newrelic.com"}
 _WORD: Final = re.compile(r"[\w.]+")
@@ -20,7 +17,7 @@ _NOT_SYNTAX: Final = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|`[^`]*`
 class NewRelicParameters(Parameters, frozen=True):
     """An NRQL query. Each row of its result is a series."""
 
-    query: str
+    query: QueryText
     """NRQL, such as ``SELECT latest(depth) FROM Queue FACET queue LIMIT MAX SINCE 2 minutes ago``. Each attribute after
     FACET is a label."""
 
@@ -37,9 +34,6 @@ class NewRelicParameters(Parameters, frozen=True):
             yield Problem(f"{path}.query", "must not be empty")
         elif not {"SELECT", "FROM"} <= words:
             yield Problem(f"{path}.query", "must contain SELECT and FROM")
-        if len(self.query) > MAX_QUERY_LENGTH:
-            message = f"must have at most {MAX_QUERY_LENGTH} characters, has {len(self.query)}"
-            yield Problem(f"{path}.query", message)
         if "TIMESERIES" in words:
             yield Problem(f"{path}.query", "TIMESERIES returns several values per series", hint="use only SINCE")
         if "COMPARE" in words:

@@ -32,7 +32,9 @@ class PostgreSqlBackend:
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         wanted, now = parameters(query, PostgreSqlParameters), self._clock()
         end = asyncio.get_running_loop().time() + deadline.total_seconds()
-        return await self._protected.run(query.text, deadline, lambda: self._fetch_rows(wanted, now, end))
+        return await self._protected.run(
+            query.text, deadline, lambda: self._fetch_rows(wanted, now, end), namespace=query.namespace
+        )
 
     async def ping(self) -> None:
         end = asyncio.get_running_loop().time() + _PING_DEADLINE.total_seconds()

@@ -4,7 +4,14 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
-from adapter.backends.settings import BackendSettings, CircuitBreakerSettings, Parameters, Tls, connection_problems
+from adapter.backends.settings import (
+    BackendSettings,
+    CircuitBreakerSettings,
+    Parameters,
+    QueryText,
+    Tls,
+    connection_problems,
+)
 from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
@@ -17,7 +24,7 @@ _READ_STATEMENTS: Final = ("SELECT", "WITH", "VALUES", "TABLE")
 class PostgreSqlParameters(Parameters, frozen=True):
     """A SQL query, and the meaning of its columns. Each row is a series."""
 
-    query: str
+    query: QueryText
     """One SQL statement. It is run in a read-only transaction."""
 
     value: str = ""

@@ -1,6 +1,5 @@
 """Parsing of JSON, XML and text documents by the HTTP backend, including malicious documents."""
 
-import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -112,15 +111,9 @@ def test_text():
     ]
 
 
-def test_regular_expression_with_exponential_time_is_aborted():
-    started = time.monotonic()
-    with pytest.raises(BadQuery, match="the regular expression takes longer"):
-        read(b"a" * 40 + b"!", "text", r"^(a|a|aa)+$")
-    assert time.monotonic() - started < 5
-
-
 def test_deeply_nested_documents_do_not_exhaust_the_stack():
     deep = 100_000
     with pytest.raises(BackendRejected):
         read(b"[" * deep + b"]" * deep)
-    assert read(b"<a>" * deep + b"1" + b"</a>" * deep, "xml", "nothing") == []
+    with pytest.raises(BackendRejected):
+        read(b"<a>" * deep + b"1" + b"</a>" * deep, "xml", "nothing")

@@ -1,0 +1,1 @@
+"""Attacks of tenants and callers as tests."""
