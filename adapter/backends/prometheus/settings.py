@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from adapter.backends.connection.http_settings import HttpSettings
 from adapter.backends.settings import PROMQL
+from adapter.rules.tenancy import Dialect
 
 
 class Prometheus(HttpSettings, frozen=True, kw_only=True):
@@ -31,6 +32,10 @@ class Prometheus(HttpSettings, frozen=True, kw_only=True):
     sample_times: bool = True
     """Query the samples' timestamps together with their values. Without, all values count as current, and a value
     that Prometheus last scraped minutes ago is not detected as too old."""
+
+    dialect: Dialect = "PromQL"
+    """The server's query language: ``MetricsQL`` for VictoriaMetrics. Then queries of ExternalMetrics may only use the
+    part of PromQL that both languages read in the same way. Other rules may use all of the server's language."""
 
     warnings: Literal["refuse", "accept"] = "refuse"
     """What to do with a result that may be partial, as Thanos' may be. A partial sum is too small a value."""

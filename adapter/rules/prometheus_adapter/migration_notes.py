@@ -6,7 +6,6 @@ A note reports a rule that cannot be served, a likely mistake, or a difference b
 import re
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
 from typing import Final, Literal
 
 from adapter.rules.go_template.lexer import TemplateError
@@ -14,13 +13,16 @@ from adapter.rules.go_template.template import Template
 from adapter.rules.problems import name_problems
 from adapter.rules.prometheus_adapter.discovery_rule import DiscoveryRule
 from adapter.rules.prometheus_adapter.naming import MetricNaming, NamingError, single_series_name
-from adapter.rules.promql.lexer import PromqlError, tokenize
+from adapter.rules.promql import expression as promql
+from adapter.rules.promql.errors import PromqlError
+from adapter.rules.promql.parser import parse
 from adapter.rules.query_builder import render_template
 from autoscaler.types.record import Record
 
 _GROUP_WITH_SUFFIX: Final = re.compile(r"\$\d+[A-Za-z_]")
 _MATCHERS_BEFORE_COMMA: Final = re.compile(r"\{\s*<<-?\s*\.LabelMatchers\s*-?>>\s*,")
-_AGGREGATIONS: Final = re.compile(r"sum|min|max|avg|count|group|stddev|stdvar|quantile|scalar|absent|vector")
+_SINGLE_SERIES_FUNCTIONS: Final = frozenset({"scalar", "absent", "vector"})
+_SEVERAL_SERIES_AGGREGATIONS: Final = frozenset({"topk", "bottomk", "limitk", "limit_ratio", "count_values"})
 
 
 class MigrationNote(Record, frozen=True):
@@ -108,13 +110,38 @@ def _template_notes(template: str, path: str) -> Iterator[MigrationNote]:
 
 def _query_notes(query: str, path: str) -> Iterator[MigrationNote]:
     try:
-        tokens = tokenize(query)
+        expression = parse(query)
     except PromqlError as error:
         yield MigrationNote(path, "warning", f"may be invalid PromQL: {error}")
         return
-    if tokens[-1].text == "]" or (len(tokens) == 1 and tokens[0].kind == "string"):
+    if _is_not_a_vector(expression):
         yield MigrationNote(path, "error", "returns a range vector or a string, not one value per series")
-    elif not _AGGREGATIONS.fullmatch(tokens[0].text.lower()):
+    elif not _may_be_one_series(expression):
         yield MigrationNote(path, "note", "may return several series; an HPA adds them")
-    if any(token.text == "/" and after.kind != "number" for token, after in pairwise(tokens)):
+    if any(_divides_by_series(each) for each in promql.walk(expression)):
         yield MigrationNote(path, "warning", "divides: a denominator of 0 results in NaN, which is an error by default")
+
+
+def _is_not_a_vector(expression: promql.Expression) -> bool:
+    is_range = isinstance(expression, promql.VectorSelector) and expression.range is not None
+    return is_range or isinstance(expression, promql.Subquery | promql.StringLiteral)
+
+
+def _may_be_one_series(expression: promql.Expression) -> bool:
+    while isinstance(expression, promql.BinaryExpression):
+        expression = expression.left
+    match expression:
+        case promql.AggregateExpression(operator):
+            return operator not in _SEVERAL_SERIES_AGGREGATIONS
+        case promql.FunctionCall(function):
+            return function in _SINGLE_SERIES_FUNCTIONS
+        case _:
+            return False
+
+
+def _divides_by_series(expression: promql.Expression) -> bool:
+    match expression:
+        case promql.BinaryExpression("/", right=divisor):
+            return not isinstance(divisor, promql.NumberLiteral)
+        case _:
+            return False

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from adapter.rules.prometheus_adapter.discovery_rule import DiscoveryRule
-from adapter.rules.promql.lexer import PromqlError, tokenize
+from adapter.rules.promql.errors import PromqlError
+from adapter.rules.promql.expression import NAME_LABEL, VectorSelector
+from adapter.rules.promql.parser import parse
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|(?P<plain>\w+)|\{(?P<braced>\w+)\})", re.ASCII)
 _POSIX_CLASSES: Final = {
@@ -68,17 +70,18 @@ def _group(match: re.Match[str], reference: re.Match[str]) -> str:
 def single_series_name(series_query: str) -> str:
     """Return the name that all series of a query have; empty if there may be several names."""
     try:
-        tokens = tokenize(series_query)
+        selector = parse(series_query)
     except PromqlError:
         return ""
-    if tokens and tokens[0].kind == "name":
-        is_selector = len(tokens) == 1 or (tokens[1].text == "{" and tokens[-1].text == "}")
-        return tokens[0].text if is_selector else ""  # Prometheus will reject any other expression
-    for label, operator, value in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if label.text == "__name__" and value.kind == "string":
-            text = value.text[1:-1]
-            if operator.text == "=~":
-                text = text.removeprefix("^").removesuffix("$")
-            if operator.text in {"=", "=~"} and not _META.search(text):
-                return text
+    if not isinstance(selector, VectorSelector):
+        return ""  # Prometheus will reject any other expression
+    if selector.name:
+        return selector.name
+    for matcher in selector.matchers:
+        if matcher.label == NAME_LABEL and matcher.operator in {"=", "=~"}:
+            name = matcher.value
+            if matcher.operator == "=~":
+                name = name.removeprefix("^").removesuffix("$")
+            if not _META.search(name):
+                return name
     return ""

@@ -5,76 +5,64 @@ An instant query returns the evaluation time as the timestamp of every result. T
 For any other expression, the newest timestamp of each input is queried, and the oldest of these applies.
 """
 
+from functools import lru_cache
 from typing import Final
 
-from adapter.rules.promql.lexer import PromqlError, PromqlToken, VectorSelector, tokenize, vector_selectors
+from adapter.rules.promql import expression as tree
+from adapter.rules.promql.errors import PromqlError
+from adapter.rules.promql.parser import parse
+from adapter.rules.promql.printer import clause_text, to_text
 
 KIND_LABEL: Final = "__steadyscale__"  # the label that distinguishes values from timestamps in a response
 VALUE_KIND: Final = "value"
 TIMESTAMP_KIND: Final = "time"
 
 _AGGREGATIONS: Final = frozenset({"sum", "min", "max", "avg", "group", "count", "stddev", "stdvar"})
-_CLAUSES: Final = frozenset({"by", "without"})
 _RANGE_FUNCTIONS: Final = frozenset({"rate", "irate", "increase", "delta", "idelta", "deriv", "changes", "resets"})
 
 
+@lru_cache(maxsize=4096)
 def with_timestamps(text: str) -> str | None:
-    """Return the expression that yields values and timestamps; None if it reads no series or is ambiguous."""
+    """Return the expression that yields values and timestamps; None if it reads no series or is not PromQL.
+
+    The values are queried with the text as it is, because a server may support more than PromQL.
+    """
     try:
-        selectors = vector_selectors(text)
-        if not selectors:
-            return None
-        timestamps = _timestamps_by_series(text, tokenize(text), selectors) or _oldest_input(text, selectors)
+        expression = parse(text)
     except PromqlError:
         return None
+    selectors = tree.vector_selectors(expression)
+    if not selectors:
+        return None
+    timestamps = _timestamps_by_series(expression) or _oldest_input(selectors)
     # The expression gets a line of its own, because it may end in a comment.
     values = f'label_replace(\n{text}\n,"{KIND_LABEL}","{VALUE_KIND}","","")'
     return f'{values} or label_replace({timestamps},"{KIND_LABEL}","{TIMESTAMP_KIND}","","")'
 
 
-def _timestamps_by_series(text: str, tokens: list[PromqlToken], selectors: list[VectorSelector]) -> str | None:
+def _timestamps_by_series(expression: tree.Expression) -> str | None:
     """Return the timestamps per series if the expression is one selector, its rate, or an aggregation of these."""
-    if len(selectors) != 1 or text[selectors[0].start] == "{":
-        return None  # without a metric name, two series could differ in the name only, which timestamp() drops
-    selector = selectors[0]
-    before = [token.text for token in tokens if token.end <= selector.start]
-    after = [token.text for token in tokens if token.start >= selector.end]
-    return _wrap(f"timestamp({text[selector.start : selector.end]})", before, after)
-
-
-def _wrap(inner: str, before: list[str], after: list[str]) -> str | None:
-    """Apply the aggregations around the selector to the timestamps, from the inside out."""
-    if after[:1] == ["["] and before[-2:-1] and (before[-2] in _RANGE_FUNCTIONS or before[-2].endswith("_over_time")):
-        if before[-1] != "(" or after[2:4] != ["]", ")"]:
+    match expression:
+        case tree.AggregateExpression(operator, operand, None, clause) if operator in _AGGREGATIONS:
+            inner = _timestamps_by_series(operand)
+            return inner and f"min {clause_text(clause) if clause else ''}({inner})"
+        case tree.FunctionCall(function, (tree.VectorSelector(name, range=range_) as selector,)) if range_ is not None:
+            is_over_time = function in _RANGE_FUNCTIONS or function.endswith("_over_time")
+        case tree.VectorSelector(name, range=None) as selector:
+            is_over_time = True
+        case _:
             return None
-        before, after = before[:-2], after[4:]
-    while before or after:
-        if before[-1:] != ["("] or after[:1] != [")"]:
-            return None
-        before, after = before[:-1], after[1:]
-        clause, before, after = _clause(before, after)
-        if before and before[-1].lower() in _AGGREGATIONS:
-            inner, before = f"min {clause}({inner})", before[:-1]
-        elif clause:
-            return None
-    return inner
+    # Without a metric name, two series could differ in the name only, which timestamp() drops.
+    is_simple = is_over_time and name and selector.time == tree.TimeModifiers()
+    return _timestamp(selector) if is_simple else None
 
 
-def _clause(before: list[str], after: list[str]) -> tuple[str, list[str], list[str]]:
-    """Remove the ``by (…)`` clause of an aggregation, which may be before or after its parentheses."""
-    if after[:1] and after[0].lower() in _CLAUSES and ")" in after:
-        end = after.index(")") + 1
-        return f"{' '.join(after[:end])} ", before, after[end:]
-    if before[-1:] == [")"]:
-        start = len(before) - 1 - before[::-1].index("(")
-        if start and before[start - 1].lower() in _CLAUSES:
-            return f"{' '.join(before[start - 1 :])} ", before[: start - 1], after
-    return "", before, after
-
-
-def _oldest_input(text: str, selectors: list[VectorSelector]) -> str:
-    inputs = dict.fromkeys(text[each.start : each.end] for each in selectors)
-    newest = (
-        f'label_replace(max(timestamp({each})),"{KIND_LABEL}","{number}","","")' for number, each in enumerate(inputs)
-    )
+def _oldest_input(selectors: list[tree.VectorSelector]) -> str:
+    inputs = dict.fromkeys(map(_timestamp, selectors))
+    newest = (f'label_replace(max({each}),"{KIND_LABEL}","{number}","","")' for number, each in enumerate(inputs))
     return f"min({' or '.join(newest)})"
+
+
+def _timestamp(selector: tree.VectorSelector) -> str:
+    """Return the timestamps of the newest samples, without the selector's range and time modifiers."""
+    return f"timestamp({to_text(tree.VectorSelector(selector.name, selector.matchers))})"

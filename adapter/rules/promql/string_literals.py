@@ -1,0 +1,59 @@
+"""String literals and comments of a PromQL expression.
+
+The parser gets a number in place of each string literal. It would decode escapes differently from Prometheus, and it
+compiles regular expressions, which takes a second for a few of the hostile ones.
+"""
+
+import re
+from typing import Final
+
+from adapter.rules.promql.errors import PromqlError
+
+_LITERAL_OR_COMMENT: Final = re.compile(
+    r"""(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)|\#[^\r\n]*""", re.VERBOSE
+)
+_ESCAPE: Final = re.compile(
+    r"\\(?:x(?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<octal>[0-7]{3})|(?P<other>.))"
+)
+_CHARACTERS: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
+_QUOTES: Final = re.compile("[\"'`]")
+_MAX_ASCII: Final = 0x7F
+_SURROGATES: Final = range(0xD800, 0xE000)
+_MAX_CHARACTER: Final = 0x10FFFF
+
+
+def extract_strings(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the text without comments and with a number for each string literal, and the values of the literals."""
+    values: list[str] = []
+
+    def replace(match: re.Match[str]) -> str:
+        literal = match["string"]
+        if literal is None:
+            return " "
+        values.append(_decode(literal))
+        return f'"{len(values) - 1}"'
+
+    replaced = _LITERAL_OR_COMMENT.sub(replace, text)
+    if _QUOTES.search(_LITERAL_OR_COMMENT.sub("", replaced)):
+        raise PromqlError("a string is not terminated")
+    return replaced, tuple(values)
+
+
+def _decode(literal: str) -> str:
+    quote, content = literal[0], literal[1:-1]
+    if quote == "`":
+        return content
+    return _ESCAPE.sub(lambda match: _character(match, quote), content)
+
+
+def _character(escape: re.Match[str], quote: str) -> str:
+    if (other := escape["other"]) is not None:
+        character = quote if other == quote else _CHARACTERS.get(other)
+        if character is None:
+            raise PromqlError(f"unknown escape sequence {escape[0]!r} in a string")
+        return character
+    is_byte = escape["x"] is not None or escape["octal"] is not None
+    code = int(escape["octal"], 8) if escape["octal"] else int(escape["x"] or escape["u"] or escape["U"], 16)
+    if (is_byte and code > _MAX_ASCII) or code in _SURROGATES or code > _MAX_CHARACTER:
+        raise PromqlError(f"escape sequence {escape[0]!r} in a string is not a character; write the character itself")
+    return chr(code)

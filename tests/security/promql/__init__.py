@@ -1,0 +1,1 @@
+"""Generated PromQL queries, and the parsers of Prometheus and VictoriaMetrics."""
