@@ -142,7 +142,7 @@ class ExternalMetricStatusWriter:
     async def _write(self, metric_object: ExternalMetricObject, status: Json) -> None:
         path = f"/apis/{GROUP_VERSION}/namespaces/{metric_object.namespace}/{PLURAL}/{metric_object.name}/status"
         try:
-            self._objects.store.apply_response(await self._client.patch(path, {"status": status}))
+            self._objects.apply_response(await self._client.patch(path, {"status": status}))
         except NotFound:
             return  # deleted meanwhile
         except KubeError as error:

@@ -21,7 +21,7 @@ from adapter.custom_resources.watched_object import ExternalMetricObject, read_o
 from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.rule import TenantRule
 from adapter.rules.rule_registry import RuleRegistry
-from autoscaler.kube.client import KubeClient
+from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.informer import Informer
 from autoscaler.kube.watch import ListWatch
 
@@ -98,6 +98,13 @@ class ExternalMetricWatcher:
         for namespace in self._by_namespace:
             self._mark_changed(namespace)
 
+    def apply_response(self, content: Json) -> None:
+        """Store the response to a write of a status; it can be the first to contain a change of the spec."""
+        key = read_object(content).key
+        before, after = self.store.get(key), self.store.apply_response(content)
+        if before is not None and after is not None and before.spec != after.spec:
+            self._on_change(key)
+
     def _on_change(self, key: str) -> None:
         namespace = key.partition("/")[0]
         if self.store.get(key) is None:
@@ -136,7 +143,8 @@ class ExternalMetricWatcher:
         objects.sort(key=attrgetter("age"))
         owners: dict[str, str] = {}
         for metric_object, excess in within_budget(objects, self._limits):
-            if self.store.get(metric_object.key) is metric_object:  # otherwise it changed meanwhile
+            current = self.store.get(metric_object.key)
+            if current is not None and current.spec == metric_object.spec:  # otherwise it changed again meanwhile
                 self._update_object(metric_object, excess, owners)
             await self._share.step()
 
