@@ -7,8 +7,10 @@ import pytest
 
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.errors import BadQuery
-from adapter.rules.promql.lexer import PromqlError, add_matchers
+from adapter.rules.promql.errors import PromqlError
+from adapter.rules.promql.expression import LabelMatcher, VectorSelector
 from adapter.rules.promql.matchers import equality_matcher, escape_regex, quote
+from adapter.rules.promql.printer import to_text
 from adapter.rules.query_builder import Query
 from adapter.rules.tenancy import restrict_to_namespace
 from adapter.sample import RawSample
@@ -127,7 +129,7 @@ async def test_label_value_with_special_characters_is_matched_exactly(fixed: Ser
         for query in (
             f"hostile{{{equality_matcher('text', text)}}}",
             f"hostile{{text=~{quote(escape_regex(text))}}}",
-            add_matchers("hostile", [equality_matcher("text", text)]),
+            to_text(VectorSelector("hostile", (LabelMatcher("text", "=", text),))),
         ):
             assert [(sample.value, sample.labels["text"]) for sample in await fetch(prometheus, query)] == [
                 (number, text)
@@ -168,7 +170,7 @@ async def test_restricted_query_reads_only_its_own_namespace(fixed: Server, quer
         all_namespaces = {sample.labels.get("namespace") for sample in await fetch(prometheus, query)}
         own = {
             sample.labels.get("namespace")
-            for sample in await fetch(prometheus, add_matchers(query, ['namespace="shop"']))
+            for sample in await fetch(prometheus, restrict_to_namespace(query, "namespace", "shop"))
         }
     assert own <= {"shop"} < all_namespaces | {"shop", "bank"}
 
