@@ -8,6 +8,7 @@ from adapter.fakecluster import schema
 from autoscaler.types.spec import MetricIdentifier
 from autoscaler.types.status import UNREAD, Condition, ExternalMetricStatus, MetricStatus, MetricValue, Status
 from autoscaler.wire import encode
+from tools.crd import parameters
 from tools.crd.__main__ import PATH
 from tools.crd.definition import definition, render
 
@@ -22,6 +23,34 @@ def root() -> Any:
 
 def test_manifest_is_up_to_date():
     assert PATH.read_text() == render(), "run `make manifests`"
+
+
+def test_parameters_of_external_metric_are_up_to_date():
+    assert parameters.FILE.read_text() == parameters.render(parameters.FILE.read_text()), "run `make manifests`"
+
+
+def unbounded(inner: dict[str, Any], path: str) -> list[str]:
+    """Return the paths of schemas that accept values of any size or depth."""
+    match inner.get("type"):
+        case "string":
+            is_bounded = "maxLength" in inner or "enum" in inner
+        case "array":
+            is_bounded = "maxItems" in inner
+        case "object":
+            is_bounded = "properties" in inner or "maxProperties" in inner
+        case "integer" | "boolean":
+            is_bounded = True
+        case _:
+            is_bounded = {"maxLength", "maxItems", "items", "maxProperties"} <= inner.keys()
+    found = [] if is_bounded else [path]
+    for key, value in {**inner.get("properties", {}), "*": inner.get("additionalProperties")}.items():
+        found += unbounded(value, f"{path}.{key}") if value else []
+    return found + (unbounded(inner["items"], f"{path}[]") if "items" in inner else [])
+
+
+def test_every_parameter_of_external_metric_is_bounded():
+    assert unbounded(parameters.parameters_schema(), "parameters") == []
+    assert unbounded({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, "x") == ["x"]
 
 
 def test_manifest_parses_to_the_definition():
