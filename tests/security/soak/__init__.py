@@ -1,0 +1,1 @@
+"""A soak of hostile tenants against one Steadyscale process with the memory limit of its manifest."""

@@ -1,0 +1,1 @@
+"""The attacks of the hostile tenants, in a process of their own."""
