@@ -12,7 +12,7 @@ from typing import Any, Final
 from adapter.custom_resources.external_metric import GROUP_VERSION, PLURAL
 from adapter.custom_resources.loop_share import LoopShare
 from adapter.custom_resources.watched_object import ExternalMetricObject
-from adapter.custom_resources.watcher import ExternalMetricWatcher
+from adapter.custom_resources.watcher import REJECTION_REASONS, ExternalMetricWatcher
 from adapter.metrics.reader import MetricReader, ReadTrace
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound
@@ -104,9 +104,10 @@ class ExternalMetricStatusWriter:
         trace = self._reader.peek(metric_object.namespace, rule.name, _EVERYTHING)
         if trace.result is not None or trace.error is not None:
             return self._status_of(metric_object, trace)
-        if metric_object.status.get("observedGeneration") == metric_object.generation:
-            return metric_object.status  # no caller reads the metric; a read for the status would keep it refreshed
-        return None
+        reason = (condition_of(metric_object.status, "Ready") or {}).get("reason")
+        if metric_object.status.get("observedGeneration") != metric_object.generation or reason in REJECTION_REASONS:
+            return None
+        return metric_object.status  # no caller reads the metric; a read for the status would keep it refreshed
 
     def _status_of(self, metric_object: ExternalMetricObject, trace: ReadTrace) -> Json:
         now = format_rfc3339(self._clock())

@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 PATH: Final = f"/apis/{GROUP_VERSION}/{PLURAL}"
 INVALID: Final = "Invalid"
 BUDGET_EXCEEDED: Final = "BudgetExceeded"
+REJECTION_REASONS: Final = frozenset({INVALID, BUDGET_EXCEEDED})
 
 
 class Rejection(NamedTuple):
@@ -82,6 +83,11 @@ class ExternalMetricWatcher:
     def problems(self) -> dict[str, tuple[Problem, ...]]:
         """The problems of the objects that are not in force, by key."""
         return {key: rejection.problems for key, rejection in self.rejections.items()}
+
+    @property
+    def is_updating(self) -> bool:
+        """Whether changes of objects or of the configuration have not taken effect yet."""
+        return self._has_changes.is_set()
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:

@@ -45,7 +45,7 @@ def test_object_becomes_a_rule_whose_query_is_restricted_to_its_namespace():
         "queue",
         namespaces=("shop",),
         backend="open",
-        query='sum(x{namespace="shop"}) by (queue)',
+        query='sum by (queue) (x{namespace="shop"})',
         namespace=Namespacing(),
         aggregation=Aggregation.MAX,
     )
@@ -85,7 +85,7 @@ def test_metric_name_can_differ_from_the_object_name():
         ({"backend": "closed", "query": "x"}, UNAVAILABLE.format("closed")),
         ({"backend": "some", "query": "x"}, UNAVAILABLE.format("some")),
         ({"backend": "opne", "query": "x"}, UNAVAILABLE.format("opne")),
-        ({"backend": "open", "query": "x{"}, "spec.query: '}' is missing"),
+        ({"backend": "open", "query": "x{"}, "spec.query: invalid PromQL: unexpected end of input inside braces"),
         ({"backend": "open", "query": "x", "interval": "4999ms"}, "spec.interval: must be at least 5s"),
         ({"backend": "open", "query": "x", "deadline": "999ms"}, "spec.deadline: must be at least 1s"),
         ({"backend": "open", "query": "x", "deadline": "61s"}, "spec.deadline: must be at most 1m"),

@@ -1,9 +1,9 @@
 """ExternalMetric objects on an in-memory cluster: from the object to a metric, and back to the status."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from tests.fakes.cluster import Cluster
 CRD = yaml.safe_load((Path(__file__).parents[4] / "manifests" / "crds" / "externalmetrics.yaml").read_text())
 SHOP = "/apis/steadyscale.dev/v1beta1/namespaces/shop/externalmetrics"
 BACKENDS = {"main": BackendEntry(external_metrics=ExternalMetricAccess(), prometheus=Prometheus(url="http://p"))}
+LIMITS = TenantLimits()
 QUERY = 'x{namespace="shop"}'
 
 
@@ -40,9 +41,24 @@ class Fixture:
     watcher: ExternalMetricWatcher
     status_writer: ExternalMetricStatusWriter
 
-    def apply(self, name: str, **spec: Any) -> None:
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    path = SHOP
+
+    def start_watching(self) -> None:
+        self.tasks.append(asyncio.create_task(self.watcher.run()))
+
+    async def stop_watching(self) -> None:
+        self.tasks[-1].cancel()
+        await asyncio.gather(self.tasks[-1], return_exceptions=True)
+
+    @property
+    def in_force(self) -> list[str]:
+        """The names of the objects in force."""
+        return sorted(key.partition("/")[2] for key in self.watcher.rules)
+
+    def apply(self, name: str, namespace: str = "shop", /, **spec: Any) -> None:
         self.cluster.put(
-            f"{SHOP}/{name}",
+            f"{SHOP.replace('shop', namespace)}/{name}",
             {"apiVersion": "steadyscale.dev/v1beta1", "kind": "ExternalMetric", "metadata": {}, "spec": spec},
         )
 
@@ -66,19 +82,24 @@ class Fixture:
 
 
 @asynccontextmanager
-async def running(*file_rules: Rule) -> AsyncIterator[Fixture]:
+async def running(
+    *file_rules: Rule, limits: TenantLimits = LIMITS, backends: Mapping[str, BackendEntry] = BACKENDS
+) -> AsyncIterator[Fixture]:
     backend = ScriptedBackend("main")
     registry = RuleRegistry(file_rules)
-    reader = MetricReader(registry, Sources(Fetcher({"main": backend, "static": backend}, loop_clock)), loop_clock)
+    fetcher = Fetcher(dict.fromkeys(("static", *backends), backend), loop_clock)
+    reader = MetricReader(registry, Sources(fetcher), loop_clock)
     async with Cluster.serving() as cluster, cluster.client() as client:
         cluster.install_crd(CRD)
-        watcher = ExternalMetricWatcher(client, registry, BACKENDS, TenantLimits())
+        watcher = ExternalMetricWatcher(client, registry, backends, limits)
         status_writer = ExternalMetricStatusWriter(client, watcher, reader, loop_clock, value_interval=timedelta(0))
-        following = asyncio.create_task(watcher.run())
-        yield Fixture(cluster, backend, reader, watcher, status_writer)
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
-        await reader.sources.aclose()
+        here = Fixture(cluster, backend, reader, watcher, status_writer)
+        here.start_watching()
+        try:
+            yield here
+        finally:
+            await here.stop_watching()
+            await reader.sources.aclose()
 
 
 async def test_object_defines_a_metric_in_its_namespace_only():
@@ -218,3 +239,15 @@ async def test_objects_are_validated_again_when_backends_change():
 
         here.watcher.configure(BACKENDS, TenantLimits())
         await here.until(lambda: set(here.watcher.rules) == {"shop/queue"})
+
+
+async def test_change_of_the_spec_is_noticed_in_the_response_to_a_status_write():
+    async with running() as here:
+        here.apply("queue", backend="main", query="x")
+        await here.until(lambda: here.watcher.rules)
+        await here.stop_watching()
+        here.apply("queue", backend="main", query="y")
+        await here.status_writer.write_changes()  # the response is newer than the event, which is therefore ignored
+        here.start_watching()
+
+        await here.until(lambda: here.watcher.rules["shop/queue"].query.startswith("y"))
