@@ -29,6 +29,7 @@
             ├── BadQuery                 503  the query is invalid
             ├── BackendMetricUnknown     404  the backend has no such metric
             ├── Ambiguous                503  several values where the rule needs one
+            ├── OverBudget               503  the namespace has reached one of its limits
             └── BackendTimeout           504  no response before the deadline
 
 An HPA copies the message into its condition and its event, and Kubernetes aggregates events by their text. So a message
@@ -199,6 +200,12 @@ class BackendMetricUnknown(BackendError, code=404, failure=FailureClass.UNKNOWN_
 
 class Ambiguous(BackendError, failure=FailureClass.AMBIGUOUS):
     """The backend has several values where the rule needs one."""
+
+
+class OverBudget(BackendError, failure=FailureClass.OVER_BUDGET):
+    """The namespace has reached one of its limits. It says nothing about the backend."""
+
+    was_sent = False
 
 
 class BackendTimeout(BackendError, code=504, failure=FailureClass.TIMED_OUT):

@@ -34,6 +34,9 @@ class Telemetry:
         self.backend_query_duration = self._histogram(
             "backend_query_duration_seconds", "Duration of backend queries.", "backend"
         )
+        self.tenant_queries_refused = self._counter(
+            "tenant_queries_refused", "Number of queries refused because of a limit of tenantLimits.", "limit"
+        )
         self.cache_reads = self._counter(
             "cache_reads", "Number of reads of snapshots and cached queries, by hit or miss.", "cache", "result"
         )
@@ -66,6 +69,9 @@ class Telemetry:
     def record_query(self, backend: str, result: str, seconds: float) -> None:
         self.backend_queries.labels(backend, result).inc()
         self.backend_query_duration.labels(backend).observe(seconds)
+
+    def record_refused_query(self, limit: str) -> None:
+        self.tenant_queries_refused.labels(limit).inc()
 
     def cache_read_counter(self, cache: str) -> Callable[[bool], None]:
         """Return a function that counts a read of this cache as hit or miss."""

@@ -20,7 +20,7 @@ from adapter.metrics.read_history import ReadKey
 from adapter.metrics.reader import ReadTrace
 from adapter.rules.delegation import Delegate, delegated_rule
 from adapter.rules.evaluation import evaluate
-from adapter.rules.query_builder import snapshot_query
+from adapter.rules.query_builder import delegated_query
 from adapter.sample import Sample
 
 _MAX_ENTRIES: Final = 1000
@@ -119,7 +119,7 @@ class Comparisons:
 
     async def _read_delegate(self, key: ReadKey, delegate: Delegate) -> ComparedValue:
         rule = delegated_rule(delegate, *key)
-        fetched = await self._query_cache.get(snapshot_query(rule), rule.interval, rule.deadline)
+        fetched = await self._query_cache.get(delegated_query(rule, key.namespace), rule.interval, rule.deadline)
         if isinstance(fetched, FetchFailure):
             return _failed(fetched.error)
         try:

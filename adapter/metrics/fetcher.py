@@ -1,19 +1,29 @@
-"""Fetching of one query from one backend, with a deadline. Every error becomes a ``FetchFailure``."""
+"""Fetching of one query from one backend, with a deadline and within the budget of its namespace.
+
+Every error becomes a ``FetchFailure``.
+"""
 
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from adapter import errors
 from adapter.backends.backend import Aligned, Backend
+from adapter.backends.resilience.rate_limit import RateLimit
 from adapter.metrics.snapshot import Snapshot
+from adapter.metrics.tenant_budgets import MAX_CONCURRENT_QUERIES, MAX_CONNECTIONS, TenantBudgets
 from adapter.rules.query_builder import Query
+from adapter.rules.rule import STATIC
 from adapter.sample import RawSample
 
 _log = logging.getLogger(__name__)
+_MAX_CONCURRENT: Final = 16
+"""Concurrent queries of a backend without a connection pool."""
+
 _INTERNAL_ERROR = "Internal error occurred: the cause is in the adapter's log"
 
 
@@ -39,12 +49,21 @@ class Fetcher:
         backends: Mapping[str, Backend],
         clock: Callable[[], datetime],
         on_fetch: Callable[[str, str, float], None] = lambda _backend, _result, _seconds: None,
+        *,
+        budgets: TenantBudgets | None = None,
+        max_connections: Callable[[str], int | None] = lambda _backend: None,
     ) -> None:
-        """Create a fetcher; ``on_fetch`` is called with the backend, ``ok`` or the failure class, and the seconds."""
+        """Create a fetcher; ``on_fetch`` is called with the backend, ``ok`` or the failure class, and the seconds.
+
+        ``max_connections`` returns the size of a backend's connection pool; None if it has none.
+        """
         self.backends = backends
         self.clock = clock
         self.query_count = 0
+        self.budgets = budgets or TenantBudgets()
         self._on_fetch = on_fetch
+        self._max_connections = max_connections
+        self._rate_limits: dict[str, tuple[Backend, RateLimit]] = {}
 
     def is_aligned(self, backend: str) -> bool:
         """Return whether queries of this backend are sent at the same times, so that they form one batch."""
@@ -58,12 +77,14 @@ class Fetcher:
         result = "ok"
         try:
             series = await self._fetch_series(query, deadline)
+            snapshot = Snapshot(series, self.clock(), timedelta(seconds=loop.time() - started), indexed_labels)
+            self.budgets.store(query, snapshot)
         except Exception as unexpected:  # noqa: BLE001 - any failure of one rule must not affect the others
             error = _as_adapter_error(unexpected, query)
             result = "internal error" if error.failure is None else error.failure.value
             return FetchFailure(error, self.clock(), timedelta(seconds=loop.time() - started))
         else:
-            return Snapshot(series, self.clock(), timedelta(seconds=loop.time() - started), indexed_labels)
+            return snapshot
         finally:
             self._on_fetch(query.backend, result, loop.time() - started)
 
@@ -71,15 +92,43 @@ class Fetcher:
         backend = self.backends.get(query.backend)
         if backend is None:
             raise errors.BackendUnreachable(f"backend {query.backend!r} is not configured")
+        if query.backend != STATIC:
+            self.budgets.take_query(query)
         self.query_count += 1
+        loop = asyncio.get_running_loop()
+        asked, started = loop.time(), None
         timeout = asyncio.timeout(deadline.total_seconds())
         try:
-            async with timeout:
-                return await backend.fetch(query, deadline)
-        except TimeoutError:
-            if not timeout.expired():
+            async with timeout, self._slot(query, backend):
+                started = loop.time()
+                return await backend.fetch(query, deadline - timedelta(seconds=started - asked))
+        except errors.OverBudget:
+            self.budgets.record_refusal(query, MAX_CONNECTIONS)
+            raise
+        except (TimeoutError, errors.BackendTimeout) as error:
+            if started is None:
+                raise self._no_slot(query, deadline) from None
+            if isinstance(error, TimeoutError) and not timeout.expired():
                 raise
-            raise errors.BackendTimeout(f"no response within {deadline.total_seconds():g}s") from None
+            detail = getattr(error, "detail", "")  # the message has the deadline without the time spent waiting
+            raise errors.BackendTimeout(f"no response within {deadline.total_seconds():g}s", detail=detail) from None
+
+    def _slot(self, query: Query, backend: Backend) -> AbstractAsyncContextManager[None]:
+        """Return a slot of the backend's connections. A backend that sends batches limits its requests itself."""
+        if query.backend == STATIC or self.is_aligned(query.backend):
+            return nullcontext()
+        known = self._rate_limits.get(query.backend)
+        if known is None or known[0] is not backend:
+            max_concurrent = self._max_connections(query.backend) or _MAX_CONCURRENT
+            known = self._rate_limits[query.backend] = backend, RateLimit(max_concurrent=max_concurrent)
+        limit = self.budgets.limits.max_concurrent_queries if query.tenant else None
+        return known[1].slot(query.namespace, limit)
+
+    def _no_slot(self, query: Query, deadline: timedelta) -> errors.BackendError:
+        waited = f"no free connection within {deadline.total_seconds():g}s"
+        if query.tenant:
+            return self.budgets.refusal(query, MAX_CONCURRENT_QUERIES, f"{waited}; use faster or fewer queries")
+        return errors.OverBudget(f"{waited}: raise maxConnections of the backend")
 
 
 def _as_adapter_error(error: Exception, query: Query) -> errors.AdapterError:

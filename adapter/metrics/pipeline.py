@@ -15,6 +15,7 @@ from adapter.config.model import Config
 from adapter.metrics.comparison import Comparisons
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.tenant_budgets import TenantBudgets
 from adapter.rules.rule import STATIC
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.telemetry import Telemetry
@@ -40,7 +41,13 @@ class MetricPipeline:
             _log.error("invalid rule ignored", extra={"rule": name, "problems": [*map(str, problems)]})
         self.registry = RuleRegistry(loaded.config.rules, loaded.invalid_rules)
         opened = {name: self._open(name, entry) for name, entry in loaded.config.backends.items()}
-        self.fetcher = Fetcher({STATIC: StaticBackend(clock), **opened}, clock, telemetry.record_query)
+        self.fetcher = Fetcher(
+            {STATIC: StaticBackend(clock), **opened},
+            clock,
+            telemetry.record_query,
+            budgets=TenantBudgets(lambda: self._config.tenant_limits, telemetry.record_refused_query),
+            max_connections=self._max_connections,
+        )
         sources = Sources(
             self.fetcher, telemetry.cache_read_counter("snapshots"), telemetry.cache_read_counter("queries")
         )
@@ -82,6 +89,10 @@ class MetricPipeline:
         self.reader.drop_backends(closed)
         for name in closed:
             await old[name].aclose()
+
+    def _max_connections(self, backend: str) -> int | None:
+        entry = self._config.backends.get(backend)
+        return None if entry is None else getattr(entry.settings, "max_connections", None)
 
     def _open(self, name: str, entry: BackendEntry) -> Backend:
         return self._open_backend(name, entry.settings, self._clock)

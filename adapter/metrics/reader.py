@@ -18,7 +18,7 @@ from adapter.metrics.snapshot import Snapshot
 from adapter.metrics.snapshots import Snapshots
 from adapter.rules.delegation import Delegate, DelegatedRule, delegated_rule
 from adapter.rules.evaluation import evaluate
-from adapter.rules.query_builder import Query, snapshot_query, template_query
+from adapter.rules.query_builder import Query, delegated_query, snapshot_query, template_query
 from adapter.rules.rule import STATIC, Rule
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample, Sample
@@ -168,7 +168,7 @@ class MetricReader:
                 _check_selector(rule, key.selector)
             except errors.InvalidRequest as error:
                 return ReadTrace(key, rule, error=error)
-            return ReadTrace(key, rule, snapshot_query(rule))
+            return ReadTrace(key, rule, delegated_query(rule, key.namespace))
         similar = ", ".join(map(repr, self.registry.rules.similar_names(key.namespace, key.metric)))
         hint = f"; did you mean {similar}?" if similar else ""
         message = f"no rule defines metric {key.metric!r} in namespace {key.namespace!r}{hint}"

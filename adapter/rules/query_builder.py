@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from adapter import errors
+from adapter.rules.delegation import DelegatedRule
 from adapter.rules.go_template.lexer import TemplateError
 from adapter.rules.go_template.template import Template
 from adapter.rules.promql.matchers import NotExpressible, equality_matcher, selector_matchers
@@ -41,6 +42,17 @@ class Query(Record, frozen=True):
     tenant: str = ""
     """The namespace of the tenant whose rule the query is for; empty: a rule of the cluster's operator."""
 
+    reader_namespace: str = ""
+    """The namespace of the read, if the query depends on the read; empty: reads in all namespaces share the query."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace on whose behalf the query is sent; empty: the operator.
+
+        Slow or failing queries of a namespace have no effect on the queries of other namespaces.
+        """
+        return self.tenant or self.reader_namespace
+
     @property
     def key(self) -> Hashable:
         """Return the identity of the query: queries with equal keys share one result.
@@ -48,7 +60,7 @@ class Query(Record, frozen=True):
         Equal queries of two tenants have different keys, so that the interval and the deadline of one tenant and the
         changes of its objects have no effect on the other.
         """
-        return self.backend, self.text, self.tenant
+        return self.backend, self.text, self.tenant, self.reader_namespace
 
 
 def snapshot_query(rule: Rule) -> Query:
@@ -57,13 +69,18 @@ def snapshot_query(rule: Rule) -> Query:
     return Query(rule.backend, rule.query or _encode_sorted(rule.parameters).decode(), tenant=rule.tenant)
 
 
+def delegated_query(rule: DelegatedRule, namespace: str) -> Query:
+    """Return the query of a read in this namespace from a delegate."""
+    return Query(rule.backend, _encode_sorted(rule.parameters).decode(), reader_namespace=namespace)
+
+
 def template_query(rule: Rule, namespace: str, selector: Selector) -> Query:
     """Render the template of a rule for one namespace and selector.
 
     Raise ``InvalidRequest`` if PromQL cannot express the selector, and ``BadQuery`` if the template cannot be rendered.
     """
     try:
-        return Query(rule.backend, render_query(rule, namespace, selector), tenant=rule.tenant)
+        return Query(rule.backend, render_query(rule, namespace, selector), (), rule.tenant, namespace)
     except NotExpressible as error:
         raise errors.InvalidRequest(
             f"metric {rule.name!r}: the selector cannot be expressed in its query: {error}"

@@ -82,6 +82,7 @@ class FailureClass(StrEnum):
     UNAUTHORIZED = "unauthorized"
     BAD_QUERY = "bad query"
     AMBIGUOUS = "ambiguous"
+    OVER_BUDGET = "over budget"
     API_UNAVAILABLE = "metrics API unavailable"
 
 

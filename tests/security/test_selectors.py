@@ -70,9 +70,9 @@ class TestIndexes:
         first.select(parse("queue=q1"))
         second = Snapshot(ROWS, BEGINNING, indexed_labels=first.indexed_labels)
         assert second.index_count == 1
-        assert second.indexed_labels == ()
+        assert list(second.indexed_labels) == []
         second.select(parse("queue=q2"))
-        assert second.indexed_labels == ("queue",)
+        assert list(second.indexed_labels) == ["queue"]
 
     @pytest.mark.parametrize("fixed_seed", [1, None], ids=["fixed seed", "random seed"])
     def test_random_selectors_never_build_more_indexes_than_the_limit(self, fixed_seed: int | None):

@@ -48,7 +48,7 @@ class NatsBackend:
             async with self._connection.acquire() as connection:
                 return tuple(samples(wanted, await self._responses(connection, wanted), now))
 
-        return await self._protected.run(query.text, deadline, operation)
+        return await self._protected.run(query.text, deadline, operation, namespace=query.namespace)
 
     async def ping(self) -> None:
         async def operation() -> None:

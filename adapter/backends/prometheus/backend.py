@@ -49,7 +49,9 @@ class PrometheusBackend:
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return all series of the query, each with the timestamp of its sample."""
         ends = asyncio.get_running_loop().time() + deadline.total_seconds()
-        result, warnings = await self._client.run(query.text, deadline, lambda: self._fetch(query.text, ends))
+        result, warnings = await self._client.run(
+            query.text, deadline, lambda: self._fetch(query.text, ends), namespace=query.namespace
+        )
         if warnings != self._last_warnings:
             self._last_warnings = warnings
             _log.warning("responses have warnings", extra={"backend": self.name, "warnings": warnings[:5]})

@@ -37,7 +37,7 @@ class RabbitMqBackend:
             queues = await self._fetch_queue(wanted) if wanted.queue else await self._fetch_queues(wanted)
             return tuple(samples(queues, wanted.measure, now))
 
-        return await self._client.run(query.text, deadline, operation)
+        return await self._client.run(query.text, deadline, operation, namespace=query.namespace)
 
     async def ping(self) -> None:
         """Request the name of the authenticated user."""

@@ -41,7 +41,7 @@ class RedisBackend:
         async def operation() -> tuple[RawSample, ...]:
             return await (self._fetch_key(wanted, now) if wanted.key else self._fetch_pattern(wanted, now))
 
-        return await self._protected.run(query.text, deadline, operation)
+        return await self._protected.run(query.text, deadline, operation, namespace=query.namespace)
 
     async def ping(self) -> None:
         async def operation() -> None:

@@ -5,7 +5,8 @@ within a short time. Each caller waits for its own result until its own deadline
 
 An invalid or a slow query does not fail the other queries of its batch for long. A rejected batch is bisected: it is
 split, at the positions that the error names or else in halves, until the invalid query is alone. Slow queries are found
-by ``quarantine.py``. Both kinds are sent alone until they succeed.
+by ``quarantine.py``. Both kinds are sent alone until they succeed. A batch contains queries of one namespace only, so
+that the queries of a tenant never fail or delay those of another.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from typing import Final, Generic, TypeVar
 
 from adapter.backends.resilience.protected_call import REMOVED
 from adapter.backends.resilience.quarantine import Quarantine
+from adapter.backends.resilience.rate_limit import OPERATOR, RateLimit
 from adapter.errors import BackendError, BackendRejected, BackendTimeout, BackendUnreachable, BadQuery
 
 Q = TypeVar("Q")
@@ -37,6 +39,7 @@ class Batch(Generic[Q]):
     ends: float
     """When the request times out, on the loop's clock."""
 
+    namespace: str = OPERATOR
     is_quarantined: bool = False
 
     def time_left(self) -> timedelta:
@@ -46,6 +49,7 @@ class Batch(Generic[Q]):
 @dataclass(eq=False, slots=True)
 class _Pending(Generic[Q, R]):
     query: Q
+    namespace: str
     key: str
     ends: float
     result: asyncio.Future[R]
@@ -80,20 +84,21 @@ class Batcher(Generic[Q, R]):
         """The positions of invalid queries in the request, if the error names them."""
 
         self._quarantine = Quarantine()
-        self._slow_slots = asyncio.Semaphore(_MAX_CONCURRENT_SLOW)
+        self._slow_slots = RateLimit(max_concurrent=_MAX_CONCURRENT_SLOW)
         self._waiting: set[_Pending[Q, R]] = set()
         self._gathered: list[_Pending[Q, R]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._requests: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
-    async def query(self, query: Q, deadline: timedelta) -> R:
-        """Send a query with the next batch; return its own result or raise its own error."""
+    async def query(self, query: Q, deadline: timedelta, namespace: str = OPERATOR) -> R:
+        """Send a query with the next batch of its namespace; return its own result or raise its own error."""
         if self._is_closed:
             raise BackendUnreachable(REMOVED)
         loop = asyncio.get_running_loop()
         ends = loop.time() + deadline.total_seconds() * _DEADLINE_MARGIN
-        pending: _Pending[Q, R] = _Pending(query, self._key(query), ends, loop.create_future())
+        key = f"{namespace} {self._key(query)}"
+        pending: _Pending[Q, R] = _Pending(query, namespace, key, ends, loop.create_future())
         self._waiting.add(pending)
         self._gathered.append(pending)
         if len(self._gathered) in {1, self._max_queries}:
@@ -123,7 +128,8 @@ class Batcher(Generic[Q, R]):
         for pending in self._gathered:
             if not pending.result.done():
                 alone = pending.key if self._quarantine.get(pending.key) else None
-                groups.setdefault((self._group_key(pending.query), alone), []).append(pending)
+                group_key = (pending.namespace, self._group_key(pending.query), alone)
+                groups.setdefault(group_key, []).append(pending)
         self._gathered = []
         for group in groups.values():
             for start in range(0, len(group), self._max_queries):
@@ -164,10 +170,11 @@ class Batcher(Generic[Q, R]):
             raise BackendTimeout("no response in time", detail="quarantined")
         started = ends  # until it gets a slot
         try:
-            async with asyncio.timeout_at(ends), self._slow_slots if is_slow else nullcontext():
+            namespace = batch[0].namespace
+            async with asyncio.timeout_at(ends), self._slow_slots.slot(namespace) if is_slow else nullcontext():
                 started = loop.time()
                 queries = [pending.query for pending in batch]
-                results = await self._request(Batch(queries, ends, is_quarantined=is_slow))
+                results = await self._request(Batch(queries, ends, namespace, is_quarantined=is_slow))
         except (TimeoutError, BackendTimeout) as error:
             was_sent = not isinstance(error, BackendTimeout) or error.was_sent
             # A query that waited for a slot for most of its time is not necessarily slow.

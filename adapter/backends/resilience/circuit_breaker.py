@@ -35,7 +35,9 @@ class CircuitBreaker:
 
     max_open_duration: timedelta
 
-    _failed_queries: set[str] = field(default_factory=set)
+    _failed_queries: set[int] = field(default_factory=set)
+    """Hashes of their keys, because a key can be long."""
+
     _times_opened: int = 0
     _open_until: datetime | None = None
     _probe_started: datetime | None = None
@@ -45,10 +47,13 @@ class CircuitBreaker:
             return CircuitState.CLOSED
         return CircuitState.OPEN if now < self._open_until else CircuitState.HALF_OPEN
 
-    def allows(self, now: datetime) -> bool:
-        """Return whether a request may be sent now. In the half-open state the first caller becomes the probe."""
+    def allows(self, now: datetime, *, is_probe: bool = False) -> bool:
+        """Return whether a request may be sent now. In the half-open state the first caller becomes the probe.
+
+        ``is_probe``: treat a closed circuit as half-open.
+        """
         state = self.state(now)
-        if state is not CircuitState.HALF_OPEN:
+        if state is CircuitState.OPEN or (state is CircuitState.CLOSED and not is_probe):
             return state is CircuitState.CLOSED
         # A probe whose result is never reported must not block the circuit for ever.
         if self._probe_started is not None and now < self._probe_started + self.max_open_duration:
@@ -65,7 +70,7 @@ class CircuitBreaker:
     def failed(self, now: datetime, query_key: str) -> None:
         """Record a failure that affects all queries of the backend."""
         if len(self._failed_queries) < self.failure_threshold:
-            self._failed_queries.add(query_key)
+            self._failed_queries.add(hash(query_key))
         was_probe, self._probe_started = self._probe_started is not None, None
         if was_probe or (self._open_until is None and len(self._failed_queries) >= self.failure_threshold):
             self._open_until = now + min(self.open_duration * 2**self._times_opened, self.max_open_duration)

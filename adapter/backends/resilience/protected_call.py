@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from adapter.backends.connection.secret_file import Redactor, redacted_error
-from adapter.backends.resilience.circuit_breaker import CircuitBreaker
+from adapter.backends.resilience.circuits import Circuits
+from adapter.backends.resilience.rate_limit import OPERATOR
 from adapter.backends.settings import CircuitBreakerSettings
-from adapter.errors import BackendError, BackendTimeout, BackendUnreachable
+from adapter.errors import BackendError, BackendTimeout, BackendUnreachable, OverBudget
 
 T = TypeVar("T")
 
@@ -28,8 +29,8 @@ class ProtectedCall:
         self._secrets = secrets
         """Removed from all error messages; read on each use, so the sequence may grow."""
 
-        self._breaker = CircuitBreaker(limits.failure_threshold, limits.open_duration, limits.max_open_duration)
-        self._last_failure: BackendError = BackendUnreachable("no request was sent yet")
+        self._circuits = Circuits(limits)
+        self._min_timeout = limits.min_timeout
         self._timeouts: set[asyncio.Timeout] = set()
         self._is_idle = asyncio.Event()
         self._is_idle.set()
@@ -41,25 +42,29 @@ class ProtectedCall:
         deadline: timedelta,
         operation: Callable[[], Awaitable[T]],
         *,
+        namespace: str = OPERATOR,
         is_quarantined: bool = False,
     ) -> T:
         """Return the operation's result; raise a ``BackendError`` without secrets if it fails or the deadline passes.
 
-        ``query_key`` distinguishes queries for the circuit breaker. A timeout of a quarantined query is no failure of
-        the backend: that query is known to be slow. The message of a timeout is the same whether the backend, its
-        client library or this deadline ended the operation.
+        ``namespace`` and ``query_key`` distinguish queries for the circuit breaker. The timeout of a quarantined query,
+        which is known to be slow, and a timeout after less than ``minTimeout`` are no failures of the backend. The
+        message of a timeout is the same whether the backend, its client library or this deadline ended the operation.
         """
-        if not self._breaker.allows(self._clock()):
-            raise redacted_error(self._open_circuit_error(), self._secrets)
+        if not self._circuits.allows(namespace, self._clock()):
+            raise redacted_error(self._open_circuit_error(namespace), self._secrets)
         try:
             result = await self._run_within(deadline, operation)
         except BackendError as error:
-            self._record_failure(error, query_key, is_quarantined=is_quarantined)
+            is_ignored = isinstance(error, OverBudget) or (
+                isinstance(error, BackendTimeout) and (is_quarantined or deadline < self._min_timeout)
+            )
+            self._record_failure(None if is_ignored else error, query_key, namespace)
             raise redacted_error(error, self._secrets) from None
         except BaseException:
-            self._breaker.abandoned()  # cancelled, or a programming error: the probe must not stay pending
+            self._circuits.abandoned(namespace)  # cancelled, or a programming error: the probe must not stay pending
             raise
-        self._breaker.succeeded()
+        self._circuits.succeeded(namespace)
         return result
 
     async def aclose(self) -> None:
@@ -70,17 +75,16 @@ class ProtectedCall:
                 timeout.reschedule(asyncio.get_running_loop().time())
         await self._is_idle.wait()
 
-    def _record_failure(self, error: BackendError, query_key: str, *, is_quarantined: bool) -> None:
-        if not error.affects_all_queries:
-            self._breaker.succeeded()  # the backend responded; only this query failed
-        elif is_quarantined and isinstance(error, BackendTimeout):
-            self._breaker.abandoned()
+    def _record_failure(self, error: BackendError | None, query_key: str, namespace: str) -> None:
+        if error is None:
+            self._circuits.abandoned(namespace)
+        elif error.affects_all_queries:
+            self._circuits.failed(namespace, self._clock(), query_key, error)
         else:
-            self._last_failure = error
-            self._breaker.failed(self._clock(), query_key)
+            self._circuits.succeeded(namespace)  # the backend responded; only this query failed
 
-    def _open_circuit_error(self) -> BackendError:
-        last = self._last_failure
+    def _open_circuit_error(self, namespace: str) -> BackendError:
+        last = self._circuits.last_failure(namespace, self._clock())
         error = type(last)(last.message, detail=f"circuit breaker open: {last.detail}")
         error.was_sent = False
         return error

@@ -1,26 +1,184 @@
-"""A limit on concurrent requests and on the interval between the starts of requests."""
+"""A limit on concurrent requests and on the interval between the starts of requests, fair between namespaces.
+
+All namespaces share the connections of a backend. A free slot goes to the waiting namespace with the fewest requests in
+progress, then to the one that used the least time in slots recently. Some slots are reserved for the operator, and no
+namespace can occupy all other slots. If several namespaces do, a request that has run for ``SLOW_AFTER`` seconds is
+ended when a namespace waits that has fewer requests in progress and used much less time. So a namespace with fast
+requests waits for little more than that time, however many slow requests other namespaces send. If all namespaces
+are equally slow, no request is ended.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Final
+
+from adapter.errors import OverBudget
+
+OPERATOR: Final = ""
+"""Stands for the operator where the name of a namespace is expected."""
+
+SLOW_AFTER: Final = 1.0
+_CHECK_INTERVAL: Final = 0.25
+"""Seconds between two checks for slow requests, while a request waits."""
+
+_USE_HALF_LIFE: Final = 30.0
+_MAX_IDLE_SHARES: Final = 1000
+_TIMER_TOLERANCE: Final = 1e-3
+ENDED: Final = f"no response within {SLOW_AFTER:g}s while other namespaces waited for a connection of the backend"
+
+
+@dataclass(eq=False, slots=True)
+class _Request:
+    namespace: str
+    max_concurrent: int
+    granted: asyncio.Future[None]
+    started: float = 0.0
+    timeout: asyncio.Timeout | None = None
+    is_ended: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class _Share:
+    """The requests of one namespace."""
+
+    running: int = 0
+    waiting: deque[_Request] = field(default_factory=deque)
+    used: float = 0.0
+    """Seconds in slots up to ``used_until``, with exponential decay."""
+
+    used_until: float = 0.0
+
+    def recent_use(self, now: float) -> float:
+        return self.used * 0.5 ** ((now - self.used_until) / _USE_HALF_LIFE) if self.used else 0.0
+
+    def add_use(self, seconds: float, now: float) -> None:
+        self.used, self.used_until = self.recent_use(now) + seconds, now
 
 
 class RateLimit:
     """Delays requests that would exceed the limit."""
 
     def __init__(self, *, max_concurrent: int, min_interval: timedelta = timedelta()) -> None:
-        self._slots = asyncio.Semaphore(max_concurrent)
+        self._max_concurrent = max_concurrent
+        reserved = max(1, max_concurrent // 4) if max_concurrent > 1 else 0
+        self._max_of_tenants = max_concurrent - reserved
+        self._max_per_tenant = max(1, self._max_of_tenants - 1)
         self._min_interval = min_interval.total_seconds()
         self._next_start = 0.0
+        self._shares: dict[str, _Share] = {}
+        self._running: set[_Request] = set()
+        self._timer: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Wait until a request may start; the request counts as running until the block ends."""
-        async with self._slots:
-            loop = asyncio.get_running_loop()
-            now = loop.time()
-            start = max(now, self._next_start)
-            self._next_start = start + self._min_interval
-            await asyncio.sleep(start - now)
-            yield
+    async def slot(self, namespace: str = OPERATOR, max_concurrent: int | None = None) -> AsyncIterator[None]:
+        """Wait until a request may start; the request counts as running until the block ends.
+
+        ``max_concurrent`` limits the requests of the namespace. The block raises ``OverBudget`` if the request is ended
+        in favour of another namespace.
+        """
+        loop = asyncio.get_running_loop()
+        limit = self._max_concurrent if namespace == OPERATOR else self._max_per_tenant
+        request = _Request(namespace, min(limit, max_concurrent or limit), loop.create_future())
+        await self._wait(request)
+        try:
+            async with asyncio.timeout(None) as request.timeout:
+                yield
+        except TimeoutError:
+            if not request.is_ended:
+                raise
+            raise OverBudget(ENDED) from None
+        finally:
+            self._release(request)
+
+    async def _wait(self, request: _Request) -> None:
+        if len(self._shares) > _MAX_IDLE_SHARES:
+            self._shares = {key: share for key, share in self._shares.items() if share.running or share.waiting}
+        share = self._shares.setdefault(request.namespace, _Share())
+        share.waiting.append(request)
+        self._grant()
+        try:
+            await request.granted
+        except asyncio.CancelledError:
+            if request in self._running:  # granted at the same moment
+                self._release(request)
+            elif request in share.waiting:
+                share.waiting.remove(request)
+            raise
+
+    def _grant(self) -> None:
+        """Start the requests that may start now; end a slow one, or check again later, if others have to wait."""
+        now = asyncio.get_running_loop().time()
+        self._set_timer(None)
+        while (share := self._next_share(now)) is not None:
+            if now < self._next_start - _TIMER_TOLERANCE:
+                self._set_timer(self._next_start)
+                return
+            request = share.waiting.popleft()
+            if request.granted.done():  # cancelled
+                continue
+            request.started = now
+            share.running += 1
+            self._running.add(request)
+            self._next_start = max(now, self._next_start) + self._min_interval
+            request.granted.set_result(None)
+        self._end_slow_request(now)
+
+    def _release(self, request: _Request) -> None:
+        now, share = asyncio.get_running_loop().time(), self._shares[request.namespace]
+        self._running.discard(request)
+        share.running -= 1
+        share.add_use(max(now - request.started, self._min_interval), now)
+        self._grant()
+
+    def _next_share(self, now: float) -> _Share | None:
+        """Return the namespace whose request starts next; None if no request may start."""
+        total = len(self._running)
+        of_tenants = total - self._shares[OPERATOR].running if OPERATOR in self._shares else total
+        allowed = [
+            share
+            for namespace, share in self._waiting()
+            if total < self._max_concurrent and (namespace == OPERATOR or of_tenants < self._max_of_tenants)
+        ]
+        return min(allowed, key=lambda share: _precedence(share, now), default=None)
+
+    def _waiting(self) -> Iterator[tuple[str, _Share]]:
+        """Yield the namespaces that wait for a slot, without those that wait for their own requests to end."""
+        for namespace, share in self._shares.items():
+            if share.waiting and share.running < share.waiting[0].max_concurrent:
+                yield namespace, share
+
+    def _end_slow_request(self, now: float) -> None:
+        waiting = min((share for _, share in self._waiting()), key=lambda share: _precedence(share, now), default=None)
+        if waiting is None:
+            return
+        self._set_timer(now + _CHECK_INTERVAL)
+        if any(request.is_ended for request in self._running):
+            return  # a slot is about to become free
+        uses = {namespace: share.recent_use(now) for namespace, share in self._shares.items() if share.running}
+        for request in self._running:
+            uses[request.namespace] += now - request.started
+        slow = [
+            request
+            for request in self._running
+            if request.namespace != OPERATOR
+            and now - request.started >= SLOW_AFTER - _TIMER_TOLERANCE
+            and self._shares[request.namespace].running > waiting.running
+            and uses[request.namespace] >= 2 * waiting.recent_use(now) + SLOW_AFTER - _TIMER_TOLERANCE
+        ]
+        slowest = max(slow, key=lambda request: (uses[request.namespace], -request.started), default=None)
+        if slowest is not None and slowest.timeout is not None:
+            slowest.is_ended = True
+            slowest.timeout.reschedule(now)
+
+    def _set_timer(self, when: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if when is None else asyncio.get_running_loop().call_at(when, self._grant)
+
+
+def _precedence(share: _Share, now: float) -> tuple[int, float]:
+    return share.running, share.recent_use(now)

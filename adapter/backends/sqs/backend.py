@@ -10,6 +10,7 @@ from cachetools import LRUCache
 from adapter.backends.connection.aws import errors
 from adapter.backends.connection.aws.client import AwsClient
 from adapter.backends.parameters import parameters
+from adapter.backends.resilience.rate_limit import RateLimit
 from adapter.backends.sqs import parse
 from adapter.backends.sqs.settings import Sqs, SqsParameters
 from adapter.errors import BackendError, BackendRejected, BackendUnauthorized
@@ -30,7 +31,7 @@ class SqsBackend:
         self.name = name
         self._clock = clock
         self._client = AwsClient("sqs", settings, clock)
-        self._slots = asyncio.Semaphore(settings.max_connections)
+        self._rate_limit = RateLimit(max_concurrent=settings.max_connections)
         self._urls: LRUCache[tuple[str, str, str], str] = LRUCache(_MAX_CACHED_URLS)
         """Cached queue URLs by region, account and name."""
 
@@ -42,12 +43,12 @@ class SqsBackend:
             urls = await self._list_urls(selection) if selection.prefix else await self._queue_url(selection)
             try:
                 async with asyncio.TaskGroup() as group:
-                    tasks = [group.create_task(self._fetch_queue(selection, url, now)) for url in urls]
+                    tasks = [group.create_task(self._fetch_queue(selection, url, now, query.namespace)) for url in urls]
             except BaseExceptionGroup as failures:
                 raise failures.exceptions[0] from None  # the task group cancelled the other tasks because of it
             return tuple(sample for task in tasks for sample in task.result())
 
-        return await self._client.run(query.text, deadline, fetch_queues)
+        return await self._client.run(query.text, deadline, fetch_queues, namespace=query.namespace)
 
     async def ping(self) -> None:
         """List queues; a denied permission also proves that SQS responds and accepts the credentials."""
@@ -64,10 +65,10 @@ class SqsBackend:
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    async def _fetch_queue(self, selection: SqsParameters, url: str, now: datetime) -> list[RawSample]:
+    async def _fetch_queue(self, selection: SqsParameters, url: str, now: datetime, namespace: str) -> list[RawSample]:
         """Read the attributes of one queue, which may have been deleted since it was listed."""
         attributes = [parse.ATTRIBUTES[name] for name in selection.measure]
-        async with self._slots:
+        async with self._rate_limit.slot(namespace):
             response = await self._request(selection, "get_queue_attributes", QueueUrl=url, AttributeNames=attributes)
         if response is None:
             self._urls.pop(_cache_key(selection), None)

@@ -43,7 +43,7 @@ class UpstreamBackend:
                 raise _from_status(response.status, response.body)
             return await asyncio.to_thread(samples, response.body, now)
 
-        return await self._client.run(query.text, deadline, operation)
+        return await self._client.run(query.text, deadline, operation, namespace=query.namespace)
 
     async def ping(self) -> None:
         """Request the discovery document."""
