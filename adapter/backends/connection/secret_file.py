@@ -6,13 +6,10 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Final, TypeVar
 
+from adapter.backends.connection import redaction
 from adapter.errors import BackendError, BackendUnauthorized
 
-_MIN_LENGTH: Final = 4
-"""Replacing shorter texts would make messages unreadable."""
-
-_REPLACEMENT: Final = "***"
-_MAX_TEXTS: Final = 16  # a response may still contain the secret that was valid before a rotation
+_MAX_SECRETS: Final = 16  # a response may still contain the secret that was valid before a rotation
 
 R = TypeVar("R")
 E = TypeVar("E", bound=BackendError)
@@ -22,29 +19,26 @@ class Redactor:
     """Texts that must not appear in any message."""
 
     def __init__(self, *texts: str) -> None:
-        self._texts = tuple(texts)
+        self._forms: dict[str, tuple[str, ...]] = {}
         self._lock = threading.Lock()
+        self.add(*texts)
 
     def add(self, *texts: str) -> None:
         """Add texts, such as an encoded secret; the oldest ones are dropped."""
         with self._lock:
-            new = tuple(text for text in texts if text not in self._texts)
-            self._texts = (*self._texts, *new)[-_MAX_TEXTS:]
+            known = self._forms
+            added = {text: redaction.forms(text) for text in texts if text not in known}
+            kept = max(_MAX_SECRETS, len(texts)) - len(added)
+            self._forms = {**dict(list(known.items())[-kept:] if kept > 0 else ()), **added} if added else known
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts and their encoded forms."""
+        return tuple(form for forms in self._forms.values() for form in forms)
 
     def redact(self, text: str) -> str:
         """Return a text without the secrets, which some servers repeat in their responses."""
-        for secret in sorted(self._texts, key=len, reverse=True):
-            if len(secret) >= _MIN_LENGTH:
-                text = _without_truncated_secret(text.replace(secret, _REPLACEMENT), secret)
-        return text
-
-
-def _without_truncated_secret(text: str, secret: str) -> str:
-    """Remove the first part of a secret from the end of a text that was truncated within the secret."""
-    for length in range(min(len(secret), len(text)), _MIN_LENGTH - 1, -1):
-        if text.endswith(secret[:length]):
-            return text[:-length] + _REPLACEMENT
-    return text
+        return redaction.redact(text, self.texts)
 
 
 class SecretFile(Redactor):
@@ -85,10 +79,8 @@ class SecretFile(Redactor):
 
 
 def redacted_error(error: E, secrets: Iterable[Redactor]) -> E:
-    message, detail = error.message, error.detail
-    for secret in secrets:
-        message, detail = secret.redact(message), secret.redact(detail)
-    copy = type(error)(message, detail=detail)
+    texts = [text for secret in secrets for text in secret.texts]  # together, because secrets may overlap
+    copy = type(error)(redaction.redact(error.message, texts), detail=redaction.redact(error.detail, texts))
     copy.was_sent = error.was_sent
     return copy
 
