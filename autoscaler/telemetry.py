@@ -79,6 +79,11 @@ class ControllerTelemetry:
                 "Time taken by the reconciliation in which a metric was computed, in seconds.",
             ),
         )
+        self.reconcile_failures = Counter(
+            "steadyscale_autoscaler_reconcile_failures",
+            "Number of reconciles that ended with an unexpected error; the autoscaler is retried with backoff.",
+            registry=registry,
+        )
         self.reconcile_delay = Histogram(
             "steadyscale_autoscaler_reconcile_delay_seconds",
             "Time between the due time and the start of a reconcile, in seconds.",

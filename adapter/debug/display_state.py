@@ -14,6 +14,7 @@ from autoscaler.types.steps import NotAppliedReason, ScalingLimit, Step
 class State(StrEnum):
     """The states of an autoscaler on the page and in the CLI, in the order of severity, most severe first."""
 
+    RECONCILE_FAILED = "reconcile failed"
     WRITE_FAILED = "write failed"
     TARGET_UNAVAILABLE = "target unavailable"
     INVALID_SPEC = "invalid spec"
@@ -59,9 +60,11 @@ def display_states(decision: Decision) -> tuple[DisplayState, ...]:
     return tuple(states) or (DisplayState(default),)
 
 
-def _states(decision_steps: Sequence[Step]) -> Iterator[DisplayState]:
+def _states(decision_steps: Sequence[Step]) -> Iterator[DisplayState]:  # noqa: C901, PLR0912 - one case per step
     for step in decision_steps:
         match step:
+            case steps.ReconcileFailedStep():
+                yield DisplayState(State.RECONCILE_FAILED, step.message)
             case steps.WriteFailedStep():
                 yield DisplayState(State.WRITE_FAILED, step.message)
             case steps.TargetUnavailableStep():

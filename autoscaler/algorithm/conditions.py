@@ -88,6 +88,11 @@ def spec_invalid(problems: Sequence[str]) -> ConditionUpdate:
     return _scaling_active(FALSE, "InvalidSpec", message)
 
 
+def reconcile_failed(error: str) -> ConditionUpdate:
+    message = f"the controller failed to reconcile this autoscaler and retries with backoff: {error}"
+    return _able_to_scale(FALSE, "ReconcileFailed", message)
+
+
 def target_unavailable(error: str) -> ConditionUpdate:
     message = f"the HPA controller was unable to get the target's current scale: {error}"
     return _able_to_scale(FALSE, "FailedGetScale", message)
@@ -179,4 +184,11 @@ def fallback_deactivated(metric: str, after: timedelta) -> Event:
     return normal_event(
         "ExternalMetricFallbackDeactivated",
         f"External metric '{metric}' is readable again after {go_duration(after)}; fallback deactivated",
+    )
+
+
+def state_discarded(reason: str) -> Event:
+    return warning_event(
+        "DiscardedControllerState",
+        f"status.controllerState cannot be read; past recommendations and rescales are discarded: {reason}",
     )

@@ -56,6 +56,7 @@ _RULES: dict[type[Step], str] = {
     steps.TargetStep: "the target's scale subresource and the bounds of the spec",
     steps.TargetUnavailableStep: "without the target's scale no decision is possible",
     steps.InvalidSpecStep: "an invalid spec is not evaluated",
+    steps.ReconcileFailedStep: "after an internal error the reconcile is retried with backoff",
     steps.ScalingDisabledStep: "a target with 0 replicas that this autoscaler did not set is not scaled",
     steps.OutOfBoundsStep: "a target outside minReplicas and maxReplicas is scaled to the bound",
     steps.InvalidSelectorStep: "without a valid and unambiguous selector no metric is evaluated",
@@ -87,6 +88,8 @@ def step_text(step: Step, all_steps: Sequence[Step] = ()) -> str:  # noqa: C901,
             return f"target: the scale cannot be read: {step.message}"
         case steps.InvalidSpecStep():
             return f"spec: invalid: {'; '.join(step.problems)}"
+        case steps.ReconcileFailedStep():
+            return f"reconcile: failed: {step.message}"
         case steps.ScalingDisabledStep():
             gate = "" if step.scale_to_zero_enabled else " (feature gate HPAScaleToZero is off)"
             return f"scaling disabled: 0 replicas, not set by this autoscaler; set replicas to enable scaling{gate}"

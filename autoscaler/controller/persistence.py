@@ -12,7 +12,7 @@ effect until the restart.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -20,10 +20,14 @@ from autoscaler.settings import Settings
 from autoscaler.types.history import History, Recommendation, ScaleEvent
 from autoscaler.types.record import Record
 from autoscaler.types.spec import Behavior, Spec
+from autoscaler.values.arithmetic import MAX_INT32
 from autoscaler.values.timestamps import format_rfc3339
 
 MAX_ENTRIES: Final = 24
 """Maximum number of entries of each kind; keeps the text below two kilobytes."""
+
+_MAX_LENGTH: Final = 8192
+"""A longer text is unreadable."""
 
 _Entry: TypeAlias = tuple[int, datetime]
 """A number of replicas and its time."""
@@ -37,6 +41,10 @@ class Fingerprint(Record):
 
     scale_ups: tuple[ScaleEvent, ...]
     scale_downs: tuple[ScaleEvent, ...]
+
+
+NOT_PERSISTED: Final = Fingerprint(-1, (), ())
+"""The fingerprint of an unreadable text: it differs from that of every history, so that the text is replaced."""
 
 
 def fingerprint(history: History, spec: Spec, now: datetime) -> Fingerprint:
@@ -78,20 +86,31 @@ def encode_history(history: History, spec: Spec, settings: Settings, now: dateti
     return ";".join(("v1", f"at={format_rfc3339(now, 'milliseconds')}", *fields))
 
 
+class UnreadableState(Exception):
+    """The text in status.controllerState was not written by this or an earlier version of the controller."""
+
+
 def decode_history(text: str | None, now: datetime) -> History:
-    """Deserialize a history as of now; return an empty history if the text is absent or invalid."""
-    try:
-        return _decode_history(text, now) if text else History()
-    except ValueError:
+    """Deserialize a history as of now; an absent text is an empty history. Raises UnreadableState."""
+    if not text:
         return History()
+    if len(text) > _MAX_LENGTH:
+        raise UnreadableState(f"{len(text)} characters long")
+    try:
+        return _decode_history(text, now)
+    except (ValueError, OverflowError) as error:
+        raise UnreadableState(str(error)) from error
 
 
 def _decode_history(text: str, now: datetime) -> History:
     version, *fields = text.split(";")
     values = dict(field.split("=", 1) for field in fields)
     if version != "v1" or {"at", "rec", "up", "down"} - values.keys():
-        raise ValueError(f"unsupported version of status.controllerState: {version[:20]}")
-    at = min(datetime.fromisoformat(values["at"]), now)
+        raise ValueError(f"unsupported version: {version[:100]!r}")
+    written = datetime.fromisoformat(values["at"])
+    if written.tzinfo is None:
+        raise ValueError(f"the time {values['at'][:40]!r} has no time zone")
+    at = min(written.astimezone(UTC), now)
     recommendations = [Recommendation(replicas, time) for replicas, time in _decode(values["rec"], at)]
     last = _latest(recommendations)
     if last is not None and last.at == at < now:
@@ -169,6 +188,8 @@ def _encode(name: str, entries: Iterable[_Entry], now: datetime) -> str:
 def _decode(text: str, now: datetime) -> Iterator[_Entry]:
     for entry in filter(None, text.split(",")):
         number, age = entry.split("@")
+        if not 0 <= int(number) <= MAX_INT32 or not float(age) >= 0:
+            raise ValueError(f"the entry {entry[:40]!r} is out of range")
         yield int(number), now - timedelta(seconds=float(age))
 
 

@@ -41,6 +41,15 @@ class Reporter:
         for listener in self._listeners:
             listener.on_decision(key, before, decision)
 
+    def report_failure(self, key: str, error: Exception, delay: timedelta) -> None:
+        """Count and log a reconcile that raised; ``delay`` is the time until the next attempt."""
+        self._telemetry.reconcile_failures.inc()
+        fields = {"autoscaler": key, "retry_in_seconds": delay.total_seconds()}
+        log.error("reconcile failed", exc_info=error, extra=fields)
+
+    def report_discarded_state(self, key: str, reason: str) -> None:
+        log.warning("controller state discarded", extra={"autoscaler": key, "reason": reason})
+
     def report_deleted(self, key: str) -> None:
         for listener in self._listeners:
             listener.on_deleted(key)

@@ -26,6 +26,7 @@ class LimitingFactor(StrEnum):
     INVALID_SELECTOR = "invalid selector of the target"
     TARGET_UNAVAILABLE = "unavailable target"
     INVALID_SPEC = "invalid spec"
+    RECONCILE_FAILED = "failed reconcile"
     SCALING_DISABLED = "scaling disabled: the target has 0 replicas"
     CONFLICT = "conflict: another autoscaler scales the target"
     PAUSED = "mode: Paused"
@@ -41,6 +42,7 @@ _NOT_APPLIED: Final = {
 _FINAL_STEPS: Final[Mapping[type[Step], LimitingFactor]] = {
     steps.InvalidSelectorStep: LimitingFactor.INVALID_SELECTOR,
     steps.InvalidSpecStep: LimitingFactor.INVALID_SPEC,
+    steps.ReconcileFailedStep: LimitingFactor.RECONCILE_FAILED,
     steps.ScalingDisabledStep: LimitingFactor.SCALING_DISABLED,
     steps.TargetUnavailableStep: LimitingFactor.TARGET_UNAVAILABLE,
 }

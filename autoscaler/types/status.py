@@ -1,11 +1,10 @@
 """The status of an autoscaler: autoscaling/v2's HorizontalPodAutoscalerStatus plus fallback state and history."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Final
 
 from autoscaler.types.record import Record
-from autoscaler.types.spec import MetricIdentifier, ObjectReference
+from autoscaler.types.spec import MetricIdentifier, ObjectReference, Time
 from autoscaler.values.quantity import Quantity
 
 TRUE: Final = "True"
@@ -63,7 +62,7 @@ class ExternalMetricStatus(Record):
     fallback_status: str | None = None
     """``Normal`` or ``Fallback``. ``Normal`` with a ``first_failure_time``: failing, but not yet in fallback."""
 
-    first_failure_time: datetime | None = None
+    first_failure_time: Time | None = None
     """When the current run of failed reads began; None if the last read succeeded."""
 
     fallback_replicas: int | None = None
@@ -93,7 +92,7 @@ class Condition(Record):
 
     type: str
     status: str
-    last_transition_time: datetime | None = None
+    last_transition_time: Time | None = None
     reason: str = ""
     message: str = ""
 
@@ -109,7 +108,7 @@ class Status(Record):
     desired_replicas: int = 0
     current_metrics: tuple[MetricStatus, ...] | None = None
     observed_generation: int | None = None
-    last_scale_time: datetime | None = None
+    last_scale_time: Time | None = None
     current_replicas: int = 0
     conditions: tuple[Condition, ...] = ()
     controller_state: str | None = None

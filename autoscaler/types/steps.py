@@ -40,6 +40,12 @@ class InvalidSpecStep(StepRecord):
     problems: tuple[str, ...]
 
 
+class ReconcileFailedStep(StepRecord):
+    """The reconcile raised an exception; nothing was evaluated or written."""
+
+    message: str
+
+
 class ScalingDisabledStep(StepRecord):
     """The target has 0 replicas that this autoscaler did not set, so it is not scaled."""
 
@@ -197,6 +203,7 @@ Step: TypeAlias = (
     TargetStep
     | TargetUnavailableStep
     | InvalidSpecStep
+    | ReconcileFailedStep
     | ScalingDisabledStep
     | OutOfBoundsStep
     | InvalidSelectorStep

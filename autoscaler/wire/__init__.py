@@ -1,7 +1,7 @@
 """Decodes and encodes autoscalers as JSON, with the rules of autoscaling/v2."""
 
 from autoscaler.wire.decode_error import DecodeError, FieldError
-from autoscaler.wire.decoding import decode_autoscaler, decode_spec, decode_status
+from autoscaler.wire.decoding import decode_autoscaler, decode_spec, decode_status, decode_stored
 from autoscaler.wire.encoding import encode
 
 __all__ = [
@@ -10,5 +10,6 @@ __all__ = [
     "decode_autoscaler",
     "decode_spec",
     "decode_status",
+    "decode_stored",
     "encode",
 ]

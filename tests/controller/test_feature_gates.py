@@ -2,11 +2,14 @@
 
 import asyncio
 
+import pytest
 from msgspec.structs import replace
 
 from adapter.fakecluster.kinds import Kind
 from autoscaler.settings import FeatureGates
 from tests.controller.harness import WITHOUT_LEADER_ELECTION, queue
+
+pytestmark = pytest.mark.looptime
 
 SCALE_TO_ZERO_OFF = replace(WITHOUT_LEADER_ELECTION, gates=FeatureGates(HPAScaleToZero=False))
 WITHOUT_SCHEMA = Kind(

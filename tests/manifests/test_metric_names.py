@@ -121,6 +121,7 @@ def test_alerts_fire_during_an_outage_and_not_before(tmp_path: Path) -> None:
             series("steadyscale_autoscaler_sync_period_ratio", "1x4 2x36"),
             series(f"steadyscale_autoscaler_metric_failing_seconds{{{METRIC_LABELS}}}", "0x4 30+30x36"),
             series(f"steadyscale_autoscaler_metric_fallback_active{{{METRIC_LABELS}}}", "0x9 1x31"),
+            series("steadyscale_autoscaler_reconcile_failures_total", "0x4 1x36"),
             series('steadyscale_backend_queries_total{backend="main",result="ok"}', "0+2x4 8x36"),
             series('steadyscale_backend_queries_total{backend="main",result="unreachable"}', "0x4 0+2x36"),
         ],
@@ -132,6 +133,7 @@ def test_alerts_fire_during_an_outage_and_not_before(tmp_path: Path) -> None:
             firing("SteadyscaleFallbackActive", "6m", **metric),
             firing("SteadyscaleBackendFailing", "14m", backend="main"),
             firing("SteadyscaleReconcileDelayed", "14m"),
+            firing("SteadyscaleReconcileFailing", "4m"),
         ],
     }
     down = {

@@ -3,7 +3,7 @@
 import { byId, h, keyed, setAttribute, setText } from "./dom.js";
 
 const TONES = {
-  "write failed": "critical", "target unavailable": "critical", "invalid spec": "critical", conflict: "critical",
+  "reconcile failed": "critical", "write failed": "critical", "target unavailable": "critical", "invalid spec": "critical", conflict: "critical",
   "invalid selector": "critical", fallback: "warning", "metric failing": "warning", "metric unavailable": "warning",
   paused: "muted", "dry run": "muted", "scaling disabled": "muted", limited: "info", "scaled to zero": "muted",
 };

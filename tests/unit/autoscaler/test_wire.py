@@ -13,6 +13,7 @@ from autoscaler.wire import (
     decode_autoscaler,
     decode_spec,
     decode_status,
+    decode_stored,
     encode,
 )
 
@@ -302,3 +303,23 @@ def test_spec_is_equal_after_encoding_and_decoding(spec):
 )
 def test_status_is_equal_after_encoding_and_decoding(status):
     assert decode_status(encode(status), strict=True) == status
+
+
+def test_readable_fields_of_a_damaged_status_are_kept():
+    status = {
+        "desiredReplicas": 4,
+        "lastScaleTime": "0000-01-01T00:00:00Z",
+        "conditions": [{"type": "ScaledToZero", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        "controllerState": "v1;at=2026-01-01T00:00:00Z;rec=;up=;down=",
+    }
+
+    decoded = decode_stored({"metadata": {"name": "web"}, "spec": {"maxReplicas": 5}, "status": status})
+
+    assert (decoded.spec.max_replicas, decoded.status.desired_replicas, decoded.status.last_scale_time) == (5, 4, None)
+    assert decoded.status.condition("ScaledToZero") is not None
+    assert (decoded.status.controller_state or "").startswith("unreadable status: lastScaleTime: must be a time")
+
+
+def test_stored_object_with_an_invalid_spec_is_not_decoded():
+    with pytest.raises(DecodeError, match=r"spec\.maxReplicas"):
+        decode_stored({"spec": {"maxReplicas": "five"}, "status": {"desiredReplicas": "x"}})

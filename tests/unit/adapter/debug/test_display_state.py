@@ -5,10 +5,10 @@ from msgspec.structs import replace
 
 from adapter.debug.decision_log import DecisionLog
 from adapter.debug.display_state import State, display_states
-from autoscaler.algorithm.invalid_spec import decide_invalid_spec
+from autoscaler.algorithm.not_evaluated import decide_invalid_spec
 from autoscaler.types.history import History
 from autoscaler.types.observation import UnavailableTarget
-from autoscaler.types.steps import InvalidSelectorStep, OutOfBoundsStep, WriteFailedStep
+from autoscaler.types.steps import InvalidSelectorStep, OutOfBoundsStep, ReconcileFailedStep, WriteFailedStep
 from tests.browser.sample_decisions import add_states
 from tests.builders import (
     ALL_GATES,
@@ -58,6 +58,7 @@ def test_several_states_are_sorted_by_severity():
 @pytest.mark.parametrize(
     ("step", "name", "detail"),
     [
+        pytest.param(ReconcileFailedStep("KeyError"), State.RECONCILE_FAILED, "KeyError", id="failed reconcile"),
         pytest.param(WriteFailedStep(5, "forbidden"), State.WRITE_FAILED, "forbidden", id="failed write"),
         pytest.param(
             InvalidSelectorStep("InvalidSelector", "no selector"),

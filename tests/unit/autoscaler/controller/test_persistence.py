@@ -7,7 +7,15 @@ from msgspec.structs import replace
 
 from autoscaler.algorithm.limit import limit
 from autoscaler.algorithm.stabilize import stabilize
-from autoscaler.controller.persistence import MAX_ENTRIES, decode_history, encode_history, fingerprint, is_outdated
+from autoscaler.controller.persistence import (
+    MAX_ENTRIES,
+    NOT_PERSISTED,
+    UnreadableState,
+    decode_history,
+    encode_history,
+    fingerprint,
+    is_outdated,
+)
 from autoscaler.types.history import History, Recommendation, ScaleEvent
 from autoscaler.types.spec import Policy
 from tests.builders import NOW, SETTINGS, ago, later, make_behavior, make_rules, make_spec
@@ -23,6 +31,7 @@ def recommended(*pairs):
 def test_empty_history_is_not_encoded():
     assert encode_history(History(), PLAIN, SETTINGS, NOW) is None
     assert decode_history(None, NOW) == History()
+    assert decode_history("", NOW) == History()
 
 
 def test_only_recommendations_higher_than_all_later_ones_are_encoded():
@@ -66,10 +75,49 @@ def test_rescales_are_encoded_within_the_longest_policy_period():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "v2;at=x", "v1", "v1;at=yesterday;rec=;up=;down=", "v1;at=2026-03-01T12:00:00Z;rec=five@1;up=;down=", "v1;;"],
+    [
+        "v2;at=x",
+        "v1",
+        "v1;;",
+        "v1;at=yesterday;rec=;up=;down=",
+        "v1;at=2026-03-01T12:00:00;rec=;up=;down=",
+        "v1;at=0001-01-01T00:00:00+01:00;rec=;up=;down=",
+        "v1;at=2026-03-01T12:00:00Z;rec=five@1;up=;down=",
+        "v1;at=2026-03-01T12:00:00Z;rec=5@nan;up=;down=",
+        "v1;at=2026-03-01T12:00:00Z;rec=5@inf;up=;down=",
+        "v1;at=2026-03-01T12:00:00Z;rec=;up=2147483648@1;down=",
+        "v1;at=2026-03-01T12:00:00Z;rec=;up=;down=-1@1",
+        "v1;at=2026-03-01T12:00:00Z;rec=;up=;down=" + "1@1," * 3000,
+    ],
 )
-def test_invalid_text_is_decoded_as_empty_history(text):
-    assert decode_history(text, NOW) == History()
+def test_text_that_the_controller_did_not_write_is_unreadable(text):
+    with pytest.raises(UnreadableState):
+        decode_history(text, NOW)
+
+
+texts = st.text(st.sampled_from("v1;at=rec=up=down=2026-03-01T:00Z@,.-+e95infa"), max_size=80)
+numbers = st.integers(-(10**12), 10**12) | st.sampled_from([0, 5, 2**31 - 1, 2**31])
+written_ages = st.floats() | st.sampled_from([0, 15.2, 1e300])
+entries = st.lists(st.builds(lambda number, age: f"{number}@{age}", numbers, written_ages), max_size=3).map(",".join)
+times = st.sampled_from(["2026-03-01T12:00:00Z", "2026-03-01T12:00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+forged = st.builds("v1;at={};rec={};up={};down={}".format, times, entries, entries, entries)
+
+
+@given(texts | forged, st.integers(0, 12), st.booleans())
+def test_any_text_is_unreadable_or_a_history_that_can_be_used(text, wanted, has_behavior):
+    spec = BOTH_WINDOWS if has_behavior else PLAIN
+    try:
+        history = decode_history(text, NOW)
+    except UnreadableState:
+        return
+    stabilized = stabilize(wanted, 3, history.recommendations, spec.behavior, SETTINGS, NOW).step
+    limited = limit(stabilized.replicas, 3, (0, 12), spec.behavior, history, NOW)
+    assert 0 <= limited.replicas <= 12
+    encode_history(history, spec, SETTINGS, NOW)
+
+
+def test_unreadable_text_is_outdated():
+    assert is_outdated(NOT_PERSISTED, fingerprint(History(), PLAIN, NOW))
 
 
 def test_text_with_a_future_time_is_decoded_as_of_now():

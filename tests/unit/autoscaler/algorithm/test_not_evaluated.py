@@ -1,7 +1,8 @@
-"""The decision for an invalid spec."""
+"""The decisions for an invalid spec and for a reconcile that raised."""
 
+from autoscaler.algorithm.conditions import state_discarded
 from autoscaler.algorithm.explain import explain
-from autoscaler.algorithm.invalid_spec import decide_invalid_spec
+from autoscaler.algorithm.not_evaluated import decide_failed_reconcile, decide_invalid_spec
 from autoscaler.settings import FeatureGates
 from autoscaler.types.history import History
 from autoscaler.types.limiting_factor import LimitingFactor
@@ -40,3 +41,27 @@ def test_event_is_sent_once_per_set_of_problems():
 
 def test_generation_is_not_observed_with_the_gate_off():
     assert decide_invalid(make_autoscaler(), FeatureGates(HPAGeneration=False)).status.observed_generation is None
+
+
+def test_reconcile_that_raised_is_named_in_condition_event_and_explanation():
+    decision = decide_failed_reconcile(
+        autoscaler=make_autoscaler(), error="KeyError: 'x'", history=History(), gates=ALL_GATES, now=NOW
+    )
+    condition = decision.status.condition("AbleToScale")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("False", "ReconcileFailed")
+    assert condition.message.endswith("retries with backoff: KeyError: 'x'")
+    assert [(event.reason, event.message) for event in decision.events] == [("ReconcileFailed", "KeyError: 'x'")]
+    assert (decision.scale_to, decision.limiting_factor, decision.caused_by_spec, decision.failed) == (
+        None,
+        LimitingFactor.RECONCILE_FAILED,
+        False,
+        True,
+    )
+    assert explain(decision).steps[0].text == "reconcile: failed: KeyError: 'x'"
+
+
+def test_discarded_state_is_an_event():
+    event = state_discarded("unsupported version: 'v9'")
+    assert (event.type, event.reason) == ("Warning", "DiscardedControllerState")
+    assert event.message.endswith("discarded: unsupported version: 'v9'")
