@@ -67,7 +67,7 @@ def test_valid_documents_are_counted(tmp_path: Path):
         ),
         pytest.param(
             EXTERNAL_METRIC.replace("sum(x)", "'sum(x'"),
-            "0.yaml ExternalMetric/queue: spec.query: ')' is missing",
+            "0.yaml ExternalMetric/queue: spec.query: invalid PromQL: unclosed left parenthesis",
             id="invalid query",
         ),
         pytest.param(
