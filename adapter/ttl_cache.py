@@ -6,11 +6,11 @@ raises is not cached.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, MutableMapping
 from datetime import timedelta
 from typing import Generic, TypeVar
 
-from cachetools import TLRUCache
+from cachetools import LRUCache
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -19,23 +19,33 @@ Value = TypeVar("Value")
 class TTLCache(Generic[Key, Value]):
     """Values by key; the least recently used entry is evicted when the cache is full."""
 
-    def __init__(self, max_entries: int, timer: Callable[[], float] = time.monotonic) -> None:
-        self._entries: TLRUCache[Key, tuple[Value, timedelta]] = TLRUCache(max_entries, ttu=_expiry, timer=timer)
+    def __init__(
+        self,
+        max_entries: int = 0,
+        timer: Callable[[], float] = time.monotonic,
+        entries: MutableMapping[Key, tuple[Value, float]] | None = None,
+    ) -> None:
+        """Create an empty cache; ``entries`` replaces the default storage, which has at most ``max_entries``."""
+        self._entries = LRUCache[Key, tuple[Value, float]](max_entries) if entries is None else entries
+        self._timer = timer
         self._loading: dict[Key, asyncio.Task[Value]] = {}
 
     def get(self, key: Key) -> Value | None:
         """Return the cached value; None if there is none or it has expired."""
         try:  # Cache.get() would look the key up twice
-            return self._entries[key][0]
+            value, expires = self._entries[key]
         except KeyError:
             return None
+        return value if self._timer() < expires else None
 
     async def get_or_load(
         self, key: Key, load: Callable[[], Awaitable[Value]], ttl: Callable[[Value], timedelta]
     ) -> Value:
         """Return the cached value, or load it and cache it for ``ttl(value)``; a TTL of zero caches nothing."""
         try:
-            return self._entries[key][0]
+            value, expires = self._entries[key]
+            if self._timer() < expires:
+                return value
         except KeyError:
             pass
         loading = self._loading.get(key)
@@ -53,14 +63,11 @@ class TTLCache(Generic[Key, Value]):
 
     async def _load(self, key: Key, load: Callable[[], Awaitable[Value]], ttl: Callable[[Value], timedelta]) -> Value:
         value = await load()
-        self._entries[key] = value, ttl(value)
+        if seconds := ttl(value).total_seconds():
+            self._entries[key] = value, self._timer() + seconds
         return value
 
     def _loaded(self, key: Key, task: asyncio.Task[Value]) -> None:
         del self._loading[key]
         if not task.cancelled():
             task.exception()  # retrieved, or asyncio would log it when every waiter was cancelled
-
-
-def _expiry(_key: object, entry: tuple[object, timedelta], now: float) -> float:
-    return now + entry[1].total_seconds()

@@ -2,24 +2,25 @@
 
 Autoscalers repeat the same reads. While the rules of its namespace are the same, a repeated read needs no rule lookup;
 while the snapshot is the same and no sample has become too old, it needs no evaluation. Callers can make up names and
-selectors, so the number and the size of the entries are bounded.
+selectors, so the size of the entries is bounded, and reads in one namespace do not evict the entries of another.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Final, NamedTuple
 from weakref import ReferenceType, ref
 
-from cachetools import LRUCache
-
+from adapter.metrics.namespace_cache import NamespaceCache
 from adapter.metrics.read_history import ReadKey
 from adapter.metrics.snapshot import Snapshot
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule
 from adapter.sample import RawSample, Sample
 
-_MAX_ENTRIES: Final = 16_384
+_MAX_BYTES: Final = 32 * 1024 * 1024
+_BYTES_PER_ENTRY: Final = 1024
 _MAX_SERIES: Final = 8
 """Evaluations of more series are not cached, to bound the memory; most reads match one series."""
 
@@ -64,7 +65,9 @@ class EvaluationCache:
     """Resolved reads, by requested key: an alias and a name in another case have their own entries."""
 
     def __init__(self) -> None:
-        self._reads: LRUCache[ReadKey, tuple[int, ResolvedRead]] = LRUCache(_MAX_ENTRIES)
+        self._reads: NamespaceCache[ReadKey, tuple[int, ResolvedRead]] = NamespaceCache(
+            _MAX_BYTES, attrgetter("namespace"), _size
+        )
 
     def get(self, version: int, requested: ReadKey) -> ResolvedRead | None:
         """Return the resolved read; None if there is none with this version of the rules of the namespace."""
@@ -82,3 +85,7 @@ class EvaluationCache:
 
     def __len__(self) -> int:
         return len(self._reads)
+
+
+def _size(requested: ReadKey, entry: tuple[int, ResolvedRead]) -> int:
+    return _BYTES_PER_ENTRY + requested.size + len(entry[1].query.text)

@@ -6,16 +6,18 @@ It explains on debug endpoints why a workload did not scale. Nothing in it is se
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Final, NamedTuple
 
-from cachetools import LRUCache
-
 from adapter import errors
+from adapter.metrics.namespace_cache import NamespaceCache
 from adapter.sample import Sample
 from autoscaler.types.observation import FailureClass
 from autoscaler.values.selector import Selector
 
-_MAX_ENTRIES: Final = 20_000
+_MAX_BYTES: Final = 32 * 1024 * 1024
+_BYTES_PER_RECORD: Final = 1024
+_MAX_QUERY_LENGTH: Final = 1024
 _MAX_KEY_WEIGHT: Final = 4096
 """About twenty labels. Callers can make up any namespace, name and selector; larger keys are not stored."""
 
@@ -28,8 +30,13 @@ class ReadKey(NamedTuple):
     selector: Selector
 
     @property
+    def size(self) -> int:
+        """Approximate size in bytes."""
+        return self.selector.weight + len(self.namespace) + len(self.metric)
+
+    @property
     def is_cacheable(self) -> bool:
-        return self.selector.weight + len(self.namespace) + len(self.metric) <= _MAX_KEY_WEIGHT
+        return self.size <= _MAX_KEY_WEIGHT
 
 
 @dataclass(slots=True)
@@ -39,7 +46,7 @@ class ReadRecord:
     reads: int = 0
     last_read_time: datetime | None = None
     query: str = ""
-    """The query of the last read."""
+    """The query of the last read, or its beginning."""
 
     fetch_duration: timedelta = timedelta()
     series_found: int = 0
@@ -57,6 +64,9 @@ class ReadRecord:
     """Sum of all series at the last successful read, in thousandths."""
 
     last_good_time: datetime | None = None
+
+    def record_query(self, text: str) -> None:
+        self.query = text[:_MAX_QUERY_LENGTH]
 
     def record_success(self, samples: tuple[Sample, ...], now: datetime) -> None:
         self.reads += 1
@@ -78,10 +88,12 @@ class ReadRecord:
 
 
 class ReadHistory:
-    """Records by key; the least recently used are evicted."""
+    """Records by key; the least recently used of the namespace with the most records are evicted."""
 
-    def __init__(self, max_entries: int = _MAX_ENTRIES) -> None:
-        self._records: LRUCache[ReadKey, ReadRecord] = LRUCache(max_entries)
+    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
+        self._records: NamespaceCache[ReadKey, ReadRecord] = NamespaceCache(
+            max_bytes, attrgetter("namespace"), lambda key, _record: _BYTES_PER_RECORD + _MAX_QUERY_LENGTH + key.size
+        )
 
     def record(self, key: ReadKey) -> ReadRecord:
         """Return the record of a key, a new one if there is none; the record of a large key is not stored."""

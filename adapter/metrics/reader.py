@@ -24,7 +24,7 @@ from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample, Sample
 from autoscaler.values.selector import MAX_REQUIREMENTS, MAX_SELECTOR_LENGTH, Selector
 
-_MAX_UNKNOWN_READS: Final = 1000
+_MAX_UNKNOWN_READS_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class MetricReader:
         self.sources = sources
         self.clock = clock
         self.history = ReadHistory()
-        self.unknown_reads = ReadHistory(_MAX_UNKNOWN_READS)
+        self.unknown_reads = ReadHistory(_MAX_UNKNOWN_READS_BYTES)
         """Reads of metrics without a rule; separate, because callers can make up any number of names."""
 
         self.price_per_day = price_per_day
@@ -204,7 +204,7 @@ class MetricReader:
     def _record(self, trace: ReadTrace, now: datetime) -> None:
         record = self.history_of(trace).record(trace.key)
         if trace.query is not None:
-            record.query = trace.query.text
+            record.record_query(trace.query.text)
         if trace.result is not None:
             record.fetch_duration = trace.result.duration
             record.series_found = 0 if isinstance(trace.result, FetchFailure) else len(trace.result.series)

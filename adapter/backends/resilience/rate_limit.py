@@ -27,6 +27,7 @@ _CHECK_INTERVAL: Final = 0.25
 
 _USE_HALF_LIFE: Final = 30.0
 _MAX_IDLE_SHARES: Final = 1000
+_MAX_WAITING: Final = 1000
 _TIMER_TOLERANCE: Final = 1e-3
 ENDED: Final = f"no response within {SLOW_AFTER:g}s while other namespaces waited for a connection of the backend"
 
@@ -98,6 +99,8 @@ class RateLimit:
         if len(self._shares) > _MAX_IDLE_SHARES:
             self._shares = {key: share for key, share in self._shares.items() if share.running or share.waiting}
         share = self._shares.setdefault(request.namespace, _Share())
+        if request.namespace != OPERATOR and len(share.waiting) >= _MAX_WAITING:
+            raise OverBudget(f"more than {_MAX_WAITING} queries of the namespace wait for a connection of the backend")
         share.waiting.append(request)
         self._grant()
         try:

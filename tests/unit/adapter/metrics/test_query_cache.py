@@ -16,7 +16,8 @@ INTERVAL, DEADLINE = timedelta(seconds=10), timedelta(seconds=5)
 
 
 def cache(backend: ScriptedBackend, size: int = 100) -> QueryCache:
-    return QueryCache(Fetcher({"b": backend}, loop_clock), size)
+    """Return a cache for this number of results with a short query and one series."""
+    return QueryCache(Fetcher({"b": backend}, loop_clock), size * 1540)
 
 
 async def test_query_is_sent_once_per_interval_for_all_readers():
@@ -65,11 +66,35 @@ async def test_failure_is_cached_for_one_second():
 
 
 async def test_number_of_cached_results_is_bounded():
-    results = cache(ScriptedBackend(), size=10)
-    for number in range(1000):
-        await results.get(Query("b", str(number)), INTERVAL, DEADLINE)
+    backend = ScriptedBackend(results={f"{number:04}": (raw(1),) for number in range(1000)})
+    results = cache(backend, size=10)
+    for text in backend.results:
+        await results.get(Query("b", text), INTERVAL, DEADLINE)
 
-    assert sum(results.peek(Query("b", str(number))) is not None for number in range(1000)) == 10
+    assert sum(results.peek(Query("b", text)) is not None for text in backend.results) == 10
+
+
+async def test_results_with_many_series_take_the_place_of_several_results():
+    backend = ScriptedBackend(results={"large": (raw(1),) * 25, "huge": (raw(1),) * 40})
+    results = cache(backend, size=10)
+    small = [Query("b", str(number)) for number in range(9)]
+    for query in (*small, Query("b", "large"), Query("b", "huge")):
+        await results.get(query, INTERVAL, DEADLINE)
+
+    assert results.peek(Query("b", "large")) is not None
+    assert sum(results.peek(query) is not None for query in small) < 5
+    assert results.peek(Query("b", "huge")) is None, "larger than the cache"
+
+
+async def test_namespace_with_many_selectors_evicts_no_result_of_another_namespace():
+    backend = ScriptedBackend(results={"q": (raw(1),)})
+    results = cache(backend, size=10)
+    quiet = Query("b", "q", reader_namespace="quiet")
+    await results.get(quiet, INTERVAL, DEADLINE)
+    for number in range(100):
+        await results.get(Query("b", str(number), reader_namespace="noisy"), INTERVAL, DEADLINE)
+
+    assert results.peek(quiet) is not None
 
 
 async def test_closing_cancels_fetches_in_flight():

@@ -323,7 +323,7 @@ async def test_read_after_a_reload_uses_the_new_rule_object():
 
 
 async def test_evaluation_cache_is_bounded(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("adapter.metrics.evaluation_cache._MAX_ENTRIES", 3)
+    monkeypatch.setattr("adapter.metrics.evaluation_cache._MAX_BYTES", 4500)
     it = reader(Rule("m", (series(1, a="x"),)))
     for number in range(10):
         await it.read_samples("ns", "m", parse(f"a,made!=up{number}"))
