@@ -14,6 +14,7 @@ from adapter.tls.authority import ManagedCertificates, validate
 from adapter.tls.context import KeyPair
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import AlreadyExists, Conflict, NotFound
+from autoscaler.kube.paths import api_path
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class CertificateSecret:
     async def read(self) -> StoredCertificates:
         """Read the certificates; None if the Secret is missing, empty or invalid, and is to be written again."""
         try:
-            secret = await self.client.get(f"{self._collection}/{self.name}")
+            secret = await self.client.get(self._path)
         except NotFound:
             return StoredCertificates(None, None)
         try:
@@ -58,14 +59,18 @@ class CertificateSecret:
                 secret: Json = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
                 await self.client.create(self._collection, encode(certificates, secret))
             else:
-                await self.client.replace(f"{self._collection}/{self.name}", encode(certificates, previous.secret))
+                await self.client.replace(self._path, encode(certificates, previous.secret))
         except (AlreadyExists, Conflict, NotFound):
             return False
         return True
 
     @property
+    def _path(self) -> str:
+        return f"{self._collection}{api_path(self.name)}"
+
+    @property
     def _collection(self) -> str:
-        return f"/api/v1/namespaces/{self.namespace}/secrets"
+        return api_path("api", "v1", "namespaces", self.namespace, "secrets")
 
 
 def encode(certificates: ManagedCertificates, secret: Json) -> Json:
