@@ -23,6 +23,7 @@ class MetricState(Record):
     """The state of one external metric with a fallback."""
 
     metric: str
+    selector: str = ""
     failing_since: datetime | None = None
     in_fallback: bool = False
 
@@ -121,12 +122,12 @@ class StateCollector(Collector):
         fallback = GaugeMetricFamily(
             "steadyscale_autoscaler_metric_fallback_active",
             "Whether the fallback of a metric is active: 1 or 0.",
-            labels=["namespace", "name", "metric"],
+            labels=["namespace", "name", "metric", "selector"],
         )
         failing = GaugeMetricFamily(
             "steadyscale_autoscaler_metric_failing_seconds",
             "Time since a metric with a fallback began to fail, in seconds; 0 while it can be read.",
-            labels=["namespace", "name", "metric"],
+            labels=["namespace", "name", "metric", "selector"],
         )
         states, now = tuple(self._states()), self._clock()
         count.add_metric([], len(states))
@@ -135,9 +136,9 @@ class StateCollector(Collector):
             desired.add_metric(labels, state.desired)
             age.add_metric(labels, _seconds(now - state.decided_at))
             for metric in state.metrics:
-                fallback.add_metric([*labels, metric.metric], metric.in_fallback)
-                since = metric.failing_since
-                failing.add_metric([*labels, metric.metric], _seconds(now - since) if since else 0)
+                metric_labels, since = [*labels, metric.metric, metric.selector], metric.failing_since
+                fallback.add_metric(metric_labels, metric.in_fallback)
+                failing.add_metric(metric_labels, _seconds(now - since) if since else 0)
         yield from (count, desired, age, fallback, failing)
 
 

@@ -149,7 +149,7 @@ def _successful_read(
     result = replace(result, status=MetricStatus(type=EXTERNAL, external=replace(entry, fallback_status=NORMAL)))
     if run is None or not run.is_in_fallback:
         return FallbackEvaluation(result)
-    return FallbackEvaluation(result, events=(conditions.fallback_deactivated(run.metric.name, now - run.since),))
+    return FallbackEvaluation(result, events=(conditions.fallback_deactivated(str(run.metric), now - run.since),))
 
 
 def _failed_read(
@@ -162,7 +162,7 @@ def _failed_read(
     duration = fallback.failure_duration_seconds
     due = add_seconds(since, FAILURE_DURATION_SECONDS if duration is None else duration)
     events = [] if before is not None else [conditions.warning_event(result.reason, result.message)]
-    name = source.metric.name
+    name = str(source.metric)
     if context.now < due:
         pending = MetricUnavailableStep(
             name, result.message, result.cause, result.failure, since, due, fallback.replicas
@@ -199,7 +199,7 @@ def fallback_replicas(fallback: Fallback, captured: int) -> int:
 def fallback_condition(metrics: Sequence[MetricStatus]) -> ConditionUpdate:
     """Return the ExternalMetricFallbackActive condition for the metrics of a new status."""
     runs = failure_runs_of(Status(current_metrics=tuple(metrics))).values()
-    active = [(run.metric.name, run.since, run.replicas) for run in runs if run.replicas is not None]
+    active = [(str(run.metric), run.since, run.replicas) for run in runs if run.replicas is not None]
     if active:
         return conditions.fallback_active(active)
-    return conditions.fallback_inactive([(run.metric.name, run.since) for run in runs])
+    return conditions.fallback_inactive([(str(run.metric), run.since) for run in runs])

@@ -53,9 +53,9 @@ def _describe_resource(name: str, target: MetricTarget, container: str) -> str:
 
 
 def name_of(metric: Metric) -> str:
-    """Return the short name of a metric: the metric's or the resource's name."""
+    """Return the short name of a metric: the metric's name and selector, or the resource's name."""
     named = metric.external or metric.pods or metric.object
     if named is not None:
-        return named.metric.name
+        return str(named.metric)
     resource = metric.resource or metric.container_resource
     return metric.type if resource is None else resource.name

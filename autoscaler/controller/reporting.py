@@ -1,7 +1,7 @@
 """Reports each reconcile: updates metrics, logs changes and notifies the decision listeners."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from autoscaler.ports import DecisionListener
@@ -61,11 +61,16 @@ def state_of(key: str, decision: Decision) -> AutoscalerState:
     return AutoscalerState(namespace, name, decision.replicas, decision.at, tuple(_metrics(decision.status)))
 
 
-def _metrics(status: Status) -> Iterator[MetricState]:
+def _metrics(status: Status) -> Iterable[MetricState]:
+    """Return the metrics with a fallback; entries with the same name and selector have one state."""
+    found: dict[tuple[str, str], MetricState] = {}
     for metric in status.current_metrics or ():
         external = metric.external
         if external is not None and external.fallback_status is not None:
-            yield MetricState(external.metric.name, external.first_failure_time, external.fallback_status == FALLBACK)
+            key = name, selector = external.metric.name, external.metric.selector_text
+            in_fallback = external.fallback_status == FALLBACK
+            found[key] = MetricState(name, selector, external.first_failure_time, in_fallback)
+    return found.values()
 
 
 def _log_change(key: str, before: Status, decision: Decision) -> None:

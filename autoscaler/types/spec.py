@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from autoscaler.types.record import Record
 from autoscaler.values.quantity import Quantity
-from autoscaler.values.selector import LabelSelector
+from autoscaler.values.selector import LabelSelector, format_label_selector
 
 Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 """An int32 of the API; a larger number fails to decode."""
@@ -66,6 +66,21 @@ class MetricIdentifier(Record):
 
     name: str = ""
     selector: LabelSelector | None = None
+
+    @property
+    def selector_text(self) -> str:
+        """The selector for display, such as ``queue=orders``; empty if all series are selected."""
+        selector = self.selector
+        if selector is None:
+            return ""
+        if selector.match_expressions:
+            return format_label_selector(selector)
+        # The common case is formatted without parsing, because every reconcile names its metrics.
+        return ",".join([f"{key}={value}" for key, value in sorted(selector.match_labels.items())])
+
+    def __str__(self) -> str:
+        text = self.selector_text
+        return f"{self.name}{{{text}}}" if text else self.name
 
 
 class MetricTarget(Record):

@@ -30,7 +30,7 @@ def exported() -> dict[str, set[str]]:
     """Return every metric that the service exports, with its labels."""
     telemetry = Telemetry()
     controller = ControllerTelemetry(telemetry.registry)
-    metric = MetricState("queue", NOW - timedelta(minutes=1), in_fallback=True)
+    metric = MetricState("queue", "app=web", NOW - timedelta(minutes=1), in_fallback=True)
     state = AutoscalerState("shop", "web", 3, NOW, (metric,))
     telemetry.registry.register(StateCollector(lambda: [state], lambda: NOW))
     telemetry.requests.labels("metric", "200").inc()
@@ -98,7 +98,7 @@ def firing(alert: str, time: str, **labels: str) -> dict[str, object]:
     return {"eval_time": time, "alertname": alert, "exp_alerts": [{"exp_labels": {**rule["labels"], **labels}}]}
 
 
-METRIC_LABELS = 'namespace="shop",name="web",metric="queue"'
+METRIC_LABELS = 'namespace="shop",name="web",metric="queue",selector="app=web"'
 
 
 @pytest.mark.prometheus
@@ -110,7 +110,7 @@ def test_alerts_fire_during_an_outage_and_not_before(tmp_path: Path) -> None:
             del rule["annotations"]  # only the conditions are tested
     (tmp_path / "rules.yaml").write_text(json.dumps(groups))
     promtool(tmp_path, "check", "rules", "rules.yaml")
-    metric = {"namespace": "shop", "name": "web", "metric": "queue"}
+    metric = {"namespace": "shop", "name": "web", "metric": "queue", "selector": "app=web"}
     quiet = [{"eval_time": "1m", "alertname": rule["alert"], "exp_alerts": []} for rule in rules()]
     outage = {
         "interval": "30s",

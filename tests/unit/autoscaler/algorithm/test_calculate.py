@@ -700,7 +700,7 @@ def test_metric_without_the_source_of_its_type_is_unknown(kind):
                 "external metric queue_depth(&LabelSelector{MatchLabels:map[string]string{a: 1,b: 2,},"
                 "MatchExpressions:[]LabelSelectorRequirement{},})"
             ),
-            "queue_depth",
+            "queue_depth{a=1,b=2}",
             id="external metric with selector",
         ),
     ],

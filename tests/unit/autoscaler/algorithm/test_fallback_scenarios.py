@@ -2,6 +2,7 @@
 
 import pytest
 
+from autoscaler.algorithm.explain import explain
 from autoscaler.defaults import with_defaults
 from autoscaler.readings import read_external
 from autoscaler.settings import FeatureGates, Settings
@@ -244,7 +245,11 @@ def test_06_same_metric_with_two_selectors_falls_back_separately():
         external_status(average="5", metric=identifier_of(one), fallback_status="Normal"),
         fallback_status(captured=6, metric=identifier_of(other)),
     )
-    assert condition_content(active, KIND) == fallback_active(10)
+    assert condition_content(active, KIND) == fallback_active(10, name="queue_depth{queue=blue}")
+    assert activated(10, name="queue_depth{queue=blue}") in event_messages(active)
+    assert [step.text for step in explain(active).steps if step.step == "MetricFallback"] == [
+        "queue_depth{queue=blue}: fallback proposes 10 replicas: failing since 12:00:00"
+    ]
 
 
 def test_07_reordered_metrics_keep_their_failure_runs():

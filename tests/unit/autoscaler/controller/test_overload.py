@@ -6,8 +6,20 @@ from datetime import timedelta
 from prometheus_client import CollectorRegistry
 
 from autoscaler.controller.overload import OverloadMonitor
+from autoscaler.controller.reporting import state_of
 from autoscaler.telemetry import AutoscalerState, ControllerTelemetry, MetricState, StateCollector
-from tests.builders import NOW, ago, later
+from tests.builders import (
+    NOW,
+    ago,
+    external_reading,
+    inputs_at,
+    later,
+    make_external_metric,
+    make_fallback,
+    make_spec,
+    run_reconciles,
+    unavailable_reading,
+)
 
 PERIOD = timedelta(seconds=15)
 
@@ -43,15 +55,35 @@ def test_metrics_have_the_names_of_upstream():
 
 def test_state_of_each_autoscaler_is_collected_at_scrape_time():
     registry = CollectorRegistry()
-    metrics = (MetricState("queue", ago(60), in_fallback=True), MetricState("ok"))
+    metrics = (MetricState("queue", "app=web", ago(60), in_fallback=True), MetricState("ok"))
     states = [AutoscalerState("shop", "web", 4, ago(5), metrics)]
     registry.register(StateCollector(lambda: states, lambda: NOW))
     labels = {"namespace": "shop", "name": "web"}
     assert registry.get_sample_value("horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers") == 1
     assert registry.get_sample_value("steadyscale_autoscaler_decision_age_seconds", labels) == 5
-    queue = {**labels, "metric": "queue"}
+    queue = {**labels, "metric": "queue", "selector": "app=web"}
     assert registry.get_sample_value("steadyscale_autoscaler_metric_fallback_active", queue) == 1
     assert registry.get_sample_value("steadyscale_autoscaler_metric_failing_seconds", queue) == 60
-    assert registry.get_sample_value("steadyscale_autoscaler_metric_failing_seconds", {**labels, "metric": "ok"}) == 0
+    assert (
+        registry.get_sample_value(
+            "steadyscale_autoscaler_metric_failing_seconds", {**labels, "metric": "ok", "selector": ""}
+        )
+        == 0
+    )
     states.clear()
     assert registry.get_sample_value("steadyscale_autoscaler_decision_age_seconds", labels) is None
+
+
+def test_state_of_one_metric_with_two_selectors_has_two_series():
+    first, second = (
+        make_external_metric(selector={"queue": which}, fallback=make_fallback()) for which in ("red", "blue")
+    )
+    *_, decision = run_reconciles(
+        make_spec(first, first, second),
+        inputs_at((0, 180), external_reading(30), external_reading(30), unavailable_reading()),
+    )
+
+    assert [(metric.selector, metric.in_fallback) for metric in state_of("shop/web", decision).metrics] == [
+        ("queue=red", False),
+        ("queue=blue", True),
+    ]
