@@ -43,6 +43,8 @@ HOSTILE = {
     "labels": "sum by (" + "a," * 8000 + ") (x)",
     "quotes": "'" * 16_001,
     "backslashes": '"' + "\\" * 16_000 + '"',
+    "escaped quotes": '"' + '\\"' * 8000,
+    "at signs": "@ " * 8000,
     "comments": "#\n" * 8000 + "x",
     "spaces": " " * 16_000 + "x",
     "numbers": "1" * 16_000,

@@ -28,7 +28,8 @@ _PING_DEADLINE: Final = timedelta(seconds=5)
 _ALL_STATUSES: Final = range(600)
 """``decode`` translates error responses, because Prometheus explains errors in the body."""
 
-_MAX_QUERIES: Final = 4096
+_MAX_CACHED_CHARACTERS: Final = 8 * 1024 * 1024
+_CHARACTERS_WITHOUT_VARIANT: Final = 16 * 1024
 _VARIANT_TTL: Final = 300
 """Seconds. A variant fails while two series have the same labels, which may be temporary."""
 
@@ -42,7 +43,9 @@ class PrometheusBackend:
         self._clock = clock
         self._client = HttpClient(settings, clock)
         self._requests: Any = PrometheusConnect(url="", session=RecordingSession(), method=settings.method)
-        self._variants: TTLCache[str, tuple[str, ...]] = TTLCache(_MAX_QUERIES, _VARIANT_TTL)
+        self._variants: TTLCache[str, tuple[str, ...]] = TTLCache(
+            _MAX_CACHED_CHARACTERS, _VARIANT_TTL, getsizeof=_cached_characters
+        )
         """By query, the variant of it that also yields timestamps; empty if no variant works; absent if unknown."""
         self._last_warnings: tuple[str, ...] = ()
 
@@ -111,3 +114,8 @@ class PrometheusBackend:
         response = await self._client.request(request.method, request.target, accept=_ALL_STATUSES, data=request.form)
         # Parsed in a thread: ten thousand series would block the event loop.
         return await asyncio.to_thread(lambda: parse(decode(response.status, response.body)))
+
+
+def _cached_characters(variants: tuple[str, ...]) -> int:
+    """Return the approximate size of a cache entry. Queries have up to 64 KiB; a variant is longer than its query."""
+    return 2 * len(variants[0]) if variants else _CHARACTERS_WITHOUT_VARIANT

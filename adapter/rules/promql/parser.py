@@ -23,6 +23,7 @@ _REASONS: Final = {
     "invalid promql query": "syntax error; only standard PromQL is supported, no extensions and no experimental syntax",
     "metric name must not be set twice": "a selector has a metric name in front of its braces and inside them",
 }
+_EXTENSION: Final = re.compile(r"\b(?:with|default|if|ifnot|keep_metric_names|smoothed|anchored)\b", re.IGNORECASE)
 _NEGATIVE_TIMESTAMP: Final = re.compile(r"@\s*-")
 _MATCH_OPERATORS: Final = {"Equal": "=", "NotEqual": "!=", "Re": "=~", "NotRe": "!~"}
 _GROUP_KEYWORDS: Final = {"ManyToOne": "group_left", "OneToMany": "group_right"}
@@ -51,16 +52,18 @@ def parse(text: str, max_operators: int = MAX_OPERATORS) -> tree.Expression:
     except PromqlError:
         raise
     except (ValueError, OverflowError) as error:
-        raise PromqlError(f"invalid PromQL: {_reason(str(error))}") from None
+        raise PromqlError(f"invalid PromQL: {_reason(str(error), without_strings)}") from None
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # not an Exception: raised by the library for numbers out of range
             raise
         raise PromqlError("invalid PromQL: a duration or timestamp is out of range") from None
 
 
-def _reason(message: str) -> str:
+def _reason(message: str, text: str) -> str:
     """Return the library's message, or a better one; numbers in it may stand for strings of the query."""
-    return _REASONS.get(message.partition(":")[0], message)
+    reason = _REASONS.get(message.partition(":")[0], message)
+    extension = _EXTENSION.search(text)
+    return f"{reason}, such as {extension[0]!r}" if extension and reason.startswith("syntax error") else reason
 
 
 class _Conversion:

@@ -5,7 +5,6 @@ An instant query returns the evaluation time as the timestamp of every result. T
 For any other expression, the newest timestamp of each input is queried, and the oldest of these applies.
 """
 
-from functools import lru_cache
 from typing import Final
 
 from adapter.rules.promql import expression as tree
@@ -21,7 +20,6 @@ _AGGREGATIONS: Final = frozenset({"sum", "min", "max", "avg", "group", "count", 
 _RANGE_FUNCTIONS: Final = frozenset({"rate", "irate", "increase", "delta", "idelta", "deriv", "changes", "resets"})
 
 
-@lru_cache(maxsize=4096)
 def with_timestamps(text: str) -> str | None:
     """Return the expression that yields values and timestamps; None if it reads no series or is not PromQL.
 

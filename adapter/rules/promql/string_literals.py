@@ -9,14 +9,14 @@ from typing import Final
 
 from adapter.rules.promql.errors import PromqlError
 
+# Possessive quantifiers and the last alternative keep the time linear: the search ends at an unterminated string.
 _LITERAL_OR_COMMENT: Final = re.compile(
-    r"""(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)|\#[^\r\n]*""", re.VERBOSE
+    r"""(?P<string>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'|`[^`]*+`)|(?P<comment>\#[^\r\n]*+)|["'`]""", re.VERBOSE
 )
 _ESCAPE: Final = re.compile(
     r"\\(?:x(?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<octal>[0-7]{3})|(?P<other>.))"
 )
 _CHARACTERS: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
-_QUOTES: Final = re.compile("[\"'`]")
 _MAX_ASCII: Final = 0x7F
 _SURROGATES: Final = range(0xD800, 0xE000)
 _MAX_CHARACTER: Final = 0x10FFFF
@@ -27,16 +27,14 @@ def extract_strings(text: str) -> tuple[str, tuple[str, ...]]:
     values: list[str] = []
 
     def replace(match: re.Match[str]) -> str:
-        literal = match["string"]
-        if literal is None:
+        if match["comment"] is not None:
             return " "
-        values.append(_decode(literal))
+        if match["string"] is None:
+            raise PromqlError("a string is not terminated")
+        values.append(_decode(match["string"]))
         return f'"{len(values) - 1}"'
 
-    replaced = _LITERAL_OR_COMMENT.sub(replace, text)
-    if _QUOTES.search(_LITERAL_OR_COMMENT.sub("", replaced)):
-        raise PromqlError("a string is not terminated")
-    return replaced, tuple(values)
+    return _LITERAL_OR_COMMENT.sub(replace, text), tuple(values)
 
 
 def _decode(literal: str) -> str:

@@ -30,7 +30,7 @@ RANGE_FUNCTIONS: Final = tuple(_RANGE_FUNCTIONS.split())
 METRICSQL_FUNCTIONS: Final = ("default_rollup", "label_set", "label_copy", "union", "keep_last_value", "alias")
 
 LABELS: Final = ("a", "b", "namespace", "pod", "on", "by", "__name__", "or", "le", "offset", "bool")
-QUOTED_LABELS: Final = ('"a b"', "'ü'", '"namespace"', "`x.y`", '"a\\x20b"', '"bool"', '"__name__"')
+QUOTED_LABELS: Final = ('"a b"', "'ü'", '"namespace"', "`x.y`", '"a\\x20b"', '"bool"', '"or"', '"__name__"')
 VALUES: Final = (
     "shop", "bank", "", ".*", ".+", "a|b", "}", "{", "#", "'", " or ", "\\d+", "ü", "[0-9]{2}", "b\tc", "😀", '"', "1",
     "x",
