@@ -1,10 +1,12 @@
 """The JSON views of rules, of backends, and of comparisons between the own values and those of the delegate."""
 
 import asyncio
+import math
 from collections.abc import Iterable
 from typing import Final
 
 from adapter.backends.backend import Backend
+from adapter.config.model import TenantLimits
 from adapter.debug.formatting import Json, format_quantity, format_time
 from adapter.debug.trace import fetch_view, rule_fields
 from adapter.decoding.problem import Problem
@@ -13,11 +15,20 @@ from adapter.metrics.comparison import ComparedValue, Comparison, ComparisonResu
 from adapter.metrics.fetcher import FetchFailure
 from adapter.metrics.read_history import ReadKey, ReadRecord
 from adapter.metrics.reader import MetricReader
+from adapter.metrics.tenant_budgets import (
+    MAX_CONCURRENT_QUERIES,
+    MAX_CONNECTIONS,
+    MAX_SERIES,
+    QUERIES_PER_MINUTE,
+    Usage,
+)
 from adapter.rules.delegation import Delegate
 from adapter.rules.query_builder import snapshot_query
 from adapter.rules.rule import Rule
 
 _PING_TIMEOUT: Final = 5.0
+_RECENT_REFUSAL: Final = 120.0
+"""Seconds after a refused query in which its limit counts as reached."""
 
 
 def rules_view(reader: MetricReader, problems: dict[str, tuple[Problem, ...]]) -> Json:
@@ -37,6 +48,7 @@ def rules_view(reader: MetricReader, problems: dict[str, tuple[Problem, ...]]) -
         ],
         "reload": {"ok": not registry.reload_problems, "problems": [*map(str, registry.reload_problems)]},
         "queriesSent": reader.sources.fetcher.query_count,
+        "tenants": [_tenant(reader.sources.fetcher.budgets.limits, *each) for each in reader.sources.fetcher.budgets],
     }
 
 
@@ -71,6 +83,30 @@ def _unknown_metric(reader: MetricReader, key: ReadKey, record: ReadRecord) -> J
         "message": record.message,
         "firstFailureTime": format_time(record.first_failure_time),
         "lastRead": format_time(record.last_read_time),
+    }
+
+
+def _tenant(limits: TenantLimits, namespace: str, usage: Usage) -> Json:
+    """Return how much a namespace uses of its limits, and the refused queries of each limit."""
+    maxima = {
+        QUERIES_PER_MINUTE: limits.queries_per_minute,
+        MAX_CONCURRENT_QUERIES: limits.max_concurrent_queries,
+        MAX_SERIES: limits.max_series,
+    }
+    used = {QUERIES_PER_MINUTE: round(maxima[QUERIES_PER_MINUTE] - usage.available_queries), MAX_SERIES: usage.series}
+    now = asyncio.get_running_loop().time()
+    return {
+        "namespace": namespace,
+        "limits": [
+            {
+                "limit": limit,
+                "maximum": maxima.get(limit),
+                "used": used.get(limit),
+                "refusedQueries": usage.refused[limit],
+                "isReached": now - usage.refused_at.get(limit, -math.inf) < _RECENT_REFUSAL,
+            }
+            for limit in (*maxima, MAX_CONNECTIONS)
+        ],
     }
 
 

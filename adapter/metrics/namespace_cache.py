@@ -65,7 +65,11 @@ class NamespaceCache(MutableMapping[Key, Value]):
             del self._partitions[namespace]
 
     def __iter__(self) -> Iterator[Key]:
-        return (key for partition in self._partitions.values() for key in partition)
+        return (key for key, _ in self.entries())
+
+    def entries(self) -> list[tuple[Key, Value]]:
+        """Return all entries; this is no use of them."""
+        return [(key, value) for partition in self._partitions.values() for key, (value, _) in partition.items()]
 
     def __len__(self) -> int:
         return sum(map(len, self._partitions.values()))

@@ -109,4 +109,4 @@ class ReadHistory:
         return self._records.get(key)
 
     def __iter__(self) -> Iterator[tuple[ReadKey, ReadRecord]]:
-        return iter(list(self._records.items()))
+        return iter(self._records.entries())

@@ -24,7 +24,7 @@ from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample, Sample
 from autoscaler.values.selector import MAX_REQUIREMENTS, MAX_SELECTOR_LENGTH, Selector
 
-_MAX_UNKNOWN_READS_BYTES: Final = 4 * 1024 * 1024
+_MAX_UNKNOWN_READS_BYTES: Final = 2 * 1024 * 1024
 
 
 @dataclass(slots=True)

@@ -169,7 +169,7 @@ class RateLimit:
             for request in self._running
             if request.namespace != OPERATOR
             and now - request.started >= SLOW_AFTER - _TIMER_TOLERANCE
-            and self._shares[request.namespace].running > waiting.running
+            and (not waiting.running or self._shares[request.namespace].running > waiting.running + 1)
             and uses[request.namespace] >= 2 * waiting.recent_use(now) + SLOW_AFTER - _TIMER_TOLERANCE
         ]
         slowest = max(slow, key=lambda request: (uses[request.namespace], -request.started), default=None)

@@ -16,8 +16,14 @@ function problemsOf(view) {
   return [
     ...view.reload.problems.map((problem) => `Configuration reload failed: ${problem}`),
     ...view.invalidRules.flatMap((rule) => rule.problems.map((problem) => `Invalid rule ${rule.rule}: ${problem}`)),
+    ...view.tenants.flatMap((tenant) => tenant.limits.filter((limit) => limit.isReached).map((limit) => reached(tenant, limit))),
     ...view.invalidExternalMetrics.flatMap((metric) => metric.problems.map((problem) => `${metric.object}: ${problem}`)),
   ];
+}
+
+function reached(tenant, limit) {
+  const maximum = limit.maximum === null ? "" : ` of ${limit.maximum}`;
+  return `Namespace ${tenant.namespace} has reached ${limit.limit}${maximum}: ${limit.refusedQueries} queries refused`;
 }
 
 function makeRule() {
