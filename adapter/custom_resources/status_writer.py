@@ -11,11 +11,13 @@ from typing import Any, Final
 
 from adapter.custom_resources.external_metric import GROUP_VERSION, PLURAL
 from adapter.custom_resources.loop_share import LoopShare
+from adapter.custom_resources.rejection import REJECTION_REASONS
 from adapter.custom_resources.watched_object import ExternalMetricObject
-from adapter.custom_resources.watcher import REJECTION_REASONS, ExternalMetricWatcher
+from adapter.custom_resources.watcher import ExternalMetricWatcher
 from adapter.metrics.reader import MetricReader, ReadTrace
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound
+from autoscaler.kube.paths import api_path
 from autoscaler.types.status import condition_of
 from autoscaler.values.selector import Selector
 from autoscaler.values.timestamps import format_rfc3339
@@ -96,8 +98,7 @@ class ExternalMetricStatusWriter:
         """Return the status without reading from a backend; None if the metric must be read first."""
         rejection = self._objects.rejections.get(metric_object.key)
         if rejection is not None:
-            message = "; ".join(map(str, rejection.problems))
-            return self._with_condition(metric_object, "False", rejection.reason, message)
+            return self._with_condition(metric_object, "False", rejection.reason, rejection.message)
         rule = self._objects.rules.get(metric_object.key)
         if rule is None:
             return metric_object.status  # not validated yet
@@ -141,7 +142,8 @@ class ExternalMetricStatusWriter:
         return is_different and written <= format_rfc3339(self._clock() - self._value_interval)
 
     async def _write(self, metric_object: ExternalMetricObject, status: Json) -> None:
-        path = f"/apis/{GROUP_VERSION}/namespaces/{metric_object.namespace}/{PLURAL}/{metric_object.name}/status"
+        below = api_path("namespaces", metric_object.namespace, PLURAL, metric_object.name, "status")
+        path = f"/apis/{GROUP_VERSION}{below}"
         try:
             self._objects.apply_response(await self._client.patch(path, {"status": status}))
         except NotFound:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -17,6 +17,7 @@ from adapter.config.model import TenantLimits
 from adapter.custom_resources.budget import within_budget
 from adapter.custom_resources.external_metric import GROUP_VERSION, PLURAL, rule_from_spec
 from adapter.custom_resources.loop_share import LoopShare
+from adapter.custom_resources.rejection import BUDGET_EXCEEDED, INVALID, Rejection, RejectionLog
 from adapter.custom_resources.watched_object import ExternalMetricObject, read_object
 from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.rule import TenantRule
@@ -28,20 +29,6 @@ from autoscaler.kube.watch import ListWatch
 _log = logging.getLogger(__name__)
 
 PATH: Final = f"/apis/{GROUP_VERSION}/{PLURAL}"
-INVALID: Final = "Invalid"
-BUDGET_EXCEEDED: Final = "BudgetExceeded"
-REJECTION_REASONS: Final = frozenset({INVALID, BUDGET_EXCEEDED})
-
-
-class Rejection(NamedTuple):
-    """Why an object is not in force."""
-
-    reason: str
-    """The reason of its Ready condition."""
-
-    problems: tuple[Problem, ...]
-
-
 _Parsed: TypeAlias = TenantRule | tuple[Problem, ...]
 
 
@@ -67,7 +54,7 @@ class ExternalMetricWatcher:
         self._registry = registry
         self._backends = backends
         self._limits = limits
-        self._on_rejection = on_rejection
+        self._log = RejectionLog(on_rejection)
         self._by_namespace: dict[str, set[str]] = {}
         self._parsed: dict[str, tuple[bytes, _Parsed]] = {}
         """The spec and the result of parsing it, by object key."""
@@ -184,7 +171,7 @@ class ExternalMetricWatcher:
     def _reject(self, key: str, rejection: Rejection) -> None:
         if self.rejections.get(key) != rejection:
             self.rejections[key] = rejection
-            self._on_rejection(rejection.reason)
+            self._log.report(key, rejection)
         self._set_rule(key, None)
 
     def _set_rule(self, key: str, rule: TenantRule | None) -> None:

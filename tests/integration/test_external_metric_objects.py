@@ -58,7 +58,7 @@ def test_problem_that_the_crd_cannot_check_is_in_the_status(running: Service) ->
 
     (ready,) = status(running, "lost")["conditions"]
     assert ready["reason"] == "Invalid"
-    assert ready["message"].startswith("spec.backend: backend 'nowhere' is not configured")
+    assert ready["message"].startswith("spec.backend: backend 'nowhere' is not available to ExternalMetrics")
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,9 @@ def test_problem_that_the_crd_cannot_check_is_in_the_status(running: Service) ->
         ({"metric": "externalmetrics", "static": [{"value": 1}]}, "lists all metrics of a namespace"),
         ({"aliases": ["a/b"], "static": [{"value": 1}]}, "must be a valid path segment"),
         ({"metric": "a/b", "static": [{"value": 1}]}, "must be a valid path segment"),
-        ({"static": [{"value": 1}], "interval": "100ms"}, "must be at least 1s"),
-        ({"static": [{"value": 1}], "deadline": "2m"}, "must be greater than 0 and at most 60s"),
+        ({"static": [{"value": 1}], "interval": "4s"}, "must be at least 5s"),
+        ({"static": [{"value": 1}], "deadline": "999ms"}, "must be at least 1s and at most 60s"),
+        ({"static": [{"value": 1}], "deadline": "2m"}, "must be at least 1s and at most 60s"),
         ({"static": [{"value": 1}], "interval": "soon"}, "should match"),
         ({"static": [{"value": 1}], "aggregation": "median"}, 'supported values: "sum", "max", "min", "avg", "one"'),
         ({"static": [{"value": 1}], "onEmtpy": "zero"}, 'unknown field "spec.onEmtpy"'),

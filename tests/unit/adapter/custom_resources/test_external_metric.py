@@ -1,12 +1,15 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from msgspec import inspect
 
 from adapter.backends.configuration import BackendEntry, ExternalMetricAccess
 from adapter.backends.http.settings import Http
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.rabbitmq.settings import RabbitMq
-from adapter.custom_resources.external_metric import rule_from_object
+from adapter.custom_resources.external_metric import ExternalMetricSpec, rule_from_object
 from adapter.decoding.problem import ConfigInvalid
 from adapter.rules.rule import Aggregation, Namespacing, Rule, TenantRule
 
@@ -21,6 +24,8 @@ BACKENDS = {
     ),
     "written": BackendEntry(external_metrics=ExternalMetricAccess(namespaces=("shop",)), http=Http(url="http://x")),
 }
+CRD = yaml.safe_load((Path(__file__).parents[4] / "manifests" / "crds" / "externalmetrics.yaml").read_text())
+SPEC_SCHEMA = CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
 UNAVAILABLE = (
     "spec.backend: backend '{}' is not available to ExternalMetrics in namespace 'shop'; "
     "available backends: labelled, open, rabbits, written; see externalMetrics of a backend"
@@ -104,3 +109,39 @@ def test_setting_reserved_for_operators_is_an_unknown_key(key: str):
     (problem,) = problems(backend="open", query="x", **{key: "bank"})
 
     assert problem.startswith(f"spec.{key}: unknown key")
+
+
+def _code_limits(shape: inspect.Type) -> tuple[object, ...]:
+    """Return the limits of a text, or of a list and its items, with the names of the schema."""
+    if isinstance(shape, inspect.VarTupleType):
+        return ("maxItems", shape.max_length, *_code_limits(shape.item_type))
+    return ("maxLength", shape.max_length) if isinstance(shape, inspect.StrType) else ()
+
+
+def _schema_limits(schema: dict[str, Any]) -> tuple[object, ...]:
+    if schema["type"] == "array":
+        return ("maxItems", schema["maxItems"], *_schema_limits(schema["items"]))
+    return ("maxLength", schema["maxLength"]) if schema["type"] == "string" else ()
+
+
+@pytest.mark.parametrize("field", ["metric", "aliases", "backend", "query", "static", "labels"])
+def test_limits_of_the_schema_and_of_the_code_are_equal(field: str):
+    shape = inspect.type_info(ExternalMetricSpec)
+    assert isinstance(shape, inspect.StructType)
+    (in_code,) = (each.type for each in shape.fields if each.encode_name == field)
+
+    assert _code_limits(in_code) == _schema_limits(SPEC_SCHEMA["properties"][field])
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"metric": "m" * 254}, "spec.metric: expected `str` of length <= 253"),
+        ({"aliases": [f"a{n}" for n in range(17)]}, "spec.aliases: expected `array` of length <= 16"),
+        ({"aliases": ["a" * 254]}, "spec.aliases[0]: expected `str` of length <= 253"),
+        ({"labels": ["a"] * 65}, "spec.labels: expected `array` of length <= 64"),
+        ({"static": [{"value": 1}] * 257}, "spec.static: expected `array` of length <= 256"),
+    ],
+)
+def test_longer_texts_and_lists_are_rejected(spec: dict[str, Any], expected: str):
+    assert problems(**({"static": [{"value": 1}]} | spec)) == (expected,)
