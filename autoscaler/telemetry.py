@@ -75,10 +75,7 @@ class ControllerTelemetry:
             registry,
             ("action", "error", "metric_type"),
             ("metric_computation", "Number of metric computations."),
-            (
-                "metric_computation_duration_seconds",
-                "Time taken by the reconciliation in which a metric was computed, in seconds.",
-            ),
+            ("metric_computation_duration_seconds", "Time taken to read one metric, in seconds."),
         )
         self.reconcile_failures = Counter(
             "steadyscale_autoscaler_reconcile_failures",

@@ -7,7 +7,7 @@ metrics come from this process, no request is sent.
 import asyncio
 from collections.abc import Awaitable, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -38,6 +38,9 @@ _TARGET_SHARE: Final = 0.5
 """The part of the deadline for reading the target, so that time for the metrics remains."""
 
 _TIMED_OUT: Final = "timed out"
+
+_TimedReading: TypeAlias = tuple[Reading, timedelta]
+"""A reading and how long it took."""
 
 
 class Observer:
@@ -85,14 +88,15 @@ class Observer:
         self, key: str, autoscaler: Autoscaler, plan: ReconcilePlan, target: ScaleTarget, deadline: float
     ) -> Observation:
         namespace, selector = autoscaler.metadata.namespace, parse_cached(target.selector)
-        reads = [self._read_metric(namespace, read, selector, deadline) for read in plan.reads]
+        reads = [_timed(self._read_metric(namespace, read, selector, deadline)) for read in plan.reads]
         if not (plan.needs_pods or self.selectors.may_overlap(key)):
-            return Observation(target, (), await _gather(reads))
+            return _with_readings(Observation(target), await _gather(reads))
         pods, results = await asyncio.gather(self._list_pods(namespace, selector, deadline), _gather(reads))
         if isinstance(pods, UnavailableTarget):
             # Pods that are only needed to check for overlapping selectors may be missing.
-            return Observation(pods if plan.needs_pods else target, (), results)
-        return Observation(target, pods, results, self.selectors.selecting_autoscalers(namespace, pods))
+            return _with_readings(Observation(pods if plan.needs_pods else target), results)
+        selected_by = self.selectors.selecting_autoscalers(namespace, pods)
+        return _with_readings(Observation(target, pods, selected_by=selected_by), results)
 
     async def _list_pods(
         self, namespace: str, selector: Selector, deadline: float
@@ -122,11 +126,23 @@ class Observer:
             return readings.api_failure(_api_of(read), _TIMED_OUT, FailureClass.TIMED_OUT)
 
 
-async def _gather(reads: Sequence[Awaitable[Reading]]) -> tuple[Reading, ...]:
+async def _timed(read: Awaitable[Reading]) -> _TimedReading:
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    reading = await read
+    return reading, timedelta(seconds=loop.time() - started)
+
+
+async def _gather(reads: Sequence[Awaitable[_TimedReading]]) -> Sequence[_TimedReading]:
     """Await all reads concurrently; a single read is awaited without a task."""
     if len(reads) == 1:
         return (await reads[0],)
-    return tuple(await asyncio.gather(*reads))
+    return await asyncio.gather(*reads)
+
+
+def _with_readings(observation: Observation, timed: Sequence[_TimedReading]) -> Observation:
+    results, durations = zip(*timed, strict=True) if timed else ((), ())
+    return replace(observation, readings=results, read_durations=durations)
 
 
 def _api_of(read: MetricRead) -> MetricsApi:

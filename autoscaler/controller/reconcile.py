@@ -90,13 +90,13 @@ class Reconciler:
     async def _reconcile(self, key: str, stored: Autoscaler) -> timedelta:
         started = asyncio.get_running_loop().time()
         plan = self.plans.get(key, stored)
-        decision, state = await self._decide(key, stored, plan)
+        decision, state, read_durations = await self._decide(key, stored, plan)
         applying = self._writer.apply(
             decision, stored=stored, effective=self._effective(stored, plan.spec, state), state=state
         )
         decision = await (applying if decision.scale_to is None else _finish_on_cancel(applying))
         duration = timedelta(seconds=asyncio.get_running_loop().time() - started)
-        self._reporter.report_reconcile(key, stored, plan.spec, decision, duration)
+        self._reporter.report_reconcile(key, stored, plan.spec, decision, duration, read_durations)
         return self._next_delay(decision, state)
 
     async def _apply_failure(self, key: str, stored: Autoscaler, error: Exception) -> None:
@@ -137,7 +137,10 @@ class Reconciler:
             await self._writer.write_status(state.decision, stored=stored, effective=effective, state=state)
             await asyncio.sleep(_SHUTDOWN_SECONDS / _FLUSH_ATTEMPTS)
 
-    async def _decide(self, key: str, stored: Autoscaler, plan: ReconcilePlan) -> tuple[Decision, ReconcileState]:
+    async def _decide(
+        self, key: str, stored: Autoscaler, plan: ReconcilePlan
+    ) -> tuple[Decision, ReconcileState, tuple[timedelta, ...]]:
+        """Return the decision, the state of the autoscaler, and how long each metric read took."""
         state = self.state.for_object(key, stored.metadata.uid)
         effective = self._effective(stored, plan.spec, state)
         observation = None if plan.problems else await self._observer.observe(key, effective, plan)
@@ -147,16 +150,16 @@ class Reconciler:
             decision = decide_invalid_spec(
                 autoscaler=effective, problems=plan.problems, history=state.history, gates=self._gates, now=now
             )
-        else:
-            decision = decide(
-                autoscaler=effective,
-                observation=observation,
-                history=state.history,
-                settings=self._settings,
-                gates=self._gates,
-                now=now,
-            )
-        return decision, state
+            return decision, state, ()
+        decision = decide(
+            autoscaler=effective,
+            observation=observation,
+            history=state.history,
+            settings=self._settings,
+            gates=self._gates,
+            now=now,
+        )
+        return decision, state, observation.read_durations
 
     def _restore(self, key: str, stored: Autoscaler, spec: Spec, now: datetime) -> ReconcileState:
         """Create the state of an autoscaler from the history in its status; discard an unreadable one."""

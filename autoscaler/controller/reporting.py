@@ -23,20 +23,29 @@ class Reporter:
         self._listeners = listeners
 
     def report_reconcile(
-        self, key: str, before: Autoscaler, spec: Spec, decision: Decision, duration: timedelta
+        self,
+        key: str,
+        before: Autoscaler,
+        spec: Spec,
+        decision: Decision,
+        duration: timedelta,
+        read_durations: Sequence[timedelta] = (),
     ) -> None:
-        """Report one reconcile; ``before`` is the object as it was before the decision."""
+        """Report one reconcile; ``before`` is the object as it was before the decision.
+
+        Upstream times fetching and calculating a metric together; the calculation takes microseconds and is left out.
+        """
         current = decision.status.current_replicas
         action = _direction(current if decision.scale_to is None else decision.scale_to, current)
         self._telemetry.reconciles.record(duration, action, _error(decision))
         metric_steps = MetricProposalStep | MetricUnavailableStep | MetricFallbackStep
         steps = [step for step in decision.steps if isinstance(step, metric_steps)]
-        for metric, step in zip(spec.metrics or (), steps, strict=False):
+        for metric, step, read_duration in zip(spec.metrics or (), steps, read_durations, strict=False):
             if isinstance(step, MetricUnavailableStep):
-                self._telemetry.metrics.record(duration, "none", "internal", metric.type)
+                self._telemetry.metrics.record(read_duration, "none", "internal", metric.type)
             else:
                 action = _direction(step.replicas, before.status.current_replicas)
-                self._telemetry.metrics.record(duration, action, "none", metric.type)
+                self._telemetry.metrics.record(read_duration, action, "none", metric.type)
         _log_change(key, before.status, decision)
         for listener in self._listeners:
             listener.on_decision(key, before, decision)

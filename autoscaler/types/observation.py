@@ -148,3 +148,6 @@ class Observation(Record):
 
     conflicts: tuple[str, ...] = ()
     """Other autoscalers with the same target, such as ``HorizontalPodAutoscaler/shop/web``."""
+
+    read_durations: tuple[timedelta, ...] = ()
+    """How long each reading took; not used by decisions."""
