@@ -6,7 +6,7 @@ from typing import Final
 
 from adapter.rules.prometheus_adapter.discovery_rule import DiscoveryRule
 from adapter.rules.promql.errors import PromqlError
-from adapter.rules.promql.expression import NAME_LABEL, VectorSelector
+from adapter.rules.promql.expression import NAME_LABEL, TimeModifiers, VectorSelector
 from adapter.rules.promql.parser import parse
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|(?P<plain>\w+)|\{(?P<braced>\w+)\})", re.ASCII)
@@ -73,7 +73,7 @@ def single_series_name(series_query: str) -> str:
         selector = parse(series_query)
     except PromqlError:
         return ""
-    if not isinstance(selector, VectorSelector):
+    if not isinstance(selector, VectorSelector) or selector.range or selector.time != TimeModifiers():
         return ""  # Prometheus will reject any other expression
     if selector.name:
         return selector.name
