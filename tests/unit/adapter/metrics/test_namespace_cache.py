@@ -2,7 +2,7 @@
 
 from operator import itemgetter
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.metrics.namespace_cache import NamespaceCache
@@ -41,6 +41,7 @@ def test_replaced_entry_counts_once():
 KEYS = st.tuples(st.sampled_from("abc"), st.integers(0, 5))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(KEYS, st.integers(1, 12), st.booleans()), max_size=60))
 def test_total_weight_never_exceeds_the_limit_and_small_namespaces_keep_their_entries(steps):
     it, stored = cache(30), {}

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.backends.resilience.batching import Batch, Batcher
@@ -54,6 +54,7 @@ def expected(queries: Sequence[int], invalid: set[int]) -> list[int | str]:
     return ["BadQuery" if number in invalid else number * 2 for number in queries]
 
 
+@settings(deadline=None)
 @given(
     queries=st.lists(st.integers(0, 60), max_size=40, unique=True),
     invalid=st.sets(st.integers(0, 60), max_size=6),
