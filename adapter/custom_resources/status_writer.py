@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from adapter.custom_resources.external_metric import GROUP_VERSION, PLURAL
 from adapter.custom_resources.loop_share import LoopShare
-from adapter.custom_resources.rejection import REJECTION_REASONS
+from adapter.custom_resources.rejection import BUDGET_EXCEEDED, REJECTION_REASONS
 from adapter.custom_resources.watched_object import ExternalMetricObject
 from adapter.custom_resources.watcher import ExternalMetricWatcher
+from adapter.errors import AdapterError, OverBudget
 from adapter.metrics.reader import MetricReader, ReadTrace
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound
@@ -115,9 +116,8 @@ class ExternalMetricStatusWriter:
         if trace.error is None:
             ready = self._with_condition(metric_object, "True", "Readable", "the metric can be read")
             return {**ready, "lastValue": _value(trace), "lastReadTime": now, **_query_status(trace)}
-        failure, message = trace.error.failure, trace.error.message[:_MAX_MESSAGE_LENGTH]
-        reason = "".join(word.capitalize() for word in failure.value.split()) if failure else "NotReadable"
-        not_ready = self._with_condition(metric_object, "False", reason, message)
+        message = trace.error.message[:_MAX_MESSAGE_LENGTH]
+        not_ready = self._with_condition(metric_object, "False", _reason(trace.error), message)
         return {**not_ready, "lastError": message, "lastErrorTime": now, **_query_status(trace)}
 
     def _with_condition(self, metric_object: ExternalMetricObject, status: str, reason: str, message: str) -> Json:
@@ -158,6 +158,12 @@ def _urgent(status: Json) -> tuple[object, ...]:
     """Return the parts of the Ready condition whose change is written at once, unlike that of a message."""
     condition = condition_of(status, "Ready") or {}
     return tuple(condition.get(field) for field in _URGENT_FIELDS)
+
+
+def _reason(error: AdapterError) -> str:
+    if isinstance(error, OverBudget):
+        return BUDGET_EXCEEDED  # the same reason as of an object that exceeds the budget
+    return "".join(word.capitalize() for word in error.failure.value.split()) if error.failure else "NotReadable"
 
 
 def _value(trace: ReadTrace) -> str:

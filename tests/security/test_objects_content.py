@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from adapter.backends.backend import Backend
 from adapter.backends.configuration import BackendEntry, ExternalMetricAccess
 from adapter.backends.http.settings import Http
 from adapter.backends.prometheus.settings import Prometheus
@@ -62,7 +63,7 @@ class Service:
 
 @asynccontextmanager
 async def service(api: RawApiServer, telemetry: Telemetry | None = None) -> AsyncIterator[Service]:
-    backends = {"static": StaticBackend(loop_clock), **dict.fromkeys(BACKENDS, ScriptedBackend())}
+    backends: dict[str, Backend] = {"static": StaticBackend(loop_clock), **dict.fromkeys(BACKENDS, ScriptedBackend())}
     registry = RuleRegistry()
     reader = MetricReader(registry, Sources(Fetcher(backends, loop_clock)), loop_clock)
     count = (telemetry or Telemetry()).count_rejection

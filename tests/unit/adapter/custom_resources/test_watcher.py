@@ -163,6 +163,17 @@ async def test_status_contains_the_error_of_the_backend_and_its_recovery():
         assert here.ready()[0] == "True"
 
 
+async def test_refused_query_of_a_tenant_has_the_same_reason_as_a_refused_object():
+    async with running() as here:
+        here.backend.results[QUERY] = errors.OverBudget("tenantLimits.queriesPerMinute is 10")
+        here.apply("queue", backend="main", query="x")
+        await here.until(lambda: here.watcher.rules)
+        await here.status_writer.write_changes()
+
+        assert here.ready()[:2] == ("False", "BudgetExceeded")
+        assert "tenantLimits.queriesPerMinute is 10" in here.ready()[2]
+
+
 async def test_unchanged_status_is_not_written_again_after_a_failure():
     async with running() as here:
         here.backend.results[QUERY] = errors.BackendUnauthorized("the token is not accepted")
