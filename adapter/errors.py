@@ -119,6 +119,13 @@ class TooManyConcurrentRequests(RequestRejected, code=429):
         super().__init__("too many requests, please try again later")
 
 
+class TooManyReviews(RequestRejected, code=429):
+    """The caller, or the source address of an unauthenticated client, has caused too many unsuccessful reviews."""
+
+    def __init__(self) -> None:
+        super().__init__("too many unknown tokens or denied requests, please try again later")
+
+
 class ReviewUnavailable(AdapterError):
     """A SubjectAccessReview failed, so the request is denied. A failed TokenReview is ``Unauthenticated``."""
 

@@ -13,7 +13,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from adapter.auth.attributes import Attributes, NonResourceAttributes, ResourceAttributes
-from adapter.auth.authentication import Caller
+from adapter.auth.authentication import ANONYMOUS, Caller
+from adapter.auth.review_budget import ReviewBudget, ReviewEntries
 from adapter.config.model import Auth
 from adapter.errors import AccessDenied, ReviewUnavailable
 from adapter.ttl_cache import TTLCache
@@ -22,7 +23,6 @@ from autoscaler.kube.reviews import AccessDecision, Subject
 
 MASTERS: Final = "system:masters"
 
-_MAX_ENTRIES: Final = 8192
 _MAX_KEY_BYTES: Final = 1000
 """A longer key is replaced by its digest, so that long made-up names cannot fill the memory."""
 
@@ -36,29 +36,51 @@ class SubjectAccessAuthorizer:
     def __init__(self, review: Review, settings: Auth) -> None:
         self._review = review
         self._settings = settings
-        self._cache: TTLCache[_Key, AccessDecision] = TTLCache(_MAX_ENTRIES)
+        self._entries: ReviewEntries[_Key, AccessDecision] = ReviewEntries(lambda decision: decision.allowed)
+        self._cache: TTLCache[_Key, AccessDecision] = TTLCache(entries=self._entries)
+        self._anonymous = ReviewBudget(burst=50, per_second=2, max_concurrent=32)
+        self._authenticated = ReviewBudget(burst=256, per_second=20, max_concurrent=256)
 
-    async def authorize(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller is authorized; raise ``AccessDenied`` if not, ``ReviewUnavailable`` if reviews fail."""
+    async def authorize(self, caller: Caller, attributes: Attributes, source: str = "") -> None:
+        """Return if the caller is authorized; raise ``AccessDenied`` if not, ``ReviewUnavailable`` if reviews fail.
+
+        An anonymous caller is known only by the source address of its connection.
+        """
         if MASTERS in caller.groups:
             return
         review = self._cache.get((caller, attributes))
         if review is None:
-            review = await self._cached_review(caller, attributes)
+            review = await self._cached_review(caller, attributes, source)
         if not review.allowed:
             raise forbidden(caller, attributes)
 
-    async def _cached_review(self, caller: Caller, attributes: Attributes) -> AccessDecision:
-        subject = Subject(caller.name, caller.uid, caller.groups, dict(caller.extra))
+    async def _cached_review(self, caller: Caller, attributes: Attributes, source: str) -> AccessDecision:
+        subject, key = Subject(caller.name, caller.uid, caller.groups, dict(caller.extra)), _key(caller, attributes)
+
+        async def review() -> AccessDecision:
+            return await self._review(subject, _spec(attributes))
+
+        async def paid_review() -> AccessDecision:
+            if key in self._entries.accepted:  # allowed before
+                return await review()
+            budget, payer = (self._anonymous, source) if caller is ANONYMOUS else (self._authenticated, caller.name)
+            return await budget.pay(payer, review, lambda decision: _is_refunded(decision, attributes))
+
         try:
-            return await self._cache.get_or_load(
-                _key(caller, attributes), lambda: self._review(subject, _spec(attributes)), self._ttl
-            )
+            return await self._cache.get_or_load(key, paid_review, self._ttl)
         except KubeError as error:
             raise ReviewUnavailable(f"SubjectAccessReview failed: {error}") from error
 
     def _ttl(self, review: AccessDecision) -> timedelta:
         return self._settings.authorized_ttl if review.allowed else self._settings.unauthorized_ttl
+
+
+def _is_refunded(decision: AccessDecision, attributes: Attributes) -> bool:
+    """Return whether a review costs nothing: the controller reads many metrics, but no caller needs many paths.
+
+    Every authenticated caller may get invented paths below /apis, by the ClusterRole system:discovery.
+    """
+    return decision.allowed and isinstance(attributes, ResourceAttributes)
 
 
 def _key(caller: Caller, attributes: Attributes) -> _Key:

@@ -97,24 +97,26 @@ class Limits(Record, frozen=True):
     max_concurrent_requests: int = 200
     """Requests in progress; more are answered with 429. Health checks and discovery are not counted."""
 
-    max_connections: int = 2000
-    """Open connections; a new one above the limit is closed."""
+    max_connections: int = 512
+    """Open connections, counted before the TLS handshake. Half of them are reserved for connections on which a caller
+    has authenticated. Above either half, the source address with most connections loses its least recently used one. A
+    connection needs at most 0.5 MiB, so that with the default the process stays below the memory limit of 512 MiB."""
 
     request_timeout: timedelta = timedelta(seconds=10)
     """Deadline of a request. The API server waits 60 s; an HPA reads again after 15 s."""
 
     header_timeout: timedelta = timedelta(seconds=10)
-    """Time limit for the TLS handshake and for the headers of the first request."""
+    """Time limit for the TLS handshake, for the headers of each request, and for reading a response."""
 
     idle_timeout: timedelta = timedelta(seconds=120)
     """How long an idle connection stays open; longer than the 90 s of the API server's connection pool, so that the
     client closes first."""
 
-    max_headers: int = 4096
+    max_headers: int = 1024
     """Headers of a request. The front proxy sends each group of a caller as one header; some callers have hundreds."""
 
     max_header_bytes: int = 65536
-    """Length of one header, and of the request line, which contains the selector."""
+    """Length of the request line, which contains the selector, and of all headers together; above it: 431."""
 
     shutdown_delay: timedelta = timedelta(seconds=10)
     """How long the server accepts requests after SIGTERM, until the endpoint is removed from all API servers."""
@@ -133,13 +135,15 @@ class TenantLimits(Record, frozen=True):
     """Total size of the specs of the objects in force, as JSON; 256 KiB are 200 objects of 1.3 KiB."""
 
     queries_per_minute: int = 1000
-    """Queries sent to backends; 200 objects with the default interval of 15 s send 800 per minute."""
+    """Queries sent to backends; 200 objects with the default interval of 15 s send 800 per minute. Queries above the
+    limit fail until the next one is due; a namespace that has been idle can send this number at once."""
 
     max_concurrent_queries: int = 10
-    """Queries in progress."""
+    """Queries in progress on one backend. Further queries wait, within their deadline. A namespace also never has all
+    connections of a backend: at least one is reserved for the operator's rules and one for other namespaces."""
 
     max_series: int = 10000
-    """Series in the results of all queries."""
+    """Series in memory, in the results of all queries. A result that would exceed the limit is refused."""
 
 
 class Log(Record, frozen=True):

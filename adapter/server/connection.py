@@ -1,37 +1,37 @@
-"""Client connections: their number, their timeouts, and the response to malformed requests.
+"""A client connection: its limits on request headers and its timeouts, which aiohttp does not have.
 
-aiohttp has no timeout for the first request of a connection and none for a client that does not read its response, so
-the listener checks both once a second.
+aiohttp limits the number of headers and the length of each, but not their sum; it has no timeout for a request that
+arrives slowly, and none for a client that does not read its response.
 """
 
 import asyncio
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
-from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
-from aiohttp.streams import StreamReader
-from aiohttp.typedefs import Handler
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-from adapter.config.model import Limits
-from adapter.errors import InvalidRequest
-from adapter.server import status
-from adapter.server.accounting import RequestAccounting
+if TYPE_CHECKING:
+    from adapter.server.listener import Listener
 
-_CHECK_INTERVAL: Final = 1.0
 _LINGERING_TIME: Final = 2.0
 """Seconds for which the unread body of a request is discarded after the response. Closing at once would reset the
 connection before the client has read the response, and the API server would report 503."""
 
-_RequestTask: TypeAlias = "asyncio.Task[None]"
+_READ_BUFFER: Final = 16 * 1024
+"""Bytes of a request body to buffer. Bodies are discarded."""
+
+_HEADERS_TOO_LARGE: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+)
 
 
 class Connection(web.RequestHandler):
-    """The connection of one client."""
+    """The connection of one client, from the moment it is accepted."""
 
-    __slots__ = ("listener", "unread_since", "waiting_since")
+    __slots__ = ("head_bytes", "head_since", "listener", "payload", "source", "unread_since")
 
-    def __init__(self, listener: "Listener") -> None:
+    def __init__(self, listener: "Listener", source: str) -> None:
         limits, loop = listener.limits, asyncio.get_running_loop()
         super().__init__(
             listener,
@@ -42,13 +42,52 @@ class Connection(web.RequestHandler):
             max_headers=limits.max_headers,
             max_line_size=limits.max_header_bytes,
             max_field_size=limits.max_header_bytes,
+            read_bufsize=_READ_BUFFER,
+            auto_decompress=False,  # a small compressed body could become a large one
         )
         self.listener = listener
-        self.waiting_since: float | None = loop.time()
-        """When the connection was opened; None after its first request."""
+        self.source = source
+        self.payload: StreamReader = EMPTY_PAYLOAD
+        """The body of the last request."""
+
+        self.head_since: float | None = loop.time()
+        """Since when the server waits for the rest of a request's headers, or for the first request; None if idle."""
+
+        self.head_bytes = 0
+        """Bytes received since the last request was started, without its body."""
 
         self.unread_since: float | None = None
         """Since when the write buffer contains a response; None if it is empty."""
+
+    def data_received(self, data: bytes) -> None:
+        """Parse received data; close the connection if the headers of a request are too large."""
+        is_body = self._has_open_body()
+        super().data_received(data)
+        if is_body or not data or self.transport is None:
+            return
+        if self.head_since is None:
+            self.head_since = self._loop.time()
+        self.head_bytes += len(data)
+        if self.head_bytes > self.listener.limits.max_header_bytes and self._is_head_too_large():
+            self.listener.drop(self, "headers_too_large", _HEADERS_TOO_LARGE)
+
+    def start_request(self, message: RawRequestMessage, payload: StreamReader) -> None:
+        """Note that the headers of a request are complete."""
+        self.payload, self.head_since, self.head_bytes = payload, None, 0
+        if message.upgrade:
+            self.close()  # after the response: the server has no other protocol, and aiohttp would buffer what follows
+
+    def timeout(self, now: float, seconds: float) -> str | None:
+        """Return why the connection must be closed: slow headers or an unread response; None if it may stay open."""
+        if self.head_since is not None and now - self.head_since > seconds:
+            return "header_timeout"
+        if self.transport is None or not self.transport.get_write_buffer_size():
+            self.unread_since = None
+        elif self.unread_since is None:
+            self.unread_since = now
+        elif now - self.unread_since > seconds:
+            return "response_not_read"
+        return None
 
     def handle_error(
         self,
@@ -60,73 +99,17 @@ class Connection(web.RequestHandler):
         """Return a Status for a malformed request or an unhandled error, and close the connection."""
         return self.listener.error_response(status, exc, message)
 
+    def _has_open_body(self) -> bool:
+        """Return whether the body of the last request that was received is incomplete."""
+        payload = self._messages[-1][1] if self._messages else self.payload
+        return not payload.is_eof()
 
-class Listener(web.Server):
-    """Creates connections and closes those that exceed the limits."""
-
-    def __init__(self, handler: Handler, limits: Limits, accounting: RequestAccounting) -> None:
-        super().__init__(handler, request_factory=self._create_request)  # type: ignore[arg-type]
-        self.limits = limits
-        self._accounting = accounting
-
-    def __call__(self) -> Connection:
-        return Connection(self)
-
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Accept a connection, or close it if there are too many."""
-        super().connection_made(handler, transport)
-        if len(self._connections) > self.limits.max_connections:
-            self._drop(handler, "too_many_connections")
-
-    def error_response(self, code: int, error: BaseException | None, message: str | None) -> web.Response:
-        """Return the Status for a request that could not be parsed (4xx), or for an unhandled error."""
-        if code < 500:
-            reason = (message or "").partition("\n")[0].rstrip(": ")
-            response = status.response(InvalidRequest(f"malformed HTTP request: {reason or 'it cannot be parsed'}"))
-            self._accounting.record_unparsed("unparsed", response.status)
-        else:
-            response = status.response(error if isinstance(error, Exception) else RuntimeError("request cancelled"))
-            self._accounting.record_unparsed("failed", response.status)
-        response.headers.update(status.COMMON_HEADERS)
-        response.force_close()
-        return response
-
-    async def run(self) -> None:
-        """Check all connections once a second until cancelled."""
-        loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(_CHECK_INTERVAL)
-            self.check_timeouts(loop.time())
-
-    def check_timeouts(self, now: float) -> None:
-        """Close connections without a request, or with an unread response, for longer than the header timeout."""
-        timeout = self.limits.header_timeout.total_seconds()
-        for connection in self.connections:
-            if not isinstance(connection, Connection) or connection.transport is None:
-                continue
-            if connection.waiting_since is not None and now - connection.waiting_since > timeout:
-                self._drop(connection, "header_timeout")
-            elif not connection.transport.get_write_buffer_size():
-                connection.unread_since = None
-            elif connection.unread_since is None:
-                connection.unread_since = now
-            elif now - connection.unread_since > timeout:
-                self._drop(connection, "response_not_read")
-
-    def _drop(self, connection: web.RequestHandler, reason: str) -> None:
-        self._accounting.telemetry.connections_dropped.labels(reason).inc()
-        transport = connection.transport
-        connection.force_close()
-        if transport is not None:
-            transport.abort()  # close() would wait until the client has read the write buffer
-
-    def _create_request(
-        self,
-        message: RawRequestMessage,
-        payload: StreamReader,
-        protocol: Connection,
-        writer: AbstractStreamWriter,
-        task: _RequestTask,
-    ) -> web.BaseRequest:
-        protocol.waiting_since = None
-        return web.BaseRequest(message, payload, protocol, writer, task, self._loop)
+    def _is_head_too_large(self) -> bool:
+        """Return whether the received bytes are too many headers or requests, not one request with its body."""
+        if len(self._messages) != 1:
+            return not self._has_open_body()
+        message = self._messages[0][0]
+        if not isinstance(message, RawRequestMessage):
+            return False  # a malformed request, whose response closes the connection
+        size = len(message.path) + sum(len(name) + len(value) + 4 for name, value in message.raw_headers)
+        return size > self.listener.limits.max_header_bytes

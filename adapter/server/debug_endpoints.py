@@ -7,6 +7,7 @@ has changed, or after a timeout.
 import asyncio
 import hashlib
 import mimetypes
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from importlib import resources
@@ -53,6 +54,8 @@ _DEBOUNCE: Final = 0.2
 _MAX_WAITING: Final = 32
 """Requests that may wait at the same time; further requests get an immediate response."""
 
+_MAX_WAITING_PER_CALLER: Final = 8
+
 
 class DebugSources(NamedTuple):
     """The data that the endpoints show."""
@@ -73,7 +76,8 @@ class DebugEndpoints:
     def __init__(self, sources: DebugSources, poll_timeout: timedelta) -> None:
         self._sources = sources
         self._poll_timeout = poll_timeout.total_seconds()
-        self._waiting = 0
+        self._waiting: Counter[str] = Counter()
+        """Waiting requests by caller."""
         self._is_shutting_down = False
 
     def begin_shutdown(self) -> None:
@@ -119,24 +123,27 @@ class DebugEndpoints:
     async def overview(self, context: RequestContext) -> web.Response:
         """Serve ``/debug/overview``; with ``If-None-Match``, wait until the overview has changed."""
         known_etag, loop = context.request.headers.get("If-None-Match"), asyncio.get_running_loop()
-        deadline = loop.time() + self._poll_timeout
+        deadline, caller = loop.time() + self._poll_timeout, context.caller.name if context.caller else ""
         while True:
             version = self._sources.decision_log.version
             body, etag = self._overview(context)
             remaining = deadline - loop.time()
-            may_wait = not self._is_shutting_down and self._waiting < _MAX_WAITING
-            if etag != known_etag or remaining <= 0 or not may_wait:
+            if etag != known_etag or remaining <= 0 or not self._may_wait(caller):
                 break
-            self._waiting += 1
+            self._waiting[caller] += 1
             try:
                 await self._sources.decision_log.wait_for_change(version, min(remaining, _RULE_CHECK_INTERVAL))
                 await asyncio.sleep(min(remaining, _DEBOUNCE))
             finally:
-                self._waiting -= 1
+                self._waiting -= Counter((caller,))  # removes a caller without waiting requests
         headers = {"ETag": etag, "X-Now": format_time(self._sources.clock()) or "", **_SECURITY_HEADERS}
         if etag == known_etag:
             return web.Response(status=304, headers=headers)
         return web.Response(body=body, content_type=JSON.media, headers=headers)
+
+    def _may_wait(self, caller: str) -> bool:
+        has_place = self._waiting.total() < _MAX_WAITING and self._waiting[caller] < _MAX_WAITING_PER_CALLER
+        return has_place and not self._is_shutting_down
 
     def _overview(self, context: RequestContext) -> tuple[bytes, str]:
         """Return the overview for the query parameters, and its ETag."""

@@ -73,14 +73,19 @@ class Routes:
 
     def find(self, context: RequestContext) -> Route:
         """Return the route; raise ``PathNotFound``, or ``MethodNotAllowed`` for other methods than GET."""
-        path = context.path
-        route = self._metric if _is_metric(context) else self._paths.get(path.removesuffix("/"))
-        if route is None:
-            route = next((below for prefix, below in self._prefixes.items() if path.startswith(prefix)), None)
+        route = self.lookup(context)
         if route is None:
             raise errors.PathNotFound
         if context.request.method != "GET":
             raise errors.MethodNotAllowed(_NOT_ALLOWED)
+        return route
+
+    def lookup(self, context: RequestContext) -> Route | None:
+        """Return the route of the path, for any method; None if there is none."""
+        path = context.path
+        route = self._metric if _is_metric(context) else self._paths.get(path.removesuffix("/"))
+        if route is None:
+            route = next((below for prefix, below in self._prefixes.items() if path.startswith(prefix)), None)
         return route
 
     async def _root(self, context: RequestContext) -> web.Response:

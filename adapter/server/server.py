@@ -10,16 +10,18 @@ from typing import Protocol
 from aiohttp import web
 
 from adapter.auth.attributes import Attributes
-from adapter.auth.authentication import Caller
+from adapter.auth.authentication import ANONYMOUS, Caller
 from adapter.auth.authorizer import MASTERS
+from adapter.auth.source_address import source_of
 from adapter.config.model import Limits
-from adapter.errors import DeadlineExceeded, TooManyConcurrentRequests
+from adapter.errors import DeadlineExceeded, TooManyConcurrentRequests, Unauthenticated
 from adapter.server import status
 from adapter.server.accounting import RequestAccounting
-from adapter.server.connection import Listener
+from adapter.server.connection import Connection
 from adapter.server.debug_endpoints import DebugEndpoints
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.health import UNAUTHENTICATED_PATHS, Check, Health
+from adapter.server.listener import Listener, listen
 from adapter.server.request_context import RequestContext
 from adapter.server.routes import Routes
 
@@ -34,7 +36,7 @@ class Authenticator(Protocol):
 class Authorizer(Protocol):
     """Decides whether a caller may make a request."""
 
-    async def authorize(self, caller: Caller, attributes: Attributes) -> None:
+    async def authorize(self, caller: Caller, attributes: Attributes, source: str) -> None:
         """Return if the caller is authorized; raise ``AccessDenied`` if not, ``ReviewUnavailable`` if reviews fail.
 
         A rejection is never a return value, so that an ignored result cannot grant access.
@@ -87,32 +89,51 @@ class Server:
         return response
 
     async def _with_deadline(self, context: RequestContext) -> web.StreamResponse:
-        """Authenticate and authorize before routing, so that unauthorized callers cannot find out which paths exist."""
         seconds = context.timeout(self._limits.request_timeout).total_seconds()
         timeout = asyncio.timeout(seconds)
         try:
             async with timeout:
-                if context.path not in UNAUTHENTICATED_PATHS:
-                    context.caller = await self._authenticator.authenticate(context.request)
-                    await self._authorizer.authorize(context.caller, context.attributes)
-                return await self._routed(context)
+                if context.path in UNAUTHENTICATED_PATHS:
+                    return await self._routed(context)
+                context.caller = await self._authenticator.authenticate(context.request)
+                self._note_authentication(context)
+                if not self._is_limited(context):
+                    return await self._authorized(context)
+                if self._in_flight >= self._limits.max_concurrent_requests:
+                    raise TooManyConcurrentRequests  # queueing would delay all requests
+                self._in_flight += 1
+                try:
+                    return await self._authorized(context)
+                finally:
+                    self._in_flight -= 1
         except TimeoutError:
             if timeout.expired():
                 raise DeadlineExceeded(f"the request did not complete within {seconds:g}s") from None
             raise
 
+    def _note_authentication(self, context: RequestContext) -> None:
+        connection = context.request.protocol
+        if context.caller is not ANONYMOUS and isinstance(connection, Connection):
+            connection.listener.authenticated(connection)
+
+    def _is_limited(self, context: RequestContext) -> bool:
+        """Return whether the request counts against the concurrency limit, including its access review."""
+        if context.caller is not None and MASTERS in context.caller.groups:
+            return False
+        route = self._routes.lookup(context)
+        return route is None or route.limited
+
+    async def _authorized(self, context: RequestContext) -> web.StreamResponse:
+        """Authorize before routing, so that unauthorized callers cannot find out which paths exist."""
+        if context.caller is None:
+            raise Unauthenticated("the request was not authenticated")
+        await self._authorizer.authorize(context.caller, context.attributes, source_of(context.request.remote))
+        return await self._routed(context)
+
     async def _routed(self, context: RequestContext) -> web.StreamResponse:
         route = self._routes.find(context)
         context.endpoint = route.endpoint
-        if not route.limited or (context.caller and MASTERS in context.caller.groups):
-            return await route.handler(context)
-        if self._in_flight >= self._limits.max_concurrent_requests:
-            raise TooManyConcurrentRequests  # queueing would delay all requests
-        self._in_flight += 1
-        try:
-            return await route.handler(context)
-        finally:
-            self._in_flight -= 1
+        return await route.handler(context)
 
     def _add_headers(self, context: RequestContext, response: web.StreamResponse) -> None:
         response.headers["Audit-Id"] = context.audit_id
@@ -127,18 +148,16 @@ class Server:
     async def serving(self, address: str, port: int, tls: SSLContext | None) -> AsyncIterator[int]:
         """Listen for the length of the block and yield the port; on exit drain requests in flight."""
         listener = Listener(self.handle, self._limits, self._accounting)
-        handshake_timeout = None if tls is None else self._limits.header_timeout.total_seconds()
-        server = await asyncio.get_running_loop().create_server(
-            listener, address, port, ssl=tls, ssl_handshake_timeout=handshake_timeout, backlog=1024
-        )
+        listening = listen(address, port)
         self.listeners.append(listener)
-        checking = asyncio.create_task(listener.run(), name="connection timeouts")
+        checking = asyncio.create_task(listener.check(), name="connection timeouts")
+        listener.start(listening, tls)
         try:
-            yield server.sockets[0].getsockname()[1]
+            yield listening.getsockname()[1]
         finally:
             checking.cancel()
+            listener.stop(listening)
             self.listeners.remove(listener)
-            server.close()
             await asyncio.sleep(0)  # start the handlers of requests that have already arrived
             listener.pre_shutdown()
             await listener.shutdown(self._limits.drain_timeout.total_seconds())

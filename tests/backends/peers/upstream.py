@@ -70,7 +70,7 @@ class Peer(HttpPeer):
             raise Unauthenticated("wrong token")
         return Caller("steadyscale", groups=())
 
-    async def authorize(self, caller: Caller, attributes: Attributes) -> None:
+    async def authorize(self, caller: Caller, attributes: Attributes, source: str) -> None:
         """Allow everything."""
 
     def stop(self) -> None:

@@ -55,7 +55,7 @@ class TrustingAuth:
             request.headers.get("X-Remote-User", "someone"), groups=tuple(request.headers.getall("X-Remote-Group", ()))
         )
 
-    async def authorize(self, caller: Caller, attributes: Attributes) -> None:  # noqa: ARG002
+    async def authorize(self, caller: Caller, attributes: Attributes, source: str) -> None:  # noqa: ARG002
         if caller.name == "unreviewable":
             raise ReviewUnavailable("SubjectAccessReview failed: connection refused")
 

@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from adapter.config.model import Limits
-from adapter.server.connection import Connection, Listener
+from adapter.server.connection import Connection
+from adapter.server.listener import Listener
 from tests.unit.adapter.served import METRIC, Served, served
 
 TIMEOUT = timedelta(seconds=10)
