@@ -1,8 +1,8 @@
 """A client that opens many connections without credentials and keeps them open, in a process of its own.
 
 ``python -m tests.security.attacker PORT CA_FILE STAGE`` prints a line when it has opened its connections once. It
-goes on until its standard input is closed. A connection that the server closes is opened again. It imports nothing of the
-project, so that it starts fast.
+goes on until its standard input is closed. A connection that the server closes is opened again. It imports nothing of
+the project, so that it starts fast.
 """
 
 import asyncio

@@ -41,7 +41,9 @@ class ServedProcess:
 def served_process(folder: Path) -> Iterator[ServedProcess]:
     """Run the server for the length of the block."""
     command = [sys.executable, "-m", "tests.security.served_process", str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(  # noqa: S603
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:

@@ -69,6 +69,58 @@ async def test_header_timeout_does_not_apply_after_the_first_request():
         assert it.metric(DROPPED, reason="header_timeout") == 0
 
 
+@pytest.mark.parametrize("first", [b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", b""], ids=["second", "first"])
+async def test_header_timeout_applies_to_every_request_from_its_first_byte(first: bytes):
+    async with served(Limits(header_timeout=TIMEOUT)) as it:
+        client = await Client.connect(it, first)
+        if first:
+            await asyncio.wait_for(client.reader.readuntil(b"ok"), 5)
+        (connection,) = await wait_for_connections(it, 1)
+        client.writer.write(b"GET /readyz HT")
+        while not connection.head_bytes:  # noqa: ASYNC110 - production code needs no event for this
+            await asyncio.sleep(0.001)
+        listener_of(it).check_timeouts(asyncio.get_running_loop().time() + 11)
+
+        assert await client.is_disconnected()
+        assert it.metric(DROPPED, reason="header_timeout") == 1
+
+
+async def test_headers_that_are_too_large_together_are_rejected():
+    async with served(Limits(max_header_bytes=4096)) as it:
+        headers = b"".join(b"X-%d: %s\r\n" % (number, b"v" * 1000) for number in range(5))
+        complete = await (await Client.connect(it, b"GET /readyz HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n")).read()
+        incomplete = await (await Client.connect(it, b"GET /readyz HTTP/1.1\r\nHost: x\r\n" + headers)).read()
+
+        assert complete.startswith(b"HTTP/1.1 431 ")
+        assert incomplete.startswith(b"HTTP/1.1 431 ")
+        assert it.metric(DROPPED, reason="headers_too_large") == 2
+
+
+async def test_large_body_does_not_count_as_headers():
+    async with served(Limits(max_header_bytes=4096)) as it:
+        for length in (5000, 50_000):
+            head = f"POST /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+            response = await (await Client.connect(it, head.encode() + bytes(length))).read()
+
+            assert response.startswith(b"HTTP/1.1 405 ")
+
+
+@pytest.mark.parametrize("request_line", [b"GET /readyz HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c"])
+async def test_upgrade_is_ignored_and_the_connection_closed(request_line: bytes):
+    async with served() as it:
+        response = await (await Client.connect(it, request_line + b"\r\nHost: x\r\n\r\n" + bytes(1000))).read()
+
+        assert response.startswith(b"HTTP/1.1 200 ")
+
+
+async def test_expectation_of_100_continue_gets_the_response():
+    async with served() as it:
+        head = b"GET /readyz HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n"
+        response = await (await Client.connect(it, head)).read(8192)
+
+        assert response.startswith(b"HTTP/1.1 200 ")
+
+
 async def test_client_that_does_not_read_its_responses_is_disconnected():
     async with served(Limits(header_timeout=TIMEOUT)) as it:
         client = await Client.connect(it, b"")
@@ -97,6 +149,18 @@ async def test_connections_above_the_maximum_are_closed():
         assert await second.is_disconnected()
         assert it.metric(DROPPED, reason="too_many_connections") == 1
         first.writer.close()
+
+
+async def test_authenticated_connection_is_not_displaced_by_unauthenticated_ones():
+    async with served(Limits(max_connections=2)) as it:
+        it.backend.may_respond.set()
+        assert (await it.session.get(METRIC)).status == 200
+        others = [await Client.connect(it, b"") for _ in range(5)]
+        assert (await asyncio.gather(*(other.is_disconnected() for other in others[1:]))) == [True] * 4
+
+        assert (await it.session.get(METRIC)).status == 200
+        assert it.metric("steadyscale_connections_dropped_total", reason="too_many_connections") == 4
+        others[0].writer.close()
 
 
 async def test_malformed_request_gets_a_status_and_is_disconnected():
