@@ -86,7 +86,8 @@ class Fetcher:
         else:
             return snapshot
         finally:
-            self._on_fetch(query.backend, result, loop.time() - started)
+            if result != errors.OverBudget.failure:  # no fault of the backend; the budgets count it
+                self._on_fetch(query.backend, result, loop.time() - started)
 
     async def _fetch_series(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         backend = self.backends.get(query.backend)

@@ -1,9 +1,10 @@
 """Lookup of rules by name and namespace."""
 
 import difflib
+import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice, pairwise
 from operator import itemgetter
 
 from adapter.rules.rule import Rule
@@ -12,7 +13,9 @@ _ALL_NAMESPACES = ""
 _MAX_NAME_LENGTH = 253
 _MIN_SIMILARITY = 0.6
 _MAX_SIMILAR_NAMES = 3
-_MAX_COMPARED_NAMES = 500  # difflib is slow, and typing errors seldom change the first letters or the length by much
+_MAX_CONSIDERED_NAMES = 2000
+_MAX_LIKELY_NAMES = 200  # typing errors seldom change the first letters or the length by much
+_MAX_COMPARED_NAMES = 5  # difflib needs about a millisecond for one name, and callers can make up any number of names
 _MAX_CACHED_LOOKUPS = 1024  # an HPA with a wrong metric name repeats its request every 15 seconds
 
 
@@ -143,10 +146,19 @@ class LayeredRules:
 def similar_names(rules: Iterable[Rule], metric: str) -> tuple[str, ...]:
     """Return the names of rules that are similar to this one, most similar first."""
     wanted = metric.lower()[:_MAX_NAME_LENGTH]
-    names = {name.lower(): name for rule in rules for name in rule.names}
-    likely = sorted(names, key=lambda name: (name[:2] != wanted[:2], abs(len(name) - len(wanted))))
-    similar = difflib.get_close_matches(wanted, likely[:_MAX_COMPARED_NAMES], _MAX_SIMILAR_NAMES, _MIN_SIMILARITY)
+    considered = islice((name for rule in rules for name in rule.names), _MAX_CONSIDERED_NAMES)
+    names = {name.lower(): name for name in considered}
+    likely = heapq.nsmallest(
+        _MAX_LIKELY_NAMES, names, key=lambda name: (name[:2] != wanted[:2], abs(len(name) - len(wanted)))
+    )
+    pairs = _letter_pairs(wanted)
+    compared = heapq.nsmallest(_MAX_COMPARED_NAMES, likely, key=lambda name: len(pairs ^ _letter_pairs(name)))
+    similar = difflib.get_close_matches(wanted, compared, _MAX_SIMILAR_NAMES, _MIN_SIMILARITY)
     return tuple(names[name] for name in similar)
+
+
+def _letter_pairs(name: str) -> set[str]:
+    return set(map("".join, pairwise(name)))
 
 
 def _places(rule: Rule | None) -> Iterator[tuple[str, str]]:
