@@ -44,6 +44,7 @@ def problems(schema: Json, content: Any, path: str = "") -> Iterator[str]:  # no
     if content is None and schema.get("nullable"):
         return
     yield from _type_problems(schema, content, path)
+    yield from _alternative_problems(schema, content, path)
     match content:
         case dict():
             yield from _object_problems(schema, content, path)
@@ -61,9 +62,24 @@ def _type_problems(schema: Json, content: Any, path: str) -> Iterator[str]:  # n
     expected = schema.get("type")
     if expected and not isinstance(content, _TYPES[expected]):
         yield f'{path}: Invalid value: "{type(content).__name__}": {path} in body must be of type {expected}'
-    if "enum" in schema and content not in schema["enum"]:
+    if "enum" in schema and not any(value == content and type(value) is type(content) for value in schema["enum"]):
         supported = ", ".join(f'"{value}"' for value in schema["enum"])
         yield f'{path}: Unsupported value: "{content}": supported values: {supported}'
+
+
+def _alternative_problems(schema: Json, content: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - JSON
+    prefix = f'{path}: Invalid value: "": "{path}" must'
+    valid = {kind: sum(_is_valid(option, content) for option in schema.get(kind) or ()) for kind in ("anyOf", "oneOf")}
+    if "anyOf" in schema and not valid["anyOf"]:
+        yield f"{prefix} validate at least one schema (anyOf)"
+    if "oneOf" in schema and valid["oneOf"] != 1:
+        yield f"{prefix} validate one and only one schema (oneOf)"
+    if "not" in schema and _is_valid(schema["not"], content):
+        yield f"{prefix} not validate the schema (not)"
+
+
+def _is_valid(schema: Json, content: Any) -> bool:  # noqa: ANN401 - JSON
+    return not any(problems(schema, content))
 
 
 def _object_problems(schema: Json, content: Json, path: str) -> Iterator[str]:
@@ -98,8 +114,9 @@ def _string_problems(schema: Json, content: str, path: str) -> Iterator[str]:
 
 def _number_problems(schema: Json, content: float, path: str) -> Iterator[str]:
     prefix = f"{path}: Invalid value: {content}: {path} in body should be"
-    if content < schema.get("minimum", content):
-        yield f"{prefix} greater than or equal to {schema['minimum']}"
+    minimum = schema.get("minimum", content)
+    if content < minimum or (content == minimum and schema.get("exclusiveMinimum")):
+        yield f"{prefix} greater than {'' if schema.get('exclusiveMinimum') else 'or equal to '}{minimum}"
     if content > schema.get("maximum", content):
         yield f"{prefix} less than or equal to {schema['maximum']}"
 

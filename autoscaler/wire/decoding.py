@@ -52,7 +52,7 @@ def decode_status(document: object, *, strict: bool = False) -> Status:
 def _quantity(_: type, value: object) -> Quantity:
     match value:
         case str():
-            return Quantity.parse(value.strip())
+            return Quantity.parse(value.strip(" "))  # as Go, which trims the JSON text: an escaped tab stays
         case bool():
             pass
         case int():

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -133,6 +134,7 @@ def with_tolerance(tolerance: Any) -> Any:
         pytest.param(with_tolerance("50m"), None, id="tolerance as a quantity"),
         pytest.param(with_tolerance(-0.1), "behavior.scaleUp.tolerance: Invalid value: -0.1", id="negative number"),
         pytest.param(with_tolerance("-100m"), 'behavior.scaleUp.tolerance: Invalid value: "-100m"', id="negative"),
+        pytest.param(with_tolerance(True), "behavior.scaleUp.tolerance", id="tolerance as a truth value"),  # noqa: FBT003
         pytest.param(with_tolerance({"up": 1}), "behavior.scaleUp.tolerance", id="tolerance as an object"),
     ],
 )
@@ -140,6 +142,60 @@ async def test_fields_beyond_the_hpa_are_validated(client: KubeClient, spec: Any
     message = await rejection(client, spec)
     assert (message is None) == (expected is None), message
     assert expected is None or (message is not None and expected in message)
+
+
+def quantity_candidates() -> list[Any]:
+    """Return numbers, texts and other values that a user may write as a quantity, with a fixed seed."""
+    source = random.Random(20)  # noqa: S311 - not for cryptography
+    written: list[Any] = [0.5, 1, 1.0, 1e3, 1e-9, 0, 0.0, -1, -0.5, 2**40, True, False, [], {}, [1], {"value": 1}, None]
+    written += ["500m", "0.5", ".5", "5.", "+5", "-5", "0", "000", "0.000", "0.0001", "00.100", "1e3", "1E-3", "1e", ""]
+    written += [
+        " 5",
+        "5 ",
+        "\t5\n",
+        "5 m",
+        "Mi",
+        "1Mi",
+        "1mi",
+        "1n",
+        "0n",
+        "1u",
+        "0Gi",
+        "ten",
+        "0x10",
+        "1_000",
+        "NaN",
+        "inf",
+    ]
+    for _ in range(60):
+        number = f"{source.choice(['', '+', '-'])}{source.choice(['', '0', '00', '7', '120'])}"
+        number += source.choice(["", ".", ".0", ".50", ".004"])
+        written.append(number + source.choice(["", "", "m", "k", "Ki", "Ei", "e3", "E-2", "e+1", "x", " "]))
+    return written
+
+
+async def test_quantities_are_accepted_exactly_if_an_hpa_and_the_check_accept_them(client: KubeClient) -> None:
+    hpas = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+    differences = []
+    for value in quantity_candidates():
+        target = {"type": "AverageValue", "averageValue": value}
+        spec = {**PLAIN, "metrics": [{"type": "External", "external": {**QUEUE["external"], "target": target}}]}  # type: ignore[dict-item]
+        body = {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "it"},
+            "spec": spec,
+        }
+        try:
+            await client.request("POST", hpas, query={"dryRun": "All"}, body=body)
+            accepted = True
+        except KubeError:
+            accepted = False
+        message = await rejection(client, spec)
+        by_schema, by_check = message is None, expected_fields({"spec": spec}) == []
+        if not accepted == by_schema == by_check:
+            differences.append((value, accepted, by_schema, by_check, message))
+    assert not differences, differences
 
 
 async def test_kubectl_explain_shows_the_descriptions(client: KubeClient, plane: ControlPlane) -> None:

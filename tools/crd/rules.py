@@ -19,26 +19,28 @@ from autoscaler.values.selector import LabelSelector, LabelSelectorRequirement
 from autoscaler.wire.encoding import NOT_OMITTED, encode
 
 _MAX_NAME_LENGTH: Final = 253
-_QUANTITY: Final = (
-    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
-)
-_POSITIVE: Final = {
-    "rule": "type(self) == int ? self > 0 : !isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
-    "message": "must be positive",
-}
-_POSITIVE_QUANTITY: Final = {"pattern": _QUANTITY, "maxLength": 64, "x-kubernetes-validations": [_POSITIVE]}
-_TOLERANCE: Final = {
-    # Users write a non-integer number here, and OpenAPI has no type "number or string". So the field has no type, and
-    # the constraints below exclude objects, lists and invalid strings.
-    "x-kubernetes-int-or-string": None,
-    "anyOf": None,
+_DECIMAL: Final = r"[0-9]+(\.[0-9]*)?|\.[0-9]+"
+_POSITIVE_DECIMAL: Final = r"[0-9]*[1-9][0-9]*(\.[0-9]*)?|[0-9]*\.[0-9]*[1-9][0-9]*"
+
+
+def _quantity_pattern(number: str) -> str:
+    return rf"^ *\+?({number})([KMGTPE]i|[numkMGTPE]|[eE][+-]?({_DECIMAL}))? *$"
+
+
+QUANTITY: Final[Mapping[str, Any]] = {
+    # Like an HPA: a number, which need not be an integer, or a string. OpenAPI has no such type, so the field has
+    # none, and the constraints exclude the other types.
     "x-kubernetes-preserve-unknown-fields": True,
-    "minimum": 0,
-    "pattern": _QUANTITY.replace(r"(\+|-)?", r"\+?", 1),
+    "pattern": _quantity_pattern(_DECIMAL),
     "maxLength": 64,
+    "minProperties": 1,
     "maxProperties": 0,
+    "minItems": 1,
     "maxItems": 0,
+    "minimum": 0,
+    "not": {"enum": [True, False]},
 }
+_POSITIVE_QUANTITY: Final = {"pattern": _quantity_pattern(_POSITIVE_DECIMAL), "exclusiveMinimum": True}
 _SEGMENT: Final = {"minLength": 1, "maxLength": _MAX_NAME_LENGTH, "pattern": "^[^/%]*$"}
 _NOT_DOTS: Final = {"rule": "self != '.' && self != '..'", "message": "may not be '.' or '..'"}
 _NAME: Final = {**_SEGMENT, "x-kubernetes-validations": [_NOT_DOTS]}
@@ -55,20 +57,9 @@ def _forbidden(rule: str, path: str, message: str) -> Mapping[str, str]:
     return {"rule": rule, "fieldPath": path, "reason": "FieldValueForbidden", "message": message}
 
 
-def _either(field: str, other: str, message: str) -> Mapping[str, str]:
-    """Require one of two target values; the problem is reported on ``field``."""
-    return _required(f"has(self.target.{field}) || has(self.target.{other})", f".target.{field}", message)
-
-
-def _not_both(field: str, other: str, message: str) -> Mapping[str, str]:
-    """Forbid two target values together; the problem is reported on ``field``."""
-    return _forbidden(f"!has(self.target.{field}) || !has(self.target.{other})", f".target.{field}", message)
-
-
-_RAW_OR_UTILIZATION: Final = (
-    _either("averageUtilization", "averageValue", "must set either a target raw value or a target utilization"),
-    _not_both("averageValue", "averageUtilization", "may not set both a target raw value and a target utilization"),
-)
+# Fields without a type are unknown to CEL, so the presence of quantities is required by schemas.
+_RAW_OR_UTILIZATION: Final = {"oneOf": [{"required": ["averageUtilization"]}, {"required": ["averageValue"]}]}
+_VALUE_OR_AVERAGE: Final = [{"required": ["value"]}, {"required": ["averageValue"]}]
 
 REQUIRED: Final[Mapping[type, tuple[str, ...]]] = {**NOT_OMITTED, spec.Fallback: ("replicas",)}
 
@@ -84,18 +75,6 @@ RULES: Final[Mapping[type, tuple[Mapping[str, str], ...]]] = {
             ".values",
             "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
         ),
-    ),
-    spec.ResourceSource: _RAW_OR_UTILIZATION,
-    spec.ContainerResourceSource: _RAW_OR_UTILIZATION,
-    spec.PodsSource: (
-        _required(
-            "has(self.target.averageValue)", ".target.averageValue", "must specify a positive target averageValue"
-        ),
-    ),
-    spec.ObjectSource: (_either("averageValue", "value", "must set either a target value or averageValue"),),
-    spec.ExternalSource: (
-        _either("averageValue", "value", "must set either a target value for metric or a per-pod target"),
-        _not_both("value", "averageValue", "may not set both a target value for metric and a per-pod target"),
     ),
     spec.Metric: (
         *(
@@ -144,6 +123,11 @@ CONSTRAINTS: Final[Mapping[tuple[type, str], dict[str, Any]]] = {
     (spec.MetricTarget, "value"): _POSITIVE_QUANTITY,
     (spec.MetricTarget, "average_value"): _POSITIVE_QUANTITY,
     (spec.MetricTarget, "average_utilization"): {"minimum": 1},
+    (spec.ResourceSource, "target"): _RAW_OR_UTILIZATION,
+    (spec.ContainerResourceSource, "target"): _RAW_OR_UTILIZATION,
+    (spec.PodsSource, "target"): {"required": ["type", "averageValue"]},
+    (spec.ObjectSource, "target"): {"anyOf": _VALUE_OR_AVERAGE},
+    (spec.ExternalSource, "target"): {"oneOf": _VALUE_OR_AVERAGE},
     (spec.ResourceSource, "name"): {"minLength": 1, "maxLength": 317},
     (spec.ContainerResourceSource, "name"): {
         "minLength": 1,
@@ -180,7 +164,6 @@ CONSTRAINTS: Final[Mapping[tuple[type, str], dict[str, Any]]] = {
     (spec.ScalingRules, "stabilization_window_seconds"): {"minimum": 0, "maximum": 3600},
     (spec.ScalingRules, "select_policy"): {"enum": ["Max", "Min", "Disabled"], "default": "Max"},
     (spec.ScalingRules, "policies"): {"minItems": 1, "maxItems": 32},
-    (spec.ScalingRules, "tolerance"): _TOLERANCE,
     (spec.Behavior, "scale_up"): {
         "default": {},
         "properties": {

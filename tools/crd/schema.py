@@ -12,7 +12,7 @@ from autoscaler.types.status import Condition
 from autoscaler.values.quantity import Quantity
 from autoscaler.wire.document import without_optional
 from tools.crd.descriptions import DESCRIPTIONS
-from tools.crd.rules import CONSTRAINTS, REQUIRED, RULES
+from tools.crd.rules import CONSTRAINTS, QUANTITY, REQUIRED, RULES
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -60,6 +60,8 @@ def _schema(shape: inspect.Type, *, strict: bool) -> Schema:
         case inspect.DateTimeType():
             return {"type": "string", "format": "date-time"}
         case inspect.CustomType(cls=cls) if cls is Quantity:
+            if strict:
+                return dict(QUANTITY)
             return {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
         case other:
             raise TypeError(f"unsupported type: {other}")
