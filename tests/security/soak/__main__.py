@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tests.integration.service import ROOT
 from tests.security.soak.api import Api
+from tests.security.soak.attacks.__main__ import GROUPS
 from tests.security.soak.environment import HOSTILE, HPA, Environment, environment
 from tests.security.soak.outcome import Outcome
 from tests.security.soak.stored_objects import store
@@ -43,9 +44,11 @@ def main() -> int:
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)  # noqa: T201
     with tempfile.TemporaryDirectory(prefix="soak-") as folder, environment(Path(folder)) as running:
-        outcome = asyncio.run(_soak(running, options))
-        if options.keep is not None:
-            options.keep.write_bytes(running.pod.log.read_bytes())
+        try:
+            outcome = asyncio.run(_soak(running, options))
+        finally:
+            if options.keep is not None:
+                options.keep.write_bytes(running.pod.log.read_bytes())
     print("\n".join(outcome.lines()), flush=True)  # noqa: T201
     return 1 if set(outcome.failures()) - ({"no attacks"} if options.no_attacks else set()) else 0
 
@@ -60,15 +63,16 @@ async def _soak(running: Environment, options: argparse.Namespace) -> Outcome:
         tasks = [asyncio.create_task(running.pod.supervise()), asyncio.create_task(running.pod.probe())]
         await _until_served(tenant)
         tasks += [asyncio.create_task(tenant.read_all(options.rate)), asyncio.create_task(tenant.scale_all(STEP))]
-        attackers = None if options.no_attacks else _start_attackers(running, options)
-        if attackers is not None:
+        attackers = [] if options.no_attacks else _start_attackers(running, options)
+        if attackers:
             tasks.append(asyncio.create_task(_store_later(running, admin, outcome, options.minutes * 60 / 4)))
         await _wait(tasks, options.minutes * 60)
-        if attackers is not None:
-            attackers.terminate()
-            attackers.wait()
-            counts = json.loads((running.plane.folder / "attacks.counts").read_text())
-            outcome.attacks = {kind: Counter(one) for kind, one in counts.items()}
+        for process in attackers:
+            process.terminate()
+            process.wait()
+        for group in GROUPS if attackers else ():
+            counts = json.loads((running.plane.folder / f"attacks.{group}").read_text())
+            outcome.attacks |= {kind: Counter(one) for kind, one in counts.items()}
         outcome.log_errors = _errors(running.pod.log)
         return outcome
 
@@ -82,11 +86,11 @@ async def _until_served(tenant: Tenant) -> None:
         await asyncio.sleep(0.5)
 
 
-def _start_attackers(running: Environment, options: argparse.Namespace) -> subprocess.Popen[bytes]:
+def _start_attackers(running: Environment, options: argparse.Namespace) -> list[subprocess.Popen[bytes]]:
     config = running.plane.folder / "attacks.json"
     config.write_text(json.dumps(running.attack_config(options.seed, start=options.minutes * 60 / 8)))
     command = [sys.executable, "-m", "tests.security.soak.attacks", str(config)]
-    return subprocess.Popen(command, cwd=ROOT)  # noqa: S603 - fixed command
+    return [subprocess.Popen([*command, group], cwd=ROOT) for group in GROUPS]  # noqa: S603 - fixed command
 
 
 async def _store_later(running: Environment, admin: Api, outcome: Outcome, delay: float) -> None:

@@ -20,7 +20,7 @@ CANARY: Final = 777777
 KEYWORDS: Final = ("offset", "and", "or", "unless", "bool", "atan2", "group_left", "group_right", "by", "without", "on")
 READ_TIMEOUT: Final = 10.0
 """An HPA reads every 15 s; a read that takes longer is lost for it."""
-MAX_AGE: Final = 10.0
+MAX_AGE: Final = 15.0
 """How old a value may be: scrape interval, refresh interval, and the time that a busy machine needs."""
 _DEPLOYMENTS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 
@@ -70,8 +70,11 @@ class Tenant:
 
     async def create(self) -> None:
         """Create the metrics, the Deployment and its autoscaler."""
-        orders = external_metric("orders", backend="main", query="sum(orders)", interval="1s", aggregation="one")
-        jobs = external_metric("jobs", backend="jobs", parameters={"path": "/shop", "value": "jobs"}, interval="1s")
+        # A range, because on a busy machine Prometheus may miss a scrape, and the series would be stale.
+        orders = external_metric(
+            "orders", backend="main", query="sum(last_over_time(orders[1m]))", interval="5s", aggregation="one"
+        )
+        jobs = external_metric("jobs", backend="jobs", parameters={"path": "/shop", "value": "jobs"}, interval="5s")
         at_once = {"policies": [{"type": "Pods", "value": 20, "periodSeconds": 1}]}
         behavior = {"scaleUp": at_once, "scaleDown": {"stabilizationWindowSeconds": 0}}
         scaler = autoscaler("web", external("orders", 10), behavior=behavior)

@@ -12,6 +12,9 @@ import aiohttp
 
 from tests.security.soak.api import GROUP, Api
 
+SOURCES: Final = 20
+"""Pods from which connections come, each with an address of its own."""
+
 LEAK: Final = "LEAK"
 """Outcome of a read that returned a value of another tenant."""
 
@@ -51,6 +54,26 @@ class Attacker:
     @property
     def unverified(self) -> ssl.SSLContext:
         return ssl._create_unverified_context()  # noqa: S323 - an attacker does not verify
+
+    def source(self) -> tuple[str, int]:
+        """Return the address of one of the attackers' pods; that of the API server is another one."""
+        return f"127.0.1.{self.random.randint(1, SOURCES)}", 0
+
+    async def connect(self, *, tls: bool = False) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Open a connection to the attacked process."""
+        context = self.unverified if tls else None
+        return await asyncio.open_connection(self.host, self.port, ssl=context, local_addr=self.source())
+
+    async def get(self, path: str, headers: dict[str, str]) -> int:
+        """Send a request directly to the attacked process, on a new connection; return the status."""
+        connector = aiohttp.TCPConnector(local_addr=self.source(), ssl=self.unverified)
+        timeout = aiohttp.ClientTimeout(total=20)
+        async with (
+            aiohttp.ClientSession(timeout=timeout, connector=connector) as session,
+            session.get(self.url + path, headers=headers) as response,
+        ):
+            await response.read()
+            return response.status
 
     def tenant(self) -> HostileTenant:
         return self.random.choice(self.tenants)

@@ -10,7 +10,7 @@ from tests.security.soak.attacks.attacker import Attacker
 
 async def bare_connection(attacker: Attacker) -> str:
     """Open a TCP connection and send nothing until the server closes it."""
-    reader, writer = await asyncio.open_connection(attacker.host, attacker.port)
+    reader, writer = await attacker.connect()
     try:
         async with asyncio.timeout(attacker.random.uniform(5, 50)):
             await reader.read(1)
@@ -28,7 +28,7 @@ async def half_handshake(attacker: Attacker) -> str:
     with suppress(ssl.SSLWantReadError):
         client.do_handshake()
     hello = outgoing.read()
-    reader, writer = await asyncio.open_connection(attacker.host, attacker.port)
+    reader, writer = await attacker.connect()
     try:
         writer.write(hello[: attacker.random.choice([1, 5, len(hello) // 2, len(hello)])])
         await writer.drain()
@@ -42,7 +42,7 @@ async def half_handshake(attacker: Attacker) -> str:
 
 async def slow_second_request(attacker: Attacker) -> str:
     """Send one complete request and then one byte per second of the next."""
-    reader, writer = await asyncio.open_connection(attacker.host, attacker.port, ssl=attacker.unverified)
+    reader, writer = await attacker.connect(tls=True)
     token = attacker.tenant().token
     first = f"GET {METRICS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
     try:
@@ -62,7 +62,7 @@ async def slow_second_request(attacker: Attacker) -> str:
 
 async def unread_response(attacker: Attacker) -> str:
     """Send many requests on one connection and read no response."""
-    reader, writer = await asyncio.open_connection(attacker.host, attacker.port, ssl=attacker.unverified)
+    reader, writer = await attacker.connect(tls=True)
     token = attacker.tenant().token
     request = f"GET {METRICS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
     try:
