@@ -11,7 +11,10 @@ from adapter.rules.promql.errors import PromqlError
 
 # Possessive quantifiers and the last alternative keep the time linear: the search ends at an unterminated string.
 _LITERAL_OR_COMMENT: Final = re.compile(
-    r"""(?P<string>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'|`[^`]*+`)|(?P<comment>\#[^\r\n]*+)|["'`]""", re.VERBOSE
+    r"""(?P<string>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'|`[^`]*+`)
+      | (?P<comment>\#[^\r\n]*+)
+      | ["'`](?s:.*+)""",
+    re.VERBOSE,
 )
 _ESCAPE: Final = re.compile(
     r"\\(?:x(?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<octal>[0-7]{3})|(?P<other>.))"
