@@ -87,7 +87,7 @@ class Comparisons:
         if delegate is None or not delegate.compare or len(self._tasks) >= _MAX_CONCURRENT:
             return
         now = asyncio.get_running_loop().time()
-        if self._next_time.get(trace.key, 0.0) > now:
+        if self._next_time.get(trace.key, 0.0) > now or not trace.key.is_cacheable:
             return
         self._next_time[trace.key] = now + delegate.interval.total_seconds()
         task = asyncio.create_task(self._compare(trace, delegate), name=f"compare {trace.key.metric}")

@@ -1,11 +1,11 @@
 """A limit on concurrent requests and on the interval between the starts of requests, fair between namespaces.
 
 All namespaces share the connections of a backend. A free slot goes to the waiting namespace with the fewest requests in
-progress, then to the one that used the least time in slots recently. Some slots are reserved for the operator, and no
-namespace can occupy all other slots. If several namespaces do, a request that has run for ``SLOW_AFTER`` seconds is
-ended when a namespace waits that has fewer requests in progress and used much less time. So a namespace with fast
-requests waits for little more than that time, however many slow requests other namespaces send. If all namespaces
-are equally slow, no request is ended.
+progress, then to the one that used the least time in slots recently. While the operator and several namespaces send
+requests, some slots are reserved for the operator, and no namespace can occupy all other slots. If several namespaces
+do, a request that has run for ``SLOW_AFTER`` seconds is ended when a namespace waits that has fewer requests in
+progress and used much less time. So a namespace with fast requests waits for little more than that time, however many
+slow requests other namespaces send. If all namespaces are equally slow, no request is ended.
 """
 
 import asyncio
@@ -26,6 +26,8 @@ _CHECK_INTERVAL: Final = 0.25
 """Seconds between two checks for slow requests, while a request waits."""
 
 _USE_HALF_LIFE: Final = 30.0
+_ACTIVE_FOR: Final = 300.0
+_LIMITS_INTERVAL: Final = 5.0
 _MAX_IDLE_SHARES: Final = 1000
 _MAX_WAITING: Final = 1000
 _TIMER_TOLERANCE: Final = 1e-3
@@ -35,7 +37,7 @@ ENDED: Final = f"no response within {SLOW_AFTER:g}s while other namespaces waite
 @dataclass(eq=False, slots=True)
 class _Request:
     namespace: str
-    max_concurrent: int
+    max_concurrent: int | None
     granted: asyncio.Future[None]
     started: float = 0.0
     timeout: asyncio.Timeout | None = None
@@ -46,12 +48,15 @@ class _Request:
 class _Share:
     """The requests of one namespace."""
 
-    running: int = 0
-    waiting: deque[_Request] = field(default_factory=deque)
+    used_until: float
     used: float = 0.0
     """Seconds in slots up to ``used_until``, with exponential decay."""
 
-    used_until: float = 0.0
+    running: int = 0
+    waiting: deque[_Request] = field(default_factory=deque)
+
+    def is_active(self, now: float) -> bool:
+        return bool(self.running or self.waiting or now - self.used_until < _ACTIVE_FOR)
 
     def recent_use(self, now: float) -> float:
         return self.used * 0.5 ** ((now - self.used_until) / _USE_HALF_LIFE) if self.used else 0.0
@@ -65,12 +70,14 @@ class RateLimit:
 
     def __init__(self, *, max_concurrent: int, min_interval: timedelta = timedelta()) -> None:
         self._max_concurrent = max_concurrent
-        reserved = max(1, max_concurrent // 4) if max_concurrent > 1 else 0
-        self._max_of_tenants = max_concurrent - reserved
-        self._max_per_tenant = max(1, self._max_of_tenants - 1)
+        self._max_of_tenants = self._max_per_tenant = max_concurrent
+        self._next_limits = 0.0
         self._min_interval = min_interval.total_seconds()
         self._next_start = 0.0
         self._shares: dict[str, _Share] = {}
+        self._pending: dict[str, _Share] = {}
+        """Those with waiting requests."""
+
         self._running: set[_Request] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -81,9 +88,7 @@ class RateLimit:
         ``max_concurrent`` limits the requests of the namespace. The block raises ``OverBudget`` if the request is ended
         in favour of another namespace.
         """
-        loop = asyncio.get_running_loop()
-        limit = self._max_concurrent if namespace == OPERATOR else self._max_per_tenant
-        request = _Request(namespace, min(limit, max_concurrent or limit), loop.create_future())
+        request = _Request(namespace, max_concurrent, asyncio.get_running_loop().create_future())
         await self._wait(request)
         try:
             async with asyncio.timeout(None) as request.timeout:
@@ -96,12 +101,13 @@ class RateLimit:
             self._release(request)
 
     async def _wait(self, request: _Request) -> None:
-        if len(self._shares) > _MAX_IDLE_SHARES:
-            self._shares = {key: share for key, share in self._shares.items() if share.running or share.waiting}
-        share = self._shares.setdefault(request.namespace, _Share())
+        share = self._shares.get(request.namespace)
+        if share is None:
+            share = self._create_share(request.namespace)
         if request.namespace != OPERATOR and len(share.waiting) >= _MAX_WAITING:
             raise OverBudget(f"more than {_MAX_WAITING} queries of the namespace wait for a connection of the backend")
         share.waiting.append(request)
+        self._pending[request.namespace] = share
         self._grant()
         try:
             await request.granted
@@ -112,10 +118,29 @@ class RateLimit:
                 share.waiting.remove(request)
             raise
 
+    def _create_share(self, namespace: str) -> _Share:
+        if len(self._shares) > _MAX_IDLE_SHARES:
+            self._shares = {key: share for key, share in self._shares.items() if share.running or share.waiting}
+        share = self._shares[namespace] = _Share(used_until=asyncio.get_running_loop().time())
+        self._next_limits = 0.0
+        return share
+
+    def _update_limits(self, now: float) -> None:
+        """Reserve slots for the operator and for other namespaces, if they sent requests recently."""
+        if now < self._next_limits:
+            return
+        self._next_limits = now + _LIMITS_INTERVAL
+        active = {namespace for namespace, share in self._shares.items() if share.is_active(now)}
+        reserved = max(1, self._max_concurrent // 4) if OPERATOR in active else 0
+        self._max_of_tenants = max(1, self._max_concurrent - reserved)
+        has_several = len(active - {OPERATOR}) > 1
+        self._max_per_tenant = max(1, self._max_of_tenants - 1) if has_several else self._max_of_tenants
+
     def _grant(self) -> None:
         """Start the requests that may start now; end a slow one, or check again later, if others have to wait."""
         now = asyncio.get_running_loop().time()
         self._set_timer(None)
+        self._update_limits(now)
         while (share := self._next_share(now)) is not None:
             if now < self._next_start - _TIMER_TOLERANCE:
                 self._set_timer(self._next_start)
@@ -150,8 +175,12 @@ class RateLimit:
 
     def _waiting(self) -> Iterator[tuple[str, _Share]]:
         """Yield the namespaces that wait for a slot, without those that wait for their own requests to end."""
-        for namespace, share in self._shares.items():
-            if share.waiting and share.running < share.waiting[0].max_concurrent:
+        for namespace, share in tuple(self._pending.items()):
+            if not share.waiting:
+                del self._pending[namespace]
+                continue
+            limit = self._max_concurrent if namespace == OPERATOR else self._max_per_tenant
+            if share.running < min(limit, share.waiting[0].max_concurrent or limit):
                 yield namespace, share
 
     def _end_slow_request(self, now: float) -> None:
