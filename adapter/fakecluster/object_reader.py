@@ -1,13 +1,34 @@
 """Get and list requests: selectors, and paged lists that are consistent across pages."""
 
+import re
 import uuid
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 from adapter.fakecluster import api_errors, scale
 from adapter.fakecluster.kinds import Json, Kind, ResourcePath
 from adapter.fakecluster.storage import Storage
 from autoscaler.values.selector import SelectorError, parse
+
+_METADATA_FIELDS: Final = frozenset({"metadata.name", "metadata.namespace"})
+_INVOLVED_OBJECT: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_EVENT_FIELDS: Final = frozenset({"reason", "type", "source", *(f"involvedObject.{name}" for name in _INVOLVED_OBJECT)})
+
+
+@dataclass(frozen=True)
+class FieldRequirement:
+    """A requirement of a field selector: the field has the value or, if negated, does not have it."""
+
+    field: str
+    value: str
+    negated: bool
+
+    def matches(self, content: Json) -> bool:
+        found: Any = content
+        for key in ("source", "component") if self.field == "source" else self.field.split("."):
+            found = found.get(key) or {}
+        return (str(found or "") == self.value) != self.negated
 
 
 class Selection:
@@ -15,7 +36,7 @@ class Selection:
 
     def __init__(self, path: ResourcePath, query: Mapping[str, str]) -> None:
         self._namespace = path.namespace
-        self._fields = _parse_field_selector(query.get("fieldSelector", ""))
+        self._fields = tuple(_parse_field_selector(path.kind, query.get("fieldSelector", "")))
         try:
             self._labels = parse(query.get("labelSelector", ""))
         except SelectorError as error:
@@ -27,7 +48,7 @@ class Selection:
         metadata = content["metadata"]
         if self._namespace and metadata.get("namespace") != self._namespace:
             return False
-        if any(str(metadata.get(field, "")) != value for field, value in self._fields):
+        if not all(requirement.matches(content) for requirement in self._fields):
             return False
         return self._labels.matches(metadata.get("labels") or {})
 
@@ -75,11 +96,13 @@ def as_version(kind: Kind, content: Json) -> Json:
     return content if content.get("apiVersion") == kind.api_version else {**content, "apiVersion": kind.api_version}
 
 
-def _parse_field_selector(text: str) -> list[tuple[str, str]]:
-    fields = []
+def _parse_field_selector(kind: Kind, text: str) -> Iterator[FieldRequirement]:
+    known = _METADATA_FIELDS | _EVENT_FIELDS if kind.kind == "Event" else _METADATA_FIELDS
     for requirement in filter(None, text.split(",")):
-        field, _, value = requirement.replace("==", "=").partition("=")
-        if field not in {"metadata.name", "metadata.namespace"}:
+        field, *rest = re.split(r"(!=|==?)", requirement, maxsplit=1)
+        if not rest:
+            message = f"invalid selector: '{text}'; can't understand '{requirement}'"
+            raise api_errors.ApiError(400, "BadRequest", message)
+        if field not in known:
             raise api_errors.ApiError(400, "BadRequest", f"field label not supported: {field}")
-        fields.append((field.removeprefix("metadata."), value))
-    return fields
+        yield FieldRequirement(field, rest[1], negated=rest[0] == "!=")

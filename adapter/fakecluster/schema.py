@@ -86,6 +86,8 @@ def _object_problems(schema: Json, content: Json, path: str) -> Iterator[str]:
     for key in schema.get("required") or ():
         if key not in content:
             yield f"{_join(path, key)}: Required value"
+    if not schema.get("minProperties", 0) <= len(content) <= schema.get("maxProperties", len(content)):
+        yield f"{path}: Invalid value: {len(content)}: {path} in body has a wrong number of properties"
     properties = schema.get("properties") or {}
     more = schema.get("additionalProperties")
     for key, value in content.items():

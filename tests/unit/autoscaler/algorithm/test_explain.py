@@ -1,6 +1,6 @@
 """The text of each step, and the explanation of a whole decision."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import msgspec
 import pytest
@@ -215,6 +215,11 @@ def unavailable(**parts: object) -> steps.MetricUnavailableStep:
             steps.NotAppliedStep(NotAppliedReason.PAUSED, 1, 3, AT),
             "not applied: paused until 14:03:20; desired: 1 replica",
             id="paused until a time",
+        ),
+        pytest.param(
+            steps.NotAppliedStep(NotAppliedReason.PAUSED, 1, 3, AT.astimezone(timezone(timedelta(hours=2)))),
+            "not applied: paused until 14:03:20; desired: 1 replica",
+            id="paused until a time with an offset, in UTC",
         ),
         pytest.param(
             steps.NotAppliedStep(NotAppliedReason.PAUSED, 6, 3),
