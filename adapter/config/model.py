@@ -139,8 +139,8 @@ class TenantLimits(Record, frozen=True):
     limit fail until the next one is due; a namespace that has been idle can send this number at once."""
 
     max_concurrent_queries: int = 10
-    """Queries in progress on one backend. Further queries wait, within their deadline. A namespace also never has all
-    connections of a backend: at least one is reserved for the operator's rules and one for other namespaces."""
+    """Queries in progress on one backend. Further queries wait, within their deadline. While other namespaces and the
+    operator's rules use the backend, too, some of its connections are reserved for them."""
 
     max_series: int = 10000
     """Series in memory, in the results of all queries. A result that would exceed the limit is refused."""

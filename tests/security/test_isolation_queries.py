@@ -20,8 +20,14 @@ EVERYTHING = Selector()
 
 
 def tenant_rule(namespace: str, interval: float, deadline: float = 5) -> TenantRule:
-    times = {"interval": timedelta(seconds=interval), "deadline": timedelta(seconds=deadline)}
-    return TenantRule("m", namespaces=(namespace,), backend="b", query="q", **times)
+    return TenantRule(
+        "m",
+        namespaces=(namespace,),
+        backend="b",
+        query="q",
+        interval=timedelta(seconds=interval),
+        deadline=timedelta(seconds=deadline),
+    )
 
 
 def two_tenants(backend: ScriptedBackend, **hostile: float) -> MetricReader:

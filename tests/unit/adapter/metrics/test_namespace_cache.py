@@ -44,7 +44,7 @@ KEYS = st.tuples(st.sampled_from("abc"), st.integers(0, 5))
 @settings(deadline=None)
 @given(st.lists(st.tuples(KEYS, st.integers(1, 12), st.booleans()), max_size=60))
 def test_total_weight_never_exceeds_the_limit_and_small_namespaces_keep_their_entries(steps):
-    it, stored = cache(30), {}
+    it, stored = cache(30), dict[Key, int]()
     for key, weight, is_deleted in steps:
         if is_deleted:
             it.pop(key, None)
