@@ -127,7 +127,7 @@ def _add_service(parser: argparse.ArgumentParser) -> None:
         "--ca-file",
         type=Path,
         metavar="FILE",
-        help="CA of the service's certificate (default: the system's CAs; on localhost it is not verified)",
+        help="CA of the service's certificate (default: the system's CAs; on localhost the caBundle of the APIService)",
     )
 
 

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from adapter.commands.service_client import ServiceClient, client_command
-from adapter.debug.page_proxy import page_proxy
+from adapter.debug.page_proxy import PageTarget, page_proxy
 from adapter.process import stop_event
 
 
@@ -12,9 +12,13 @@ from adapter.process import stop_event
 async def run(options: argparse.Namespace) -> int:
     client = await ServiceClient.from_options(options)
     await client.get("/debug/overview")  # report a wrong address or missing permissions here, not in the browser
-    async with page_proxy(client.server, client.credentials, client.tls, options.port) as address:
+    target = PageTarget(client.server, client.credentials, client.tls, client.server_name)
+    async with page_proxy(target, options.port) as address:
         stop = stop_event()
-        sys.stdout.write(f"Debugging page: {address}\nPress Ctrl-C to stop; the service keeps running.\n")
+        sys.stdout.write(
+            f"Debugging page: {address}\n"
+            "The address can be used once, by one browser. Press Ctrl-C to stop; the service keeps running.\n"
+        )
         sys.stdout.flush()
         await stop.wait()
     return 0

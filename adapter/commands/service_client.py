@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 
 import aiohttp
 
+from adapter.commands.registered_service import RequestFailed, registered_service
 from autoscaler.kube.connection import connect
 from autoscaler.kube.errors import KubeError
 
@@ -26,10 +27,6 @@ _SERVICE_ACCOUNT_TOKEN: Final = Path("/var/run/secrets/kubernetes.io/serviceacco
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _PORT_FORWARD: Final = "kubectl port-forward -n steadyscale deploy/steadyscale 6443"
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=30)
-
-
-class RequestFailed(Exception):
-    """The service could not be reached, or rejected the request."""
 
 
 def client_command(command: Callable[[Options], Coroutine[None, None, int]]) -> Callable[[Options], int]:
@@ -57,17 +54,20 @@ def object_path(prefix: str, key: str, example: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ServiceClient:
-    """The address of the service, and how to authenticate."""
+    """The address of the service, and how to verify it and to authenticate."""
 
     server: str
     tls: ssl.SSLContext
     credentials: Credentials
     """Returns the authentication headers; called for each request, because tokens rotate."""
 
+    server_name: str | None = None
+    """The name to verify in the service's certificate instead of the host of the URL."""
+
     @classmethod
     async def from_options(cls, options: Options) -> "ServiceClient":
         """Authenticate as the user of the kubeconfig, with the token file, or in a pod with its service account."""
-        url = urlsplit(options.server)
+        url, server = urlsplit(options.server), options.server.rstrip("/")
         if url.scheme not in {"http", "https"} or not url.hostname:
             raise RequestFailed(f"--server: {options.server!r} is not a URL such as https://localhost:6443")
         tls = ssl.create_default_context()
@@ -75,15 +75,32 @@ class ServiceClient:
         if options.kubeconfig is not None:
             user = await connect(options.kubeconfig)
             tls, credentials = user.tls, user.credentials
-        await asyncio.to_thread(_set_ca, tls, url.hostname, options.ca_file)
-        return cls(options.server.rstrip("/"), tls, credentials)
+            tls.verify_mode = ssl.CERT_REQUIRED  # insecure-skip-tls-verify applies only to the API server
+            tls.check_hostname = True
+        if url.scheme == "http":
+            if options.token_file or options.kubeconfig:
+                raise RequestFailed(f"--server: {options.server!r}: credentials are sent only to https URLs")
+            return cls(server, tls, _no_credentials)
+        if options.ca_file is not None:
+            await asyncio.to_thread(_load_ca_file, tls, options.ca_file)
+        elif url.hostname in _LOOPBACK:
+            service = await registered_service(options.kubeconfig)
+            tls.load_verify_locations(cadata=service.ca)
+            return cls(server, tls, credentials, service.server_name)
+        return cls(server, tls, credentials)
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Send a GET request; raise ``RequestFailed`` with the reason if it fails."""
         try:
             async with (
                 aiohttp.ClientSession(timeout=_TIMEOUT, headers=await self.credentials()) as session,
-                session.get(self.server + path, params=query, ssl=self.tls) as response,
+                session.get(
+                    self.server + path,
+                    params=query,
+                    ssl=self.tls,
+                    server_hostname=self.server_name,
+                    allow_redirects=False,  # a redirect could lead the credentials elsewhere
+                ) as response,
             ):
                 body: dict[str, Any] = await response.json(content_type=None)
                 if response.status != 200:
@@ -111,13 +128,12 @@ def _bearer_token(file: Path | None) -> Mapping[str, str]:
     return {"Authorization": f"Bearer {(file or _SERVICE_ACCOUNT_TOKEN).read_text().strip()}"}
 
 
-def _set_ca(tls: ssl.SSLContext, host: str, ca_file: Path | None) -> None:
-    """Verify the certificate with the CA; without one, do not verify it on loopback, as with port-forward."""
-    if ca_file is not None:
-        try:
-            tls.load_verify_locations(cadata=ca_file.read_text())
-        except (ssl.SSLError, ValueError) as error:
-            raise RequestFailed(f"--ca-file: {ca_file} contains no certificate in PEM format") from error
-    elif host in _LOOPBACK:
-        tls.check_hostname = False
-        tls.verify_mode = ssl.CERT_NONE
+async def _no_credentials() -> Mapping[str, str]:
+    return {}
+
+
+def _load_ca_file(tls: ssl.SSLContext, ca_file: Path) -> None:
+    try:
+        tls.load_verify_locations(cadata=ca_file.read_text())
+    except (ssl.SSLError, ValueError) as error:
+        raise RequestFailed(f"--ca-file: {ca_file} contains no certificate in PEM format") from error

@@ -13,7 +13,7 @@ import aiohttp
 
 from adapter import app
 from adapter.config.loading import ConfigFile
-from adapter.debug.page_proxy import page_proxy
+from adapter.debug.page_proxy import PageTarget, page_proxy
 from adapter.demo.environment import API_SERVICE, kubeconfig
 from adapter.demo.instructions import CA, KUBECONFIG, TOKEN
 from adapter.demo.narrator import Narrator
@@ -61,7 +61,8 @@ class DemoService:
         config = kubeconfig(cluster=self._cluster, metrics=self.url, ca=ca, token=self._token)
         for name, text in {CA: ca, TOKEN: self._token, KUBECONFIG: json.dumps(config, indent=2)}.items():
             (self._folder / name).write_text(text)
-        async with page_proxy(self.url, self._credentials, tls) if with_page else nullcontext("") as page:
+        target = PageTarget(self.url, self._credentials, tls)
+        async with page_proxy(target) if with_page else nullcontext("") as page:
             yield page
 
     async def _credentials(self) -> dict[str, str]:

@@ -36,7 +36,7 @@ async def running_demo() -> AsyncIterator[tuple[asyncio.subprocess.Process, str]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     try:
-        while (found := re.search(rb"http://127\S+(?=/debug/page)", await process.stdout.readline())) is None:
+        while (found := re.search(rb"http://127\S+/open/\S+", await process.stdout.readline())) is None:
             assert process.returncode is None
         yield process, found[0].decode()
     finally:
@@ -53,7 +53,7 @@ async def _until_scaled_from_zero(process: asyncio.subprocess.Process) -> None:
 
 async def test_page_shows_the_states_of_the_story_and_steps_that_lead_to_the_replicas(browser: BrowserSession, served):
     async with running_demo() as (process, url), browser.visit(served) as visit:
-        await visit.page.goto(f"{url}/debug/page#/autoscalers/shop/checkout-consumer")
+        await visit.page.goto(f"{url}#/autoscalers/shop/checkout-consumer")
         await visit.page.locator("#replicas b").wait_for()
         await visit.page.evaluate(RECORD_CHANGES)
         await _until_scaled_from_zero(process)

@@ -119,7 +119,7 @@ def test_printed_commands_work_and_an_interrupt_stops_everything(slow_demo: Demo
     served = json.loads(run(slow_demo.command("read the metric as an HPA does")))
     trace = run(slow_demo.command("read the metric, with each step"))
     explanation = run(slow_demo.command("explain the last decision"))
-    page = run(f"curl --fail --silent {slow_demo.command('debugging page')}")
+    page = run(f"curl --fail --silent --location --cookie '' {slow_demo.command('debugging page')}")
     folder = slow_demo.folder
     if kubectl := find("kubectl"):
         commands = [

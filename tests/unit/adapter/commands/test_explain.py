@@ -13,11 +13,12 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession
+from aiohttp import ClientSession, CookieJar
 
 from adapter.__main__ import main
 from tests.browser.sample_decisions import HOSTILE, add_samples
 from tests.browser.served_page import serve_page
+from tests.control_plane.certificates import Authority
 
 
 class _PageThread(threading.Thread):
@@ -66,7 +67,7 @@ def test_steps_are_printed_as_text(service: str, capsys: pytest.CaptureFixture[s
         "with unchanged metrics, the next change is possible at 12:45:45 UTC",
         "",
         "      4  target: spec 4 replicas, status 4; bounds 2 to 24",
-        "      3  orders_waiting: proposes 3 replicas: average 20.85 per replica, target 30; total / 30",
+        "      3  orders_waiting: proposes 3 replicas: average 20.85 per replica, target 30; ratio 0.695, outside the tolerance of 0.9 to 1.1: total / 30",
         "      3  recommendation: 3 (from orders_waiting)",
         ">     4  stabilization: 4 until 12:45:45 (300 s window contains 4 from 12:40:45)",
         "      4  limits: 4, within policies and bounds",
@@ -145,29 +146,35 @@ def test_missing_kubeconfig_is_reported(
     assert capsys.readouterr().err.startswith(message)
 
 
-def test_unreachable_service_is_reported_before_the_page_is_served(capsys: pytest.CaptureFixture[str]):
+def test_unreachable_service_is_reported_before_the_page_is_served(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, blocking_calls_fail
+):
+    blocking_calls_fail.deactivate()  # a command may read a file
+    ca = tmp_path / "ca.crt"
+    ca.write_text(Authority.new("service").pem)
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
-    assert main(["debug", "--server", f"https://127.0.0.1:{port}"]) == 2
+    assert main(["debug", "--server", f"https://127.0.0.1:{port}", "--ca-file", str(ca)]) == 2
     assert capsys.readouterr().err == (
         f"https://127.0.0.1:{port}: Connection refused; to reach the service in a cluster, "
         "run `kubectl port-forward -n steadyscale deploy/steadyscale 6443`, or set --server\n"
     )
 
 
-async def test_page_is_served_on_loopback_for_local_host_names_only(service: str):
+async def test_page_is_served_on_loopback_to_one_browser(service: str):
     command = (sys.executable, "-m", "adapter", "debug", "--port", "0", "--server", service)
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     address = (await process.stdout.readline()).decode().removeprefix("Debugging page: ").strip()
-    async with ClientSession() as session:
-        async with session.get(address.removesuffix("/debug/page")) as response:
-            assert (response.status, response.url.path, response.content_type) == (200, "/debug/page", "text/html")
-        async with session.get(address.replace("/page", "/overview")) as response:
+    page = address.partition("/open/")[0] + "/debug/page"
+    async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session, ClientSession() as other:
+        async with session.get(address) as response:
+            assert (response.status, str(response.url), response.content_type) == (200, page, "text/html")
+        async with session.get(page.replace("/page", "/overview")) as response:
             assert (await response.json())["total"] == 13
-        async with session.get(address, headers={"Host": "evil.example"}) as response:
+        async with session.post(page) as response:
             assert response.status == 403
-        async with session.post(address) as response:
-            assert response.status == 405
+        async with other.get(page) as response:
+            assert response.status == 403
     process.send_signal(signal.SIGINT)
     assert await process.wait() == 0

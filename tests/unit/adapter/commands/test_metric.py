@@ -76,21 +76,25 @@ def test_missing_permission_is_named(service: Loopback, capsys: pytest.CaptureFi
     assert '403: forbidden: User "system:anonymous" cannot get path "/debug/' in capsys.readouterr().err
 
 
-def test_no_ca_is_needed_on_loopback(service: Loopback):
+def test_ca_is_needed_on_loopback_outside_of_a_cluster(service: Loopback, capsys: pytest.CaptureFixture[str]):
     token = str(service.folder / "token")
 
-    assert main(["metric", "--server", service.url, "--token-file", token, "default/whole"]) == 0
+    assert main(["metric", "--server", service.url, "--token-file", token, "default/whole"]) == 2
+    assert capsys.readouterr().err.startswith("cannot verify the service: cannot load the Kubernetes client config")
 
 
-def test_unreachable_service_and_missing_token_file_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_unreachable_service_and_missing_token_file_are_named(
+    service: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    ca = ("--ca-file", str(service.ca))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         server = f"https://127.0.0.1:{free.getsockname()[1]}"
-    assert main(["metric", "--server", server, "default/whole"]) == 2
+    assert main(["metric", "--server", server, *ca, "default/whole"]) == 2
     assert server in capsys.readouterr().err
 
     missing = tmp_path / "nothing"
-    assert main(["metric", "--token-file", str(missing), "default/whole"]) == 2
+    assert main(["metric", "--token-file", str(missing), *ca, "default/whole"]) == 2
     assert capsys.readouterr().err == f"{missing}: No such file or directory\n"
 
 

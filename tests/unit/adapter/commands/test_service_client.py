@@ -66,13 +66,3 @@ def test_missing_permission_is_reported_as_kubernetes_does(
 def test_process_without_decisions_is_reported(service: Loopback, capsys: pytest.CaptureFixture[str]):
     assert run(service, {"token": "good"}, "explain", "shop/orders") == 2
     assert "this replica has made no decisions; ask the leader" in capsys.readouterr().err
-
-
-def test_certificate_is_not_verified_without_a_ca_on_loopback_only(
-    service: Loopback, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    user = str(kubeconfig(service, {"token": "good"}))
-    assert main(["metric", "default/whole", "--server", service.url, "--kubeconfig", user]) == 0
-    monkeypatch.setattr("adapter.commands.service_client._LOOPBACK", frozenset())  # as if it were not local
-    assert main(["metric", "default/whole", "--server", service.url, "--kubeconfig", user]) == 2
-    assert "certificate verify failed" in capsys.readouterr().err
