@@ -153,3 +153,11 @@ def test_schema_describes_every_value() -> None:
     written = {path for path in value_paths(values) if not path.startswith(free)}
     known = {path for path in schema_paths(schema) if not path.startswith(free)}
     assert written == known - {"image.pullSecrets.name"}
+
+
+def test_ingress_can_be_restricted_to_known_peers():
+    peers = [{"ipBlock": {"cidr": "10.0.0.0/28"}}, {"podSelector": {"matchLabels": {"app": "konnectivity-agent"}}}]
+    objects = templated(f"--set-json=networkPolicy.ingressFrom={json.dumps(peers)}")
+    (policy,) = [item for key, item in objects.items() if key[0] == "NetworkPolicy"]
+
+    assert policy["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": "https"}], "from": peers}]
