@@ -66,7 +66,7 @@ def _bool(text: str) -> bool:
     return text.lower() == "true"
 
 
-_DURATION_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)", re.ASCII)
+_DURATION_PART: Final = re.compile(r"(?<![\d.])(\d++(?:\.\d++)?+)(h|ms|m|s)", re.ASCII)
 _UNIT_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 

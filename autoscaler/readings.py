@@ -55,7 +55,7 @@ _CUSTOM_METRIC_WINDOW: Final = timedelta(seconds=60)
 _ZERO_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
 """Kubernetes' zero time, for an item without a timestamp."""
 
-_DURATION_PART: Final = re.compile(r"([0-9.]+)(h|ms|m|s|us|µs|ns)")
+_DURATION_PART: Final = re.compile(r"(?<![0-9.])([0-9.]++)(h|ms|m|s|us|µs|ns)")
 _UNIT_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 

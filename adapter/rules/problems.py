@@ -7,7 +7,7 @@ from adapter.decoding.duration import format_duration
 from adapter.decoding.problem import Problem
 from adapter.rules.go_template.lexer import TemplateError
 from adapter.rules.query_builder import cached_template, render_template
-from adapter.rules.rule import INDEX, Rule
+from adapter.rules.rule import INDEX, LABEL_MATCHERS, Rule, TenantRule
 from autoscaler.values.names import label_key_problems, path_segment_problems
 
 _SUBRESOURCE = "the API server authorizes a request for it as one for the namespace's own {name!r} subresource"
@@ -64,7 +64,10 @@ def _source_problems(rule: Rule, path: str, backends: Collection[str] | None) ->
         yield Problem(f"{path}.static", "at least one series is required if no backend is set")
     if rule.query and rule.parameters:
         yield Problem(f"{path}.parameters", "cannot be combined with query")
-    if "<<" in rule.query and not rule.series:
+    if isinstance(rule, TenantRule) and "<<" in rule.query.replace(LABEL_MATCHERS, ""):
+        # Not rendered: a template can build a text of any size.
+        yield Problem(f"{path}.query", f"the only template action allowed here is {LABEL_MATCHERS}")
+    elif "<<" in rule.query and not rule.series:
         try:
             render_template(cached_template(rule.query), "", ())
         except TemplateError as error:

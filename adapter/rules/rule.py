@@ -15,6 +15,9 @@ from autoscaler.types.record import Record
 INDEX = "externalmetrics"
 """The only resource in discovery. Reading it lists the metrics of a namespace, so no metric can have this name."""
 
+LABEL_MATCHERS = "<<.LabelMatchers>>"
+"""The template action that is replaced by the selector of a read, and the only one that an object may use."""
+
 STATIC = "static"
 """Name of the backend of static metrics. It always exists and has no configuration."""
 

@@ -97,7 +97,7 @@ async def recorded_paths() -> AsyncIterator[tuple[KubeClient, list[str]]]:
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", answer)
     async with TestServer(application) as server, Cluster.serving() as cluster:
-        connection = replace(cluster.connection, server=str(server.make_url("")).rstrip("/"), tls=False)
+        connection = replace(cluster.connection, server=str(server.make_url("")).rstrip("/"))
         async with KubeClient.open(connection) as client:
             yield client, paths
 

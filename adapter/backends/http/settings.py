@@ -63,7 +63,7 @@ def _is_plain_segment(segment: str) -> bool:
         decoded = normalize("NFKC", unquote(segment, errors="strict"))
     except UnicodeDecodeError:
         return False
-    parts = re.split(r"[/;]", decoded)
+    parts = decoded.replace(";", "/").split("/")
     return (
         decoded.isprintable() and not {"%", "\\"} & set(decoded) and not {".", ".."} & {each.strip() for each in parts}
     )

@@ -10,8 +10,13 @@ from adapter.decoding.problem import Problem
 
 _REGIONS: Final = {"US": "https://api.newrelic.com", "EU": "https://api.eu.newrelic.com"}
 _WORD: Final = re.compile(r"[\w.]+")
-_NOT_SYNTAX: Final = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
-"""Quoted strings, quoted names and comments, in which a keyword is not a clause."""
+_NOT_SYNTAX: Final = re.compile(
+    r"'(?:\\.|[^'\\])*+(?:'|\\?\Z)|\"(?:\\.|[^\"\\])*+(?:\"|\\?\Z)|`[^`]*+(?:`|\Z)|--[^\n]*+"
+    r"|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)",
+    re.DOTALL,
+)
+"""Quoted strings, quoted names and comments, in which a keyword is not a clause. One that is not terminated extends to
+the end: a search that continued after it would need quadratic time."""
 
 
 class NewRelicParameters(Parameters, frozen=True):

@@ -15,7 +15,7 @@ from adapter.backends.settings import (
 from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
-_FIRST_KEYWORD: Final = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*([A-Za-z]+|\S+|$)", re.DOTALL)
+_FIRST_KEYWORD: Final = re.compile(r"(?:\s|\(|--[^\n]*+(?:\n|\Z)|/\*.*?\*/)*+([A-Za-z]++|\S++|\Z)", re.DOTALL)
 """The first keyword of a statement, after comments and parentheses."""
 
 _READ_STATEMENTS: Final = ("SELECT", "WITH", "VALUES", "TABLE")

@@ -8,8 +8,26 @@ from typing import Final, NamedTuple, TypeAlias
 from adapter.rules.go_template.functions import FUNCTIONS, Value
 from adapter.rules.go_template.lexer import TemplateError, TemplateToken
 
+_MAX_TEXT_LENGTH: Final = 128 * 1024
 _CONSTANTS: Final = {"true": True, "false": False, "nil": None}
 _END: Final = TemplateToken("end", "")
+
+
+class Output:
+    """The rendered text; its length is limited."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+
+    def append(self, text: str) -> None:
+        self._length += len(text)
+        _check_length(self._length)
+        self._parts.append(text)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)
 
 
 class Frame(NamedTuple):
@@ -20,7 +38,7 @@ class Frame(NamedTuple):
     variables: ChainMap[str, Value]
     """Variables by name with their ``$``, one table per nested block."""
 
-    out: list[str]
+    out: "Output"
     steps: Iterator[int]
 
     def nested(self, dot: Value, variables: Mapping[str, Value]) -> "Frame":
@@ -156,7 +174,7 @@ def _literal(text: str) -> str | int | float:
     try:
         value: str | int | float = ast.literal_eval(text)  # Go's strings and numbers are also valid in Python
     except (SyntaxError, ValueError):
-        raise TemplateError(f"invalid literal: {text}") from None
+        raise TemplateError(f"invalid literal: {text[:50]}") from None
     return value
 
 
@@ -166,11 +184,18 @@ def _function(name: str) -> Callable[..., Value]:
 
     def call(*arguments: Value) -> Value:
         try:
-            return FUNCTIONS[name](*arguments)
+            value = FUNCTIONS[name](*arguments)
         except (TypeError, ValueError, IndexError) as error:
             raise TemplateError(f"{name}: {error}") from None
+        _check_length(len(value) if isinstance(value, str) else 0)
+        return value
 
     return call
+
+
+def _check_length(length: int) -> None:
+    if length > _MAX_TEXT_LENGTH:
+        raise TemplateError(f"the result has more than {_MAX_TEXT_LENGTH} characters")
 
 
 def _select(data: Mapping[str, object], value: Value, fields: list[str]) -> Value:

@@ -12,7 +12,8 @@ from urllib.parse import quote_plus
 from adapter.rules.go_template.lexer import TemplateError
 
 Value: TypeAlias = Any  # values are typed dynamically, as in Go templates
-_VERB: Final = re.compile(r"%[-+# 0]*\d*(?:\.\d+)?(?P<verb>[a-zA-Z%])")
+_VERB: Final = re.compile(r"%[-+# 0]*+(?P<width>\d*+)(?:\.(?P<precision>\d++))?(?P<verb>[a-zA-Z%])")
+_MAX_WIDTH_DIGITS: Final = 3
 
 
 def format_value(value: object) -> str:
@@ -42,7 +43,10 @@ _FORMATS: Final = {"s": format_value, "v": format_value, "t": format_value, "q":
 
 def _printf(form: str, *values: object) -> str:
     """Format as Go's ``Sprintf`` does, but raise an error where Go would write ``%!d(MISSING)`` into the query."""
-    verbs = [match["verb"] for match in _VERB.finditer(form) if match["verb"] != "%"]
+    matches = list(_VERB.finditer(form))
+    if any(max(len(each["width"]), len(each["precision"] or "")) > _MAX_WIDTH_DIGITS for each in matches):
+        raise TemplateError("a width or precision has more than 3 digits")
+    verbs = [match["verb"] for match in matches if match["verb"] != "%"]
     if len(verbs) != len(values):
         raise TemplateError(f"{len(verbs)} verbs, but {len(values)} values")
     formatted = (

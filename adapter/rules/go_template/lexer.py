@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-_OPENING: Final = re.compile(r"\s*<<-(?=\s)|<<")  # ``<<-`` and ``->>`` trim the whitespace around the action
+_OPENING: Final = re.compile(r"<<(?P<trim>-(?=\s))?")  # ``<<-`` and ``->>`` trim the whitespace around the action
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+)
       | (?P<close>(?<=\s)->>\s*|>>)
@@ -35,7 +35,8 @@ def split(template: str) -> Iterator[str | list[TemplateToken]]:
     """Yield literal text and the tokens of each action, in order."""
     position = 0
     while opening := _OPENING.search(template, position):
-        yield template[position : opening.start()]
+        text = template[position : opening.start()]
+        yield text.rstrip() if opening["trim"] else text
         action, position = _action(template, opening.end())
         if any(token.kind != "comment" for token in action) or not action:
             yield action

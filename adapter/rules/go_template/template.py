@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Final, TypeAlias
 
-from adapter.rules.go_template.expression import Frame, Pipeline, parse_pipeline
+from adapter.rules.go_template.expression import Frame, Output, Pipeline, parse_pipeline
 from adapter.rules.go_template.functions import Value, format_value
 from adapter.rules.go_template.lexer import TemplateError, TemplateToken, split
 
@@ -21,15 +21,21 @@ class Template:
     """A parsed template; the constructor raises ``TemplateError`` for invalid text and unsupported actions."""
 
     def __init__(self, text: str) -> None:
-        self._nodes, terminator = _nodes(split(text))
+        try:
+            self._nodes, terminator = _nodes(split(text))
+        except RecursionError:
+            raise TemplateError("nested too deeply") from None
         if terminator:
             raise TemplateError(f"unexpected {terminator[0].text!r}")
 
     def render(self, data: Mapping[str, object]) -> str:
         """Return the text for this data; raise ``TemplateError`` where Go reports an error."""
-        frame = Frame(data, data, ChainMap({"$": data}), [], count())
-        _run(self._nodes, frame)
-        return "".join(frame.out)
+        frame = Frame(data, data, ChainMap({"$": data}), Output(), count())
+        try:
+            _run(self._nodes, frame)
+        except RecursionError:
+            raise TemplateError("nested too deeply") from None
+        return frame.out.text
 
 
 def _run(nodes: list[Node], frame: Frame) -> None:

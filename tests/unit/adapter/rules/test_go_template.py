@@ -78,3 +78,19 @@ def test_template_is_rendered_as_in_go(template: str, expected: str) -> None:
 def test_template_that_go_rejects_is_rejected(template: str, reason: str) -> None:
     with pytest.raises(TemplateError, match=reason):
         Template(template).render(DATA)
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        pytest.param('<<printf "%999999999s" "x">>', "a width or precision has more than 3 digits", id="width"),
+        pytest.param('<<printf "%.999999999f" 1.0>>', "a width or precision has more than 3 digits", id="precision"),
+        pytest.param('<<$x := "aaaaaaaa">>' + "<<$x = print $x $x>>" * 40, "the result has more than", id="doubling"),
+        pytest.param("<<$x := printf `%999s` `a`>>" + "<<$x>>" * 2000, "the result has more than", id="long output"),
+        pytest.param("<<" + "(" * 5000 + "1" + ")" * 5000 + ">>", "nested too deeply", id="parentheses"),
+        pytest.param("<<if 1>>" * 5000 + "<<end>>" * 5000, "nested too deeply", id="blocks"),
+    ],
+)
+def test_template_that_grows_or_nests_without_limit_is_an_error(template: str, message: str):
+    with pytest.raises(TemplateError, match=message):
+        Template(template).render({})
