@@ -1,13 +1,14 @@
 """ExternalMetric objects on a real API server: validation by the CRD, serving and status."""
 
 import json
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adapter.__main__ import main
-from tests.integration.service import GROUP, Service, condition, until
+from tests.integration.service import APISERVICE, GROUP, Service, condition, until
 
 pytestmark = pytest.mark.apiserver
 
@@ -67,7 +68,7 @@ def test_problem_that_the_crd_cannot_check_is_in_the_status(running: Service) ->
         ({}, "exactly one of static and backend is required"),
         ({"backend": "b"}, "query or parameters is required with a backend, and a backend with query or parameters"),
         ({"backend": "b", "query": "x", "static": [{"value": 1}]}, "exactly one of static and backend is required"),
-        ({"backend": "b", "query": "x", "parameters": {"a": 1}}, "query and parameters cannot be combined"),
+        ({"backend": "b", "query": "x", "parameters": {"queue": "a"}}, "query and parameters cannot be combined"),
         ({"metric": "Status", "static": [{"value": 1}]}, "the API server authorizes a request for it"),
         (
             {"aliases": ["finalize"], "static": [{"value": 1}]},
@@ -95,10 +96,26 @@ def test_object_with_a_reserved_name_needs_another_metric_name(running: Service,
 
 
 def test_parameters_are_stored_unchanged(running: Service) -> None:
-    apply(running, "parts", backend="b", parameters={"dimensions": {"QueueName": "orders"}, "period": 60})
+    apply(running, "parts", backend="b", parameters={"dimensions": {"QueueName": "orders"}, "period": "1m"})
     parameters = running.plane.get("externalmetric", "parts", "--namespace=default")["spec"]["parameters"]
 
-    assert parameters == {"dimensions": {"QueueName": "orders"}, "period": 60}
+    assert parameters == {"dimensions": {"QueueName": "orders"}, "period": "1m"}
+
+
+def connection(running: Service, folder: Path) -> tuple[str, ...]:
+    """Return the options to connect to the service without a kubeconfig."""
+    ca = folder / "ca.crt"
+    ca.write_bytes(b64decode(running.plane.get(APISERVICE)["spec"]["caBundle"]))
+    return "--server", f"https://localhost:{running.port}", "--ca-file", str(ca)
+
+
+def test_service_is_verified_by_the_apiservice_of_the_kubeconfigs_cluster(
+    running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = ("--server", f"https://127.0.0.1:{running.port}", "--kubeconfig", str(running.plane.kubeconfig("admin")))
+
+    assert main(["metric", *server, "default/queue-depth"]) == 0
+    assert "rule          queue-depth, from configuration" in capsys.readouterr().out
 
 
 def test_metric_command_works_with_the_token_of_the_pod(
@@ -106,9 +123,9 @@ def test_metric_command_works_with_the_token_of_the_pod(
 ) -> None:
     token = tmp_path / "token"
     token.write_text(running.plane.kubectl("create", "token", "steadyscale", "--namespace=steadyscale"))
-    server = f"https://localhost:{running.port}"
+    command = ["metric", "--token-file", str(token), *connection(running, tmp_path)]
 
-    assert main(["metric", "--server", server, "--token-file", str(token), "default/queue-depth"]) == 0
+    assert main([*command, "default/queue-depth"]) == 0
     assert "rule          queue-depth, from configuration" in capsys.readouterr().out
 
 
@@ -119,7 +136,7 @@ def test_metric_command_needs_the_debug_role(
     plane.kubectl("create", "serviceaccount", "operator", "--namespace=default")
     token = tmp_path / "token"
     token.write_text(plane.kubectl("create", "token", "operator", "--namespace=default", "--duration=1h"))
-    command = ["metric", "--server", f"https://localhost:{running.port}", "--token-file", str(token)]
+    command = ["metric", "--token-file", str(token), *connection(running, tmp_path)]
     assert main([*command, "default/queue-depth"]) == 2
     assert 'cannot get path "/debug/metrics/default/queue-depth"' in capsys.readouterr().err
 
