@@ -36,6 +36,12 @@ class AutoscalerState(Record):
     desired: int
     decided_at: datetime
     metrics: tuple[MetricState, ...] = ()
+    current: int = 0
+    bounds: tuple[int, int] | None = None
+    """minReplicas and maxReplicas; None if the last decision did not read the target."""
+
+    conditions: tuple[tuple[str, str], ...] = ()
+    """Type and status of each condition."""
 
 
 class OperationMetrics:
@@ -107,36 +113,81 @@ class StateCollector(Collector):
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        count = GaugeMetricFamily(f"{_UPSTREAM}num_horizontal_pod_autoscalers", "Current number of autoscalers.")
-        desired = GaugeMetricFamily(
-            f"{_UPSTREAM}desired_replicas", "Desired replicas of an autoscaler.", labels=["namespace", "hpa_name"]
-        )
-        age = GaugeMetricFamily(
-            "steadyscale_autoscaler_decision_age_seconds",
-            "Time since the last decision of an autoscaler, in seconds.",
-            labels=["namespace", "name"],
-        )
-        fallback = GaugeMetricFamily(
-            "steadyscale_autoscaler_metric_fallback_active",
-            "Whether the fallback of a metric is active: 1 or 0.",
-            labels=["namespace", "name", "metric", "selector"],
-        )
-        failing = GaugeMetricFamily(
-            "steadyscale_autoscaler_metric_failing_seconds",
-            "Time since a metric with a fallback began to fail, in seconds; 0 while it can be read.",
-            labels=["namespace", "name", "metric", "selector"],
-        )
         states, now = tuple(self._states()), self._clock()
-        count.add_metric([], len(states))
+        yield GaugeMetricFamily(
+            f"{_UPSTREAM}num_horizontal_pod_autoscalers", "Current number of autoscalers.", len(states)
+        )
+        desired = _gauge(f"{_UPSTREAM}desired_replicas", "Desired replicas of an autoscaler.", "namespace", "hpa_name")
         for state in states:
-            labels = [state.namespace, state.name]
-            desired.add_metric(labels, state.desired)
-            age.add_metric(labels, _seconds(now - state.decided_at))
-            for metric in state.metrics:
-                metric_labels, since = [*labels, metric.metric, metric.selector], metric.failing_since
-                fallback.add_metric(metric_labels, metric.in_fallback)
-                failing.add_metric(metric_labels, _seconds(now - since) if since else 0)
-        yield from (count, desired, age, fallback, failing)
+            desired.add_metric([state.namespace, state.name], state.desired)
+        yield desired
+        yield from _replicas(states)
+        yield _ages(states, now)
+        yield _conditions(states)
+        yield from _fallbacks(states, now)
+
+
+def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, labels=labels or ("namespace", "name"))
+
+
+def _replicas(states: Sequence[AutoscalerState]) -> Iterator[Metric]:
+    kinds = {
+        "desired": "Desired replicas of an autoscaler.",
+        "current": "Replicas of the target of an autoscaler at its last decision.",
+        "min": "minReplicas of an autoscaler; absent if its target cannot be read.",
+        "max": "maxReplicas of an autoscaler; absent if its target cannot be read.",
+    }
+    gauges = {kind: _gauge(f"steadyscale_autoscaler_{kind}_replicas", text) for kind, text in kinds.items()}
+    for state in states:
+        values = {"desired": state.desired, "current": state.current}
+        if state.bounds is not None:
+            values["min"], values["max"] = state.bounds
+        for kind, value in values.items():
+            gauges[kind].add_metric([state.namespace, state.name], value)
+    yield from gauges.values()
+
+
+def _ages(states: Sequence[AutoscalerState], now: datetime) -> Metric:
+    age = _gauge(
+        "steadyscale_autoscaler_decision_age_seconds", "Time since the last decision of an autoscaler, in seconds."
+    )
+    for state in states:
+        age.add_metric([state.namespace, state.name], _seconds(now - state.decided_at))
+    return age
+
+
+def _conditions(states: Sequence[AutoscalerState]) -> Metric:
+    conditions = _gauge(
+        "steadyscale_autoscaler_condition",
+        "The current status of each condition of an autoscaler, as a label: True, False or Unknown; always 1.",
+        "namespace",
+        "name",
+        "condition",
+        "status",
+    )
+    for state in states:
+        for condition, status in state.conditions:
+            conditions.add_metric([state.namespace, state.name, condition, status], 1)
+    return conditions
+
+
+def _fallbacks(states: Sequence[AutoscalerState], now: datetime) -> Iterator[Metric]:
+    labels = ("namespace", "name", "metric", "selector")
+    active = _gauge(
+        "steadyscale_autoscaler_metric_fallback_active", "Whether the fallback of a metric is active: 1 or 0.", *labels
+    )
+    failing = _gauge(
+        "steadyscale_autoscaler_metric_failing_seconds",
+        "Time since a metric with a fallback began to fail, in seconds; 0 while it can be read.",
+        *labels,
+    )
+    for state in states:
+        for metric in state.metrics:
+            values, since = [state.namespace, state.name, metric.metric, metric.selector], metric.failing_since
+            active.add_metric(values, metric.in_fallback)
+            failing.add_metric(values, _seconds(now - since) if since else 0)
+    yield from (active, failing)
 
 
 def _seconds(age: timedelta) -> float:

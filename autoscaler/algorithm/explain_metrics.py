@@ -29,18 +29,20 @@ def _value(calculation: Calculation) -> str:
 def _calculation(step: MetricProposalStep) -> str:
     calculation = step.calculation
     ratio = calculation.ratio if calculation.refined_ratio is None else calculation.refined_ratio
+    tolerance = f"the tolerance of {1 - step.tolerance.down:.4g} to {1 + step.tolerance.up:.4g}"
     match calculation.rule:
         case CalculationRule.WITHIN_TOLERANCE:
-            low, high = 1 - step.tolerance.down, 1 + step.tolerance.up
-            text = f"ratio {ratio:.4g} is within the tolerance of {low:.4g} to {high:.4g}"
+            text = f"ratio {ratio:.4g} is within {tolerance}"
         case CalculationRule.READY_PODS | CalculationRule.ASSUMED_PODS:
-            text = f"ratio {ratio:.4g} times {count(calculation.multiplier or 0, 'pod')}"
+            text = f"ratio {ratio:.4g}, outside {tolerance}, times {count(calculation.multiplier or 0, 'pod')}"
         case CalculationRule.DIRECTION_REVERSED:
-            text = f"ratio {ratio:.4g} with assumed values reverses the direction"
+            text = f"ratio {ratio:.4g} with assumed values, outside {tolerance}, reverses the direction"
         case CalculationRule.FROM_ZERO:
             text = f"ratio {ratio:.4g} rounded up, no pods"
-        case _:
+        case _ if calculation.usage == MIN_INT64:  # no pods: there is no ratio to compare with the tolerance
             text = f"total / {decimal(calculation.target)}"
+        case _:
+            text = f"ratio {ratio:.4g}, outside {tolerance}: total / {decimal(calculation.target)}"
     return text + _assumptions(calculation)
 
 

@@ -4,13 +4,20 @@ import logging
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
+from autoscaler.algorithm.explain import step_text
 from autoscaler.ports import DecisionListener
 from autoscaler.telemetry import AutoscalerState, ControllerTelemetry, MetricState
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 from autoscaler.types.spec import Spec
 from autoscaler.types.status import FALLBACK, Status
-from autoscaler.types.steps import MetricFallbackStep, MetricProposalStep, MetricUnavailableStep, WriteFailedStep
+from autoscaler.types.steps import (
+    MetricFallbackStep,
+    MetricProposalStep,
+    MetricUnavailableStep,
+    TargetStep,
+    WriteFailedStep,
+)
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +54,7 @@ class Reporter:
                 action = _direction(step.replicas, before.status.current_replicas)
                 self._telemetry.metrics.record(read_duration, action, "none", metric.type)
         _log_change(key, before.status, decision)
+        _log_decision(key, decision)
         for listener in self._listeners:
             listener.on_decision(key, before, decision)
 
@@ -67,7 +75,18 @@ class Reporter:
 def state_of(key: str, decision: Decision) -> AutoscalerState:
     """Return the state of an autoscaler for the metrics endpoint."""
     namespace, _, name = key.partition("/")
-    return AutoscalerState(namespace, name, decision.replicas, decision.at, tuple(_metrics(decision.status)))
+    status = decision.status
+    target = next((step for step in decision.steps if isinstance(step, TargetStep)), None)
+    return AutoscalerState(
+        namespace,
+        name,
+        decision.replicas,
+        decision.at,
+        tuple(_metrics(status)),
+        status.current_replicas,
+        None if target is None else (target.minimum, target.maximum),
+        tuple((condition.type, condition.status) for condition in status.conditions),
+    )
 
 
 def _metrics(status: Status) -> Iterable[MetricState]:
@@ -80,6 +99,15 @@ def _metrics(status: Status) -> Iterable[MetricState]:
             in_fallback = external.fallback_status == FALLBACK
             found[key] = MetricState(name, selector, external.first_failure_time, in_fallback)
     return found.values()
+
+
+def _log_decision(key: str, decision: Decision) -> None:
+    """Log every decision with its steps at debug level; the steps of metrics contain ratio and tolerance."""
+    if not log.isEnabledFor(logging.DEBUG):
+        return
+    steps = "; ".join(step_text(step, decision.steps) for step in decision.steps)
+    fields = {"replicas": decision.replicas, "limiting_factor": decision.limiting_factor.value, "steps": steps}
+    log.debug("decided", extra={"autoscaler": key, **fields})
 
 
 def _log_change(key: str, before: Status, decision: Decision) -> None:

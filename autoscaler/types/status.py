@@ -114,13 +114,17 @@ class Status(Record):
     controller_state: str | None = None
     """The history, serialized by ``controller.persistence``, so that a new leader continues from it."""
 
+    targets: str | None = None
+    """Current and target values of the metrics, for ``kubectl get``; see ``algorithm.targets``."""
+
     def condition(self, kind: str) -> Condition | None:
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
     def is_equivalent_to(self, other: "Status") -> bool:
         """Return whether this status need not be written, because ``other``, the stored one, is equivalent.
 
-        Quantities are compared by value, None equals an empty list of metrics, and ``controller_state`` is ignored.
+        Quantities are compared by value, None equals an empty list of metrics. ``controller_state`` is ignored, and
+        ``targets``, which depends on the other fields.
         """
         return (
             self.desired_replicas == other.desired_replicas

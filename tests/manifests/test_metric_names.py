@@ -31,7 +31,7 @@ def exported() -> dict[str, set[str]]:
     telemetry = Telemetry()
     controller = ControllerTelemetry(telemetry.registry)
     metric = MetricState("queue", "app=web", NOW - timedelta(minutes=1), in_fallback=True)
-    state = AutoscalerState("shop", "web", 3, NOW, (metric,))
+    state = AutoscalerState("shop", "web", 3, NOW, (metric,), 3, (1, 5), (("ScalingActive", "True"),))
     telemetry.registry.register(StateCollector(lambda: [state], lambda: NOW))
     telemetry.requests.labels("metric", "200").inc()
     telemetry.request_duration.labels("metric").observe(0.1)

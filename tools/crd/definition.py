@@ -17,8 +17,9 @@ def _condition(kind: str) -> str:
 
 
 _COLUMNS: Final = (
-    ("Target", "string", ".spec.scaleTargetRef.name", 0, "The workload that the autoscaler scales."),
+    ("Reference", "string", ".spec.scaleTargetRef.name", 0, "The workload that the autoscaler scales."),
     ("Kind", "string", ".spec.scaleTargetRef.kind", 1, "The kind of the workload."),
+    ("Targets", "string", ".status.targets", 0, "The current and the target value of the metrics."),
     ("MinPods", "integer", ".spec.minReplicas", 0, "The lower bound of the replicas."),
     ("MaxPods", "integer", ".spec.maxReplicas", 0, "The upper bound of the replicas."),
     ("Replicas", "integer", ".status.currentReplicas", 0, "The replicas of the workload at the last reconcile."),

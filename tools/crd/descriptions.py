@@ -168,6 +168,7 @@ DESCRIPTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "last_scale_time": "When the workload was last scaled.",
         "current_replicas": "The replicas of the workload at the last reconcile.",
         "conditions": "Whether the autoscaler can scale the workload, and which limits apply.",
+        "targets": "The current and the target value of the metrics, as `kubectl get` shows them.",
         "controller_state": "The history of recommendations and rescales, in the controller's own format, so that it"
         " survives a restart.",
     },

@@ -88,4 +88,4 @@ def test_every_status_is_valid():
 
 def test_columns_are_those_of_an_hpa_plus_fallback():
     shown = [column["name"] for column in version()["additionalPrinterColumns"] if not column.get("priority")]
-    assert shown == ["Target", "MinPods", "MaxPods", "Replicas", "Desired", "Active", "Fallback", "Age"]
+    assert shown == ["Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Desired", "Active", "Fallback", "Age"]

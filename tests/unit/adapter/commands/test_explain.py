@@ -67,7 +67,10 @@ def test_steps_are_printed_as_text(service: str, capsys: pytest.CaptureFixture[s
         "with unchanged metrics, the next change is possible at 12:45:45 UTC",
         "",
         "      4  target: spec 4 replicas, status 4; bounds 2 to 24",
-        "      3  orders_waiting: proposes 3 replicas: average 20.85 per replica, target 30; ratio 0.695, outside the tolerance of 0.9 to 1.1: total / 30",
+        (
+            "      3  orders_waiting: proposes 3 replicas: average 20.85 per replica, target 30;"
+            " ratio 0.695, outside the tolerance of 0.9 to 1.1: total / 30"
+        ),
         "      3  recommendation: 3 (from orders_waiting)",
         ">     4  stabilization: 4 until 12:45:45 (300 s window contains 4 from 12:40:45)",
         "      4  limits: 4, within policies and bounds",

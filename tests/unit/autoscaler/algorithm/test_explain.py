@@ -78,12 +78,14 @@ def unavailable(**parts: object) -> steps.MetricUnavailableStep:
         ),
         pytest.param(
             proposal(Calculation(5, CalculationRule.READY_PODS, 500, 30, 50 / 30, 50, multiplier=3)),
-            "cpu: proposes 5 replicas: utilization 50 %, target 30 %; ratio 1.667 times 3 pods",
+            "cpu: proposes 5 replicas: utilization 50 %, target 30 %; "
+            "ratio 1.667, outside the tolerance of 0.9 to 1.1, times 3 pods",
             id="utilization",
         ),
         pytest.param(
             proposal(Calculation(2, CalculationRule.READY_PODS, 20_000, 15_000, 4 / 3, multiplier=1)),
-            "cpu: proposes 2 replicas: value 20, target 15; ratio 1.333 times 1 pod",
+            "cpu: proposes 2 replicas: value 20, target 15; "
+            "ratio 1.333, outside the tolerance of 0.9 to 1.1, times 1 pod",
             id="value with one pod",
         ),
         pytest.param(
@@ -95,7 +97,8 @@ def unavailable(**parts: object) -> steps.MetricUnavailableStep:
             proposal(
                 Calculation(4, CalculationRule.ASSUMED_PODS, 900, 50, 1.8, 90, 1.34, 4, PodGroups(2, ("a",), ("b",)))
             ),
-            "cpu: proposes 4 replicas: utilization 90 %, target 50 %; ratio 1.34 times 4 pods"
+            "cpu: proposes 4 replicas: utilization 90 %, target 50 %; "
+            "ratio 1.34, outside the tolerance of 0.9 to 1.1, times 4 pods"
             " (2 pods without a metric assumed at 0)",
             id="scale up with assumed values",
         ),
@@ -106,7 +109,9 @@ def unavailable(**parts: object) -> steps.MetricUnavailableStep:
                 )
             ),
             "cpu: proposes no change from 3: value 0.4, target 0.5; "
-            "ratio 1.02 with assumed values reverses the direction (1 pod without a metric assumed at full usage)",
+            "ratio 1.02 with assumed values, "
+            "outside the tolerance of 0.9 to 1.1, reverses the direction "
+            "(1 pod without a metric assumed at full usage)",
             id="assumed values reverse the direction",
         ),
         pytest.param(
@@ -116,7 +121,8 @@ def unavailable(**parts: object) -> steps.MetricUnavailableStep:
         ),
         pytest.param(
             proposal(Calculation(3, CalculationRule.TOTAL, 3334, 4400, 0.757)),
-            "cpu: proposes 3 replicas: average 3.334 per replica, target 4.4; total / 4.4",
+            "cpu: proposes 3 replicas: average 3.334 per replica, target 4.4; "
+            "ratio 0.757, outside the tolerance of 0.9 to 1.1: total / 4.4",
             id="average per replica",
         ),
         pytest.param(
@@ -256,7 +262,10 @@ def test_explanation_contains_every_step_of_a_decision() -> None:
 
     assert [step.text for step in explanation.steps] == [
         "target: spec 5 replicas, status 5; bounds 1 to 100",
-        "queue_depth: proposes 6 replicas: average 6 per replica, target 5; total / 5",
+        (
+            "queue_depth: proposes 6 replicas: average 6 per replica, target 5; "
+            "ratio 1.2, outside the tolerance of 0.9 to 1.1: total / 5"
+        ),
         "cpu: proposes no change from 5: utilization 50 %, target 50 %; ratio 1 is within the tolerance of 0.9 to 1.1",
         "recommendation: 6 (from queue_depth)",
         "stabilization: 6, unchanged by the 300 s window",

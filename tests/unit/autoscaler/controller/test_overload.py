@@ -56,10 +56,14 @@ def test_metrics_have_the_names_of_upstream():
 def test_state_of_each_autoscaler_is_collected_at_scrape_time():
     registry = CollectorRegistry()
     metrics = (MetricState("queue", "app=web", ago(60), in_fallback=True), MetricState("ok"))
-    states = [AutoscalerState("shop", "web", 4, ago(5), metrics)]
+    conditions = (("AbleToScale", "True"), ("ScalingActive", "False"))
+    states = [
+        AutoscalerState("shop", "web", 4, ago(5), metrics, 3, (2, 20), conditions),
+        AutoscalerState("shop", "lost", 1, ago(5)),
+    ]
     registry.register(StateCollector(lambda: states, lambda: NOW))
     labels = {"namespace": "shop", "name": "web"}
-    assert registry.get_sample_value("horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers") == 1
+    assert registry.get_sample_value("horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers") == 2
     assert registry.get_sample_value("steadyscale_autoscaler_decision_age_seconds", labels) == 5
     queue = {**labels, "metric": "queue", "selector": "app=web"}
     assert registry.get_sample_value("steadyscale_autoscaler_metric_fallback_active", queue) == 1
@@ -70,6 +74,12 @@ def test_state_of_each_autoscaler_is_collected_at_scrape_time():
         )
         == 0
     )
+    for kind, value in {"min": 2, "max": 20, "current": 3, "desired": 4}.items():
+        assert registry.get_sample_value(f"steadyscale_autoscaler_{kind}_replicas", labels) == value
+    assert registry.get_sample_value("steadyscale_autoscaler_max_replicas", {**labels, "name": "lost"}) is None
+    inactive = {**labels, "condition": "ScalingActive", "status": "False"}
+    assert registry.get_sample_value("steadyscale_autoscaler_condition", inactive) == 1
+    assert registry.get_sample_value("steadyscale_autoscaler_condition", {**inactive, "status": "True"}) is None
     states.clear()
     assert registry.get_sample_value("steadyscale_autoscaler_decision_age_seconds", labels) is None
 
