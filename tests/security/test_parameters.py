@@ -14,7 +14,8 @@ from msgspec import inspect
 from adapter.backends import limits
 from adapter.backends.configuration import BackendEntry, query_problems
 from adapter.backends.settings import BackendSettings, Parameters
-from adapter.decoding.problem import Problem
+from adapter.custom_resources.external_metric import rule_from_object
+from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.rule import Rule
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -180,3 +181,27 @@ def test_xml_path_with_40000_segments_does_not_crash_the_process(path: str) -> N
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("spec.parameters.value: must have at most 2048 characters")
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_name_that_changes_the_requested_path_is_a_problem(name: str) -> None:
+    assert [str(problem.path) for problem in problems("rabbitmq", {"queue": name, "vhost": name})] == [
+        "spec.parameters.queue",
+        "spec.parameters.vhost",
+    ]
+    assert problems("upstream", {"namespace": name, "metric": "m"})
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '<<printf "%999999999s" "x">>',
+        "<<" + "(" * 5000 + "1" + ")" * 5000 + ">>",
+        '<<$x := "aaaaaaaaaaaaaaaa">>' + "<<$x = print $x $x>>" * 40,
+        "<<if 1>>" * 1000 + "<<end>>" * 1000,
+    ],
+)
+def test_template_of_a_tenant_is_not_rendered(query: str) -> None:
+    spec = {"backend": "b", "query": query}
+    with pytest.raises(ConfigInvalid, match="the only template action allowed here"):
+        rule_from_object({"metadata": {"name": "m", "namespace": "shop"}, "spec": spec}, None)

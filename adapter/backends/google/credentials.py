@@ -50,7 +50,7 @@ def decode(content: bytes) -> dict[str, Any]:
     """Decode the content of a credentials file; raise ValueError if it is not a JSON object."""
     try:
         return msgspec.json.decode(content, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise ValueError("not a JSON object") from None
 
 

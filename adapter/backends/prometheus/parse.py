@@ -64,7 +64,7 @@ def decode(status: int, body: bytes) -> ApiResponse:
     """Decode a response; raise ``BackendError`` if it is an error or not one of Prometheus."""
     try:
         response = _decode_response(body)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         if status != HTTPStatus.OK:  # not all of these responses come from Prometheus itself
             raise http_errors.from_status(status, body) from None
         raise _invalid(str(error)) from None
@@ -84,14 +84,14 @@ def samples(response: ApiResponse, now: datetime) -> tuple[RawSample, ...]:
                 return (RawSample(float(_decode_point(data.result)[1]), now),)
             case _:
                 raise BadQuery(f"the result is a {data.result_type}, not a number for each series")
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise _invalid(str(error)) from None
 
 
 def names(response: ApiResponse) -> frozenset[str]:
     try:
         return frozenset(labels[_NAME] for labels in _decode_label_sets(response.data) if _NAME in labels)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise _invalid(str(error)) from None
 
 

@@ -32,6 +32,9 @@ class RabbitMqParameters(Parameters, frozen=True):
     def problems(self, path: str) -> Iterator[Problem]:
         if bool(self.queue) == bool(self.queues):
             yield Problem(f"{path}.queue", "exactly one of queue and queues is required")
+        for key, name in (("queue", self.queue), ("vhost", self.vhost)):
+            if name in {".", ".."}:
+                yield Problem(f"{path}.{key}", "must not be . or ..", hint="it would be a different path of the API")
         if not self.vhost:
             yield Problem(f"{path}.vhost", "must not be empty", hint="the default virtual host is /")
         elif self.vhost == ANY_VHOST and not self.queues:

@@ -38,7 +38,7 @@ def status_message(body: bytes) -> str:
     """Return the message of a Kubernetes ``Status``; empty if the body is something else, as from a proxy."""
     try:
         return msgspec.json.decode(body, type=_Status).message[:300]
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return ""
 
 
