@@ -3,6 +3,8 @@
 import asyncio
 import ssl
 from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
@@ -152,3 +154,20 @@ async def test_known_caller_is_served_during_a_flood_of_tokens(service: Loopback
     assert set(statuses) == {200}
     assert set(rejected) == {401, 429}
     assert len(service.reviews.tokens) < FEW
+
+
+async def test_concurrency_limit_applies_before_the_access_review(tmp_path: Path):
+    limits = Limits(max_concurrent_requests=1, request_timeout=timedelta(seconds=30), drain_timeout=timedelta(0))
+    with loopback(tmp_path, limits) as running:
+        tls = ssl.create_default_context(cafile=running.ca)
+        tls.load_cert_chain(*running.credentials("alice"))
+        async with aiohttp.ClientSession(running.url, connector=aiohttp.TCPConnector(ssl=tls)) as session:
+            slow = asyncio.create_task(session.get(METRIC.replace("whole", "slow")))
+            while not running.server._in_flight:  # noqa: ASYNC110 - in another thread
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
+            running.reviews.access_reviews.clear()
+            async with session.get(METRIC) as response:
+                assert response.status == 429
+            assert running.reviews.access_reviews == []
+            slow.cancel()
