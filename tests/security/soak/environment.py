@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tests.control_plane import programs
 from tests.control_plane.cluster import LOOPBACK, ControlPlane, control_plane, free_port
+from tests.integration.scaling import allow_widgets
 from tests.integration.service import apply_manifests
 from tests.prometheus.server import prometheus
 from tests.prometheus.target import Target, target
@@ -22,6 +23,12 @@ from tests.security.soak.tenant import NAMESPACE
 HOSTILE: Final = ("mallory-1", "mallory-2", "mallory-3")
 HPA: Final = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 _GROUPS: Final = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
+_WIDGETS_EDIT: Final = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "widgets-edit", "labels": {"rbac.authorization.k8s.io/aggregate-to-edit": "true"}},
+    "rules": [{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["create", "delete", "get", "update"]}],
+}
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,8 @@ def environment(folder: Path) -> Iterator[Environment]:
         metrics = stack.enter_context(prometheus(folder / "prometheus", target=scraped.address))
         port = free_port()
         apply_manifests(plane, port)
+        allow_widgets(plane)
+        plane.kubectl("apply", "-f", "-", stdin=json.dumps(_WIDGETS_EDIT))
         for namespace in (NAMESPACE, *HOSTILE):
             _create_tenant(plane, namespace)
         plane.kubeconfig(HPA, groups=_GROUPS)

@@ -49,8 +49,13 @@ def http_backend() -> Iterator[Documents]:
         def log_message(self, *_: object) -> None:
             """Log nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_: object) -> None:
+            """Print nothing: the client closed the connection at its deadline."""
+
+    server = Server(("127.0.0.1", 0), Handler)
     documents.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="http-backend")
     thread.start()

@@ -28,6 +28,7 @@ ATTACKS: Final[dict[str, tuple[Attack, int, float]]] = {
     "object: labels changed": (objects.change_labels, 1, 0.1),
     "object: huge names": (objects.huge_names, 1, 3.0),
     "object: autoscaler": (objects.hostile_autoscaler, 2, 1.0),
+    "object: workload": (objects.hostile_workload, 1, 1.0),
     "query: escape": (reads.escape, 3, 0.5),
     **{
         f"query: {kind}": (partial(reads.query_of_a_kind, kind=kind), 3, 0.5)

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.integration.scaling import autoscaler, external
+from tests.integration.scaling import autoscaler, deployment, external
 from tests.security.soak.attacks.attacker import Attacker, HostileTenant
 from tests.security.soak.tenant import external_metric
 
@@ -107,6 +107,40 @@ def _autoscaler(attacker: Attacker, tenant: HostileTenant, name: str) -> dict[st
     }
     scaler = autoscaler(name, *[hostile] * metrics, external("orders"), target=target, behavior=behavior)
     return {**scaler, "metadata": {"name": name, "namespace": tenant.namespace}, "status": hostile_status()}
+
+
+async def hostile_workload(attacker: Attacker) -> str:
+    """Create a Deployment, a pod or a custom resource that is large, deep or has hostile fields, with an autoscaler."""
+    tenant, name = attacker.tenant(), f"workload-{attacker.random.randrange(10)}"
+    collection, body = attacker.random.choice(_WORKLOADS)(tenant.namespace, name)
+    status = await tenant.api.replace(collection, name, body)
+    kind = "Widget" if "widgets" in collection else "Deployment"
+    target = {"apiVersion": "example.com/v1" if kind == "Widget" else "apps/v1", "kind": kind, "name": name}
+    scaler = json.dumps(autoscaler(name, external("orders"), target=target)).encode()
+    await tenant.create("podautoscalers", name, scaler)
+    return "stored" if status == 201 else f"refused by the API server ({status})"
+
+
+def _widget(namespace: str, name: str) -> tuple[str, bytes]:
+    item = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": "SPEC"}
+    spec = b'{"size":2,"deep":' + nested(3_000) + b"}"
+    return f"/apis/example.com/v1/namespaces/{namespace}/widgets", json.dumps(item).encode().replace(b'"SPEC"', spec)
+
+
+def _large_deployment(namespace: str, name: str) -> tuple[str, bytes]:
+    item = deployment(name, 1)
+    item["metadata"]["annotations"] = {f"a{number}": "x" * 20_000 for number in range(12)}
+    return f"/apis/apps/v1/namespaces/{namespace}/deployments", json.dumps(item).encode()
+
+
+def _large_pod(namespace: str, name: str) -> tuple[str, bytes]:
+    item = deployment(name, 1)["spec"]["template"]
+    item["metadata"] |= {"name": name, "annotations": {f"a{number}": "x" * 20_000 for number in range(12)}}
+    item["spec"]["containers"] = [{"name": f"c{number}", "image": "i" * 200} for number in range(500)]
+    return f"/api/v1/namespaces/{namespace}/pods", json.dumps({"apiVersion": "v1", "kind": "Pod", **item}).encode()
+
+
+_WORKLOADS = (_widget, _large_deployment, _large_pod)
 
 
 def hostile_status() -> dict[str, Any]:
