@@ -37,8 +37,9 @@ def _objects_problem(limit: int) -> Problem:
 
 
 def _bytes_problem(limit: int, used: int, needed: int) -> Problem:
+    # A percentage seldom changes. With exact numbers, each change of an object would change the status of many others.
     message = (
-        f"not in force: the spec has {needed} bytes, those of older ExternalMetrics of the namespace have {used}, and"
-        f" tenantLimits.maxBytes is {limit}"
+        f"not in force: the spec has {needed} bytes, tenantLimits.maxBytes is {limit}, and older ExternalMetrics of the"
+        f" namespace use {100 * used // limit}% of it"
     )
     return Problem("", message, hint=_REMEDY)

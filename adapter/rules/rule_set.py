@@ -2,7 +2,7 @@
 
 import difflib
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain, islice, pairwise
 from operator import itemgetter
@@ -27,8 +27,12 @@ class RuleSet:
         self._by_namespace: dict[str, dict[str, tuple[int, Rule]]] = {}
         """Position and rule by namespace and name."""
 
+        self._applicable: dict[str, list[Rule]] = {}
+        """All rules by namespace, also those whose names earlier rules have."""
+
         for number, rule in enumerate(self._rules):
             for namespace in rule.namespaces or (_ALL_NAMESPACES,):
+                self._applicable.setdefault(namespace, []).append(rule)
                 by_name = self._by_namespace.setdefault(namespace, {})
                 for name in rule.names:
                     by_name.setdefault(name.lower(), (number, rule))
@@ -38,12 +42,13 @@ class RuleSet:
 
     def find(self, namespace: str, metric: str) -> Rule | None:
         name = metric.lower()
-        candidates = [by_name[name] for by_name in self._of(namespace) if name in by_name]
+        scopes = (self._by_namespace.get(key, {}) for key in (namespace, _ALL_NAMESPACES))
+        candidates = [by_name[name] for by_name in scopes if name in by_name]
         return min(candidates, key=itemgetter(0))[1] if candidates else None
 
     def applicable(self, namespace: str) -> Iterator[Rule]:
-        """Yield the rules that can be read in a namespace, once for each of their names."""
-        return (rule for by_name in self._of(namespace) for _, rule in by_name.values())
+        """Return the rules that can be read in a namespace."""
+        return chain(self._applicable.get(namespace, ()), self._applicable.get(_ALL_NAMESPACES, ()))
 
     def namespaces_with(self, metric: str) -> set[str]:
         """Return the namespaces in which only rules for single namespaces define a metric."""
@@ -57,11 +62,6 @@ class RuleSet:
     def similar_names(self, namespace: str, metric: str) -> tuple[str, ...]:
         """Return names similar to this one that can be read in the namespace, most similar first."""
         return similar_names(self.applicable(namespace), metric)
-
-    def _of(self, namespace: str) -> Iterator[Mapping[str, tuple[int, Rule]]]:
-        for key in (namespace, _ALL_NAMESPACES):
-            if key in self._by_namespace:
-                yield self._by_namespace[key]
 
 
 class LayeredRules:
