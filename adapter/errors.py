@@ -68,6 +68,14 @@ class AdapterError(Exception):
         """The reason of the ``Status`` that Kubernetes uses with the code."""
         return _REASONS.get(self.code) or HTTPStatus(self.code).phrase.replace(" ", "")
 
+    def detach(self) -> Self:
+        """Drop the traceback and the chained errors before the error is stored; return the error.
+
+        Their frames would keep local variables, such as the body of a response, in memory for as long as the error.
+        """
+        self.__traceback__ = self.__context__ = self.__cause__ = None
+        return self
+
 
 class RequestRejected(AdapterError):
     """The request itself is the reason."""

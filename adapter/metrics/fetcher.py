@@ -82,7 +82,7 @@ class Fetcher:
         except Exception as unexpected:  # noqa: BLE001 - any failure of one rule must not affect the others
             error = _as_adapter_error(unexpected, query)
             result = "internal error" if error.failure is None else error.failure.value
-            return FetchFailure(error, self.clock(), timedelta(seconds=loop.time() - started))
+            return FetchFailure(error.detach(), self.clock(), timedelta(seconds=loop.time() - started))
         else:
             return snapshot
         finally:

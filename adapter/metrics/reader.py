@@ -103,9 +103,12 @@ class MetricReader:
     async def read_samples(self, namespace: str, metric: str, selector: Selector) -> tuple[Sample, ...]:
         """Return the current samples, at least one; raise ``MetricNotFound`` or ``MetricUnavailable`` otherwise."""
         trace = await self.read(namespace, metric, selector)
-        if trace.error is not None:
+        if trace.error is None:
+            return trace.samples
+        try:
             raise trace.error
-        return trace.samples
+        finally:
+            del trace  # the error's traceback refers to this frame: the cycle would keep the snapshot in memory
 
     async def read(self, namespace: str, metric: str, selector: Selector) -> ReadTrace:
         """Read a metric and return the trace; an error is part of the trace."""

@@ -115,6 +115,7 @@ class Snapshots:
         refreshed = self._queries.pop(query.key, None)
         if refreshed is not None:
             self._stop(refreshed)
+            refreshed.task = None  # the traceback of the cancelled task refers to ``refreshed``: a cycle
 
     def add_listener(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener`` whenever the result of a query changes; return a function that removes it."""

@@ -9,6 +9,7 @@ import ssl
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from http import HTTPStatus
+from io import BytesIO
 from typing import Any, Final, NamedTuple
 
 import aiohttp
@@ -141,10 +142,16 @@ class HttpClient:
 
 async def read_body(response: aiohttp.ClientResponse, max_bytes: int, setting: str = "maxResponseBytes") -> bytes:
     """Return the body; raise ``BackendRejected`` if it is larger than ``max_bytes``, the value of ``setting``."""
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > max_bytes:
-            response.close()  # else aiohttp reads the rest before it releases the connection
-            raise BackendRejected(f"the response is larger than {setting}")
-    return bytes(body)
+    body = BytesIO()  # returns its content without a copy
+    is_too_large = (response.content_length or 0) > max_bytes
+    if not is_too_large:
+        async for chunk in response.content.iter_any():  # decompressed, in small chunks
+            is_too_large = body.tell() + len(chunk) > max_bytes
+            if is_too_large:
+                break
+            body.write(chunk)
+    if is_too_large:
+        body.close()
+        response.close()  # else aiohttp reads the rest before it releases the connection
+        raise BackendRejected(f"the response is larger than {setting}")
+    return body.getvalue()
