@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from adapter.commands.help_texts import COMMANDS, PROGRAM, HelpText
+from adapter.commands.metric_options import add_metric_options
 from adapter.version import package_version
 from autoscaler.flags import FLAGS
 
@@ -108,6 +109,24 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     _add_output(parser)
 
 
+def _add_autoscale(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", metavar="KIND/NAME", help="workload to scale, such as deployment/orders")
+    parser.add_argument(
+        "--api-version", metavar="VERSION", help="apiVersion of the workload, if it is a custom resource"
+    )
+    parser.add_argument("-n", "--namespace", help="namespace of the workload")
+    parser.add_argument("--name", help="name of the PodAutoscaler (default: that of the workload)")
+    replicas, percent = _between(0, 2**31 - 1, int), _between(1, 2**31 - 1, int)
+    parser.add_argument("--min", type=replicas, default=1, metavar="N", help="minReplicas (default: %(default)s)")
+    parser.add_argument("--max", type=replicas, required=True, metavar="N", help="maxReplicas")
+    parser.add_argument("--cpu", type=percent, metavar="PERCENT", help="target for the cpu utilization")
+    parser.add_argument("--memory", type=percent, metavar="PERCENT", help="target for the memory utilization")
+    parser.add_argument("--mode", choices=("Active", "DryRun", "Paused"), help="spec.mode (default: Active)")
+    add_metric_options(parser)
+    parser.add_argument("--apply", action="store_true", help="create the PodAutoscaler instead of printing it")
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="with --apply: connect to this cluster")
+
+
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="output format")
 
@@ -138,6 +157,7 @@ _ARGUMENTS = {
     "explain": _add_explain,
     "debug": _add_debug,
     "check": _add_check,
+    "autoscale": _add_autoscale,
 }
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ COMMANDS: Final = {
     "serve": HelpText(
         "serve external.metrics.k8s.io and run the autoscaler",
         "Serves external.metrics.k8s.io and scales the targets of PodAutoscalers, until SIGTERM or SIGINT. To run it\n"
-        "in a cluster, apply manifests/base. The autoscaler has the HPA flags of kube-controller-manager under the same\n"
-        "names; docs/configuration.md lists the few whose defaults differ.\n"
+        "in a cluster, apply manifests/base. The autoscaler has the HPA flags of kube-controller-manager under the\n"
+        "same names; docs/configuration.md lists the few whose defaults differ.\n"
         "Exit code: 0 after a signal, 1 if the cluster cannot be reached, 2 if configuration or flags are invalid.",
         (
             ("steadyscale serve --config=config.yaml", "in a pod"),
@@ -92,6 +92,19 @@ COMMANDS: Final = {
         (
             ("steadyscale check manifests/*.yaml", "in CI"),
             ("steadyscale check config.yaml -o json", "for scripts"),
+        ),
+    ),
+    "autoscale": HelpText(
+        "print or create a PodAutoscaler for a workload",
+        "Prints a PodAutoscaler as YAML, or creates it with --apply, as kubectl autoscale does for an HPA. It is\n"
+        "validated as by steadyscale check. Without a metric, the default of an HPA applies: cpu at 80 %.\n"
+        "Exit code: 0 if it is valid, 1 if there are problems, 2 if the request to the cluster failed.",
+        (
+            ("steadyscale autoscale deployment/orders --max=40 --external=orders-waiting --average=30", "print it"),
+            (
+                "steadyscale autoscale deployment/web --min=2 --max=9 --cpu=70 --apply --kubeconfig=admin.conf",
+                "create it",
+            ),
         ),
     ),
 }
