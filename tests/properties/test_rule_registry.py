@@ -79,10 +79,10 @@ class RegistryMachine(RuleBasedStateMachine):
         everything = [*self.objects.values(), *self.file, *self.imported]
         assert len(list(self.registry.rules)) == len(everything)
         for each in everything:
-            key = snapshot_query(each).key
-            found = self.registry.rules_for_query(key)
+            query = snapshot_query(each).key
+            found = self.registry.rules_for_query(query)
             assert sorted(map(id, found)) == sorted(
-                id(other) for other in everything if snapshot_query(other).key == key
+                id(other) for other in everything if snapshot_query(other).key == query
             )
 
 

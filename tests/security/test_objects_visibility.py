@@ -1,5 +1,6 @@
 """What tenants can learn about each other, and how they can affect each other, through equal queries and statuses."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from adapter.backends.configuration import BackendEntry, ExternalMetricAccess
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.rabbitmq.settings import RabbitMq
-from adapter.rules.query_builder import snapshot_query
+from adapter.rules.query_builder import Query, snapshot_query
 from adapter.rules.rule import Namespacing, Rule, TenantRule
 from adapter.sample import RawSample
 from autoscaler.values.selector import parse
@@ -94,3 +95,27 @@ async def test_change_of_one_tenant_does_not_drop_the_snapshot_of_another():
         assert here.reader.peek("bank", "queue", parse("")).result is not None
         assert await here.value("bank") == 3000
         assert here.backend.fetches[QUERY] == 2
+
+
+async def test_slow_queries_of_one_tenant_do_not_delay_the_status_of_another():
+    async with running() as here:
+        here.backend.results['x{namespace="shop"}'] = (raw(3, loop_clock()),)
+        respond = here.backend.fetch
+
+        async def fetch(query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+            if query.tenant == "bank":
+                await asyncio.sleep(3600)
+            return await respond(query, deadline)
+
+        here.backend.fetch = fetch  # type: ignore[method-assign]
+        for number in range(3):
+            here.apply(f"slow{number}", "bank", backend="main", query=f"slow{number}", deadline="60s")
+        await here.until(lambda: len(here.watcher.rules) == 3)
+        here.apply("queue", backend="main", query="x")
+        await here.until(lambda: len(here.watcher.rules) == 4)
+        writing = asyncio.create_task(here.status_writer.write_changes())
+        await here.until(here.status)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+
+        assert here.ready()[:2] == ("True", "Readable")
