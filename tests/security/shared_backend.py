@@ -39,6 +39,7 @@ class Behaviour:
     """Whether each read has another selector, and so another query."""
 
     is_operator: bool = False
+    starts_after: float = 0.0
 
 
 @dataclass
@@ -102,6 +103,7 @@ class Readers:
         source = self._cache if behaviour.is_template else self._snapshots
         tenant = "" if behaviour.is_operator else behaviour.namespace
         round_ = 0
+        await asyncio.sleep(behaviour.starts_after)
         while True:
             text = f"{behaviour.namespace} {number} {round_ if behaviour.is_template else ''}"
             result = await source.get(Query("shared", text, tenant=tenant), interval, deadline)

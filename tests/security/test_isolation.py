@@ -22,7 +22,15 @@ HOSTILE = {
         Behaviour("bad1", queries=100, latency=1e6, deadline=60),
         Behaviour("bad2", queries=100, latency=0.01, error="HTTP 503", interval=5),
     ],
-    "five colluding namespaces": [Behaviour(f"bad{n}", queries=40, latency=1e6, deadline=30 + n) for n in range(5)],
+    "three namespaces that start later": [
+        Behaviour(f"bad{n}", queries=40, latency=1e6, deadline=60, starts_after=35 + n) for n in range(3)
+    ],
+    **{
+        f"{count} colluding namespaces": [
+            Behaviour(f"bad{n}", queries=40, latency=1e6, deadline=30 + n) for n in range(count)
+        ]
+        for count in (3, 4, 5)
+    },
 }
 
 
@@ -34,6 +42,13 @@ async def test_namespace_with_fast_queries_loses_no_read(hostile: list[Behaviour
     assert min(readers.reads["good"], readers.reads["operator"]) > 90
 
 
+async def test_namespace_with_slow_queries_loses_no_read_to_many_fast_queries():
+    slow = Behaviour("slow", queries=2, latency=1.5)
+    readers = Readers([slow, Behaviour("bad", queries=100, latency=0.2, interval=5), GOOD, OPERATOR])
+    await readers.run(60)
+    assert (readers.failures["slow"], readers.failures["good"], readers.failures["operator"]) == ({}, {}, {})
+
+
 def random_behaviour(chance: random.Random, namespace: str) -> Behaviour:
     return Behaviour(
         namespace,
@@ -43,6 +58,7 @@ def random_behaviour(chance: random.Random, namespace: str) -> Behaviour:
         interval=chance.choice([5, 15, 60]),
         deadline=chance.choice([1, 2, 5, 60]),
         is_template=chance.random() < 0.3,
+        starts_after=chance.choice([0, 0, 20]),
     )
 
 

@@ -3,9 +3,10 @@
 All namespaces share the connections of a backend. A free slot goes to the waiting namespace with the fewest requests in
 progress, then to the one that used the least time in slots recently. While the operator and several namespaces send
 requests, some slots are reserved for the operator, and no namespace can occupy all other slots. If several namespaces
-do, a request that has run for ``SLOW_AFTER`` seconds is ended when a namespace waits that has fewer requests in
-progress and used much less time. So a namespace with fast requests waits for little more than that time, however many
-slow requests other namespaces send. If all namespaces are equally slow, no request is ended.
+do, a request that has run for ``SLOW_AFTER`` seconds, and four times as long as the requests of a waiting namespace
+usually take, is ended if that namespace has fewer requests in progress and used less time. So a namespace with fast
+requests waits for little more than that time, however many slow requests other namespaces send. If all namespaces are
+equally slow, no request is ended.
 """
 
 import asyncio
@@ -21,17 +22,21 @@ from adapter.errors import OverBudget
 OPERATOR: Final = ""
 """Stands for the operator where the name of a namespace is expected."""
 
-SLOW_AFTER: Final = 1.0
+SLOW_AFTER: Final = 2.0
+"""Less if more than three namespaces wait without a request in progress."""
+
+_MIN_WAIT: Final = 0.5
 _CHECK_INTERVAL: Final = 0.25
 """Seconds between two checks for slow requests, while a request waits."""
 
 _USE_HALF_LIFE: Final = 30.0
+_AVERAGE_WEIGHT: Final = 0.3
 _ACTIVE_FOR: Final = 300.0
 _LIMITS_INTERVAL: Final = 5.0
 _MAX_IDLE_SHARES: Final = 1000
 _MAX_WAITING: Final = 1000
 _TIMER_TOLERANCE: Final = 1e-3
-ENDED: Final = f"no response within {SLOW_AFTER:g}s while other namespaces waited for a connection of the backend"
+ENDED: Final = "the query was ended because it was slow and other namespaces waited for a connection of the backend"
 
 
 @dataclass(eq=False, slots=True)
@@ -39,6 +44,7 @@ class _Request:
     namespace: str
     max_concurrent: int | None
     granted: asyncio.Future[None]
+    queued: float
     started: float = 0.0
     timeout: asyncio.Timeout | None = None
     is_ended: bool = False
@@ -52,6 +58,9 @@ class _Share:
     used: float = 0.0
     """Seconds in slots up to ``used_until``, with exponential decay."""
 
+    typical_duration: float = 0.0
+    """Of a request, in seconds: an exponential moving average."""
+
     running: int = 0
     waiting: deque[_Request] = field(default_factory=deque)
 
@@ -61,8 +70,9 @@ class _Share:
     def recent_use(self, now: float) -> float:
         return self.used * 0.5 ** ((now - self.used_until) / _USE_HALF_LIFE) if self.used else 0.0
 
-    def add_use(self, seconds: float, now: float) -> None:
-        self.used, self.used_until = self.recent_use(now) + seconds, now
+    def add_use(self, duration: float, min_use: float, now: float) -> None:
+        self.used, self.used_until = self.recent_use(now) + max(duration, min_use), now
+        self.typical_duration += _AVERAGE_WEIGHT * (duration - self.typical_duration)
 
 
 class RateLimit:
@@ -88,7 +98,8 @@ class RateLimit:
         ``max_concurrent`` limits the requests of the namespace. The block raises ``OverBudget`` if the request is ended
         in favour of another namespace.
         """
-        request = _Request(namespace, max_concurrent, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        request = _Request(namespace, max_concurrent, loop.create_future(), loop.time())
         await self._wait(request)
         try:
             async with asyncio.timeout(None) as request.timeout:
@@ -159,7 +170,7 @@ class RateLimit:
         now, share = asyncio.get_running_loop().time(), self._shares[request.namespace]
         self._running.discard(request)
         share.running -= 1
-        share.add_use(max(now - request.started, self._min_interval), now)
+        share.add_use(now - request.started, self._min_interval, now)
         self._grant()
 
     def _next_share(self, now: float) -> _Share | None:
@@ -188,18 +199,20 @@ class RateLimit:
         if waiting is None:
             return
         self._set_timer(now + _CHECK_INTERVAL)
-        if any(request.is_ended for request in self._running):
-            return  # a slot is about to become free
+        if now - waiting.waiting[0].queued < _MIN_WAIT or any(request.is_ended for request in self._running):
+            return  # a slot may become free soon
         uses = {namespace: share.recent_use(now) for namespace, share in self._shares.items() if share.running}
         for request in self._running:
             uses[request.namespace] += now - request.started
+        without_slot = sum(not share.running for share in self._pending.values())
+        slow_after = max(SLOW_AFTER / max(1, without_slot - 2), 4 * waiting.typical_duration)
         slow = [
             request
             for request in self._running
             if request.namespace != OPERATOR
-            and now - request.started >= SLOW_AFTER - _TIMER_TOLERANCE
+            and now - request.started >= slow_after - _TIMER_TOLERANCE
             and (not waiting.running or self._shares[request.namespace].running > waiting.running + 1)
-            and uses[request.namespace] >= 2 * waiting.recent_use(now) + SLOW_AFTER - _TIMER_TOLERANCE
+            and uses[request.namespace] > waiting.recent_use(now) / 2
         ]
         slowest = max(slow, key=lambda request: (uses[request.namespace], -request.started), default=None)
         if slowest is not None and slowest.timeout is not None:

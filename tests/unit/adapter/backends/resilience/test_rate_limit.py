@@ -133,8 +133,8 @@ class TestFairness:
         await asyncio.sleep(10)
         assert load.running == {"a": 2, "b": 2}
         load.start("c", 0.05, count=40)
-        await asyncio.sleep(2.3)
-        assert load.ended == {"c": pytest.approx([10.05 + 0.05 * number for number in range(40)], abs=0.01)}
+        await asyncio.sleep(2.7)
+        assert load.ended == {"c": pytest.approx([10.55 + 0.05 * number for number in range(40)], abs=0.01)}
         assert sum(load.refused.values()) <= 3
 
     async def test_no_request_is_ended_if_all_namespaces_are_equally_slow(self, load: Load) -> None:
