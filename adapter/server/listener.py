@@ -173,8 +173,11 @@ class Listener(web.Server):
                 ssl_handshake_timeout=timeouts[0],
                 ssl_shutdown_timeout=timeouts[1],
             )
-        except (OSError, TimeoutError):  # includes ssl.SSLError
-            self._forget(connection)
+        except OSError:  # includes ssl.SSLError and TimeoutError
+            pass
+        finally:
+            if connection.transport is None:
+                self._forget(connection)
 
     def _create_request(
         self,

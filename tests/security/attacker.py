@@ -1,8 +1,8 @@
 """A client that opens many connections without credentials and keeps them open, in a process of its own.
 
-``python -m tests.security.attacker PORT CA_FILE STAGE`` prints a line when it has opened its connections once. It
-goes on until its standard input is closed. A connection that the server closes is opened again. It imports nothing of
-the project, so that it starts fast.
+``python -m tests.security.attacker PORT CA_FILE STAGE ADDRESS`` prints a line when it has opened its connections once.
+It goes on until its standard input is closed. A connection that the server closes is opened again. It imports nothing
+of the project, so that it starts fast.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 CONNECTIONS: Final = 400
 _PAUSE: Final = 1.0
-_SOURCE: Final = ("127.0.0.2", 0)
+OTHER_ADDRESS: Final = "127.0.0.2"
 _REQUEST: Final = b"GET /apis HTTP/1.1\r\nHost: x\r\n"
 _AUTHENTICATED: Final = _REQUEST + b"Authorization: Bearer good\r\n\r\n"
 _LARGE_HEADERS: Final = b"".join(b"X-%d: %s\r\n" % (number, b"v" * 8000) for number in range(40))
@@ -41,8 +41,8 @@ STAGES: Final = {
     "large headers": Stage(_REQUEST + _LARGE_HEADERS[:65_000]),
     "too large headers": Stage(_REQUEST + _LARGE_HEADERS),
     "a slow body": Stage(_REQUEST + b"Content-Length: 1000000\r\n\r\n" + bytes(1000)),
-    "pipelined requests": Stage((_REQUEST + b"\r\n") * 1000),
-    "unread responses": Stage((_REQUEST + b"\r\n") * 1000, reads=False),
+    "pipelined requests": Stage((_REQUEST + b"\r\n") * 300),
+    "unread responses": Stage((_REQUEST + b"\r\n") * 300, reads=False),
     "many headers of an authenticated caller": Stage(_AUTHENTICATED + _REQUEST + _MANY_HEADERS),
     "an upgrade": Stage(_REQUEST + b"Connection: upgrade\r\nUpgrade: x\r\n\r\n" + bytes(200_000)),
 }
@@ -51,8 +51,8 @@ STAGES: Final = {
 class Attacker:
     """Holds many connections."""
 
-    def __init__(self, port: int, tls: ssl.SSLContext, stage: Stage) -> None:
-        self._port, self._stage = port, stage
+    def __init__(self, port: int, tls: ssl.SSLContext, stage: Stage, address: str) -> None:
+        self._port, self._stage, self._address = port, stage, address
         self._tls = tls if stage.tls else None
         self._attempts = 0
         self.all_opened = asyncio.Event()
@@ -68,7 +68,9 @@ class Attacker:
         self._attempts += 1
         if self._attempts > CONNECTIONS:
             self.all_opened.set()
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._port, ssl=self._tls, local_addr=_SOURCE)
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", self._port, ssl=self._tls, local_addr=(self._address, 0)
+        )
         try:
             if not self._stage.reads:
                 writer.transport.pause_reading()  # type: ignore[attr-defined]  # a transport of a stream can pause
@@ -79,9 +81,9 @@ class Attacker:
 
 
 @contextmanager
-def attacked(port: int, ca: Path, stage: str) -> Iterator[None]:
+def attacked(port: int, ca: Path, stage: str, address: str = OTHER_ADDRESS) -> Iterator[None]:
     """Attack the server for the length of the block."""
-    command = [sys.executable, "-m", "tests.security.attacker", str(port), str(ca), stage]
+    command = [sys.executable, "-m", "tests.security.attacker", str(port), str(ca), stage, address]
     with subprocess.Popen(  # noqa: S603
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as attacker:
@@ -95,8 +97,8 @@ def attacked(port: int, ca: Path, stage: str) -> Iterator[None]:
             attacker.wait(30)
 
 
-async def _attack(port: int, ca: Path, stage: Stage) -> None:
-    attacker = Attacker(port, ssl.create_default_context(cafile=ca), stage)
+async def _attack(port: int, ca: Path, stage: Stage, address: str) -> None:
+    attacker = Attacker(port, ssl.create_default_context(cafile=ca), stage, address)
     attacks = [asyncio.create_task(attacker.hold()) for _ in range(CONNECTIONS)]
     await attacker.all_opened.wait()
     print("opened", flush=True)  # noqa: T201
@@ -106,4 +108,4 @@ async def _attack(port: int, ca: Path, stage: Stage) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_attack(int(sys.argv[1]), Path(sys.argv[2]), STAGES[sys.argv[3]]))
+    asyncio.run(_attack(int(sys.argv[1]), Path(sys.argv[2]), STAGES[sys.argv[3]], sys.argv[4]))

@@ -75,6 +75,16 @@ async def test_many_connections_stay_within_the_memory_limit_and_others_are_serv
     assert max(times) < Limits().request_timeout.total_seconds()
 
 
+async def test_authenticated_connection_is_served_although_the_attacker_has_the_same_address(process: ServedProcess):
+    api_server = ApiServer(process)
+    async with api_server.session() as kept:
+        await api_server.read(kept)
+        with attacked(process.port, process.ca, "an idle TLS connection", "127.0.0.1"):
+            times = [await api_server.read(kept) for _ in range(20)]
+
+    assert max(times) < Limits().request_timeout.total_seconds()
+
+
 def test_connections_of_both_kinds_at_the_same_time_stay_within_the_memory_limit(process: ServedProcess):
     port, ca = process.port, process.ca
     with attacked(port, ca, "many headers"), attacked(port, ca, "many headers of an authenticated caller"):
