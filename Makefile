@@ -10,11 +10,11 @@ DEV     := $(VENV)/.dev
 NOT_PURE := autoscaler/__main__.py,autoscaler/kube/*,autoscaler/controller/apply.py,autoscaler/controller/controller.py,autoscaler/controller/dependencies.py,autoscaler/controller/observe.py,autoscaler/controller/reconcile.py,autoscaler/controller/reporting.py,autoscaler/controller/run.py,autoscaler/controller/worker_pool.py
 PYTEST  := $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 
-.PHONY: help demo check test lint types contracts unit conform control-plane integration bench bench-smoke bench-fleet \
-        manifests release clean
+.PHONY: help demo check test lint types contracts unit conform control-plane integration confinement-fuzz soak bench \
+        bench-smoke bench-fleet manifests release clean
 
 help:                ## list the targets
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: $(RUNTIME)     ## run the demo: 29 minutes of a queue in one, without a cluster
 	@$(BIN)/steadyscale demo
@@ -69,6 +69,13 @@ control-plane:       ## build kube-apiserver, kube-controller-manager, kubectl a
 
 integration: $(DEV)  ## the tests beside a real API server
 	$(PYTEST) -m 'apiserver or image' --durations=10
+
+confinement-fuzz: $(DEV) ## 100,000 random queries of tenants, checked with the parsers of Prometheus and VictoriaMetrics
+	$(BIN)/python -m tests.security.confinement_fuzz
+
+MINUTES ?= 10
+soak: $(DEV)         ## hostile tenants beside a well-behaved one, on a real API server, within the manifest's memory limit
+	$(BIN)/python -m tests.security.soak --minutes=$(MINUTES)
 
 bench: $(DEV)        ## benchmarks, each as a ratio to a reference measured in the same run
 	$(BIN)/python -m bench.decide
