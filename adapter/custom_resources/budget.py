@@ -18,7 +18,7 @@ def within_budget(
     """
     count = size = 0
     for metric_object in objects:
-        needed = len(metric_object.spec)
+        needed = metric_object.spec_size
         problem = None
         if needed and count >= limits.max_objects:
             problem = _objects_problem(limits.max_objects)

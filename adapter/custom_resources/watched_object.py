@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import NamedTuple
 
 from adapter.custom_resources.external_metric import MAX_SPEC_BYTES
@@ -17,9 +18,9 @@ class Age(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class ExternalMetricObject:
-    """One object. Its spec is stored as JSON, which needs less memory and is compared faster than a document."""
+    """One object. Its spec is stored as JSON, which needs less memory than a document."""
 
     key: str
     namespace: str
@@ -27,8 +28,12 @@ class ExternalMetricObject:
     generation: int
     creation_timestamp: str
     spec: bytes
-    """Empty if it has ``problems``."""
+    """Empty if it has ``problems`` or was released."""
 
+    spec_size: int
+    """Bytes; 0 if it has ``problems``."""
+
+    spec_hash: bytes
     problems: tuple[Problem, ...]
     """Why the spec cannot be stored: it is too large, too deep, or cannot be represented as JSON."""
 
@@ -37,6 +42,14 @@ class ExternalMetricObject:
     @property
     def age(self) -> Age:
         return Age(self.creation_timestamp, self.name)
+
+    @property
+    def is_released(self) -> bool:
+        return not self.spec and bool(self.spec_size)
+
+    def release_spec(self) -> None:
+        """Drop the spec of an object that is not in force, so that such objects use little memory."""
+        self.spec = b""
 
 
 def read_object(content: Json) -> ExternalMetricObject:
@@ -52,6 +65,8 @@ def read_object(content: Json) -> ExternalMetricObject:
         generation=generation if isinstance(generation, int) else 0,
         creation_timestamp=str(metadata.get("creationTimestamp", "")),
         spec=spec,
+        spec_size=len(spec),
+        spec_hash=blake2b(spec, digest_size=16).digest(),
         problems=problems,
         status=status if isinstance(status, dict) else {},
     )

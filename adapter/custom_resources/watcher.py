@@ -23,12 +23,15 @@ from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.rule import TenantRule
 from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.kube.client import Json, KubeClient
+from autoscaler.kube.errors import KubeError
 from autoscaler.kube.informer import Informer
+from autoscaler.kube.paths import api_path
 from autoscaler.kube.watch import ListWatch
 
 _log = logging.getLogger(__name__)
 
 PATH: Final = f"/apis/{GROUP_VERSION}/{PLURAL}"
+_RETRY_SECONDS: Final = 30.0
 _Parsed: TypeAlias = TenantRule | tuple[Problem, ...]
 
 
@@ -51,6 +54,7 @@ class ExternalMetricWatcher:
         self.rejections: dict[str, Rejection] = {}
         """The objects that are not in force, by key."""
 
+        self._client = client
         self._registry = registry
         self._backends = backends
         self._limits = limits
@@ -95,8 +99,12 @@ class ExternalMetricWatcher:
         """Store the response to a write of a status; it can be the first to contain a change of the spec."""
         key = read_object(content).key
         before, after = self.store.get(key), self.store.apply_response(content)
-        if before is not None and after is not None and before.spec != after.spec:
+        if before is None or after is None:
+            return
+        if before.spec_hash != after.spec_hash:
             self._on_change(key)
+        elif before.is_released:
+            after.release_spec()
 
     def _on_change(self, key: str) -> None:
         namespace = key.partition("/")[0]
@@ -136,18 +144,39 @@ class ExternalMetricWatcher:
         objects.sort(key=attrgetter("age"))
         owners: dict[str, str] = {}
         for metric_object, excess in within_budget(objects, self._limits):
+            if excess is None and metric_object.is_released:
+                await self._restore_spec(metric_object)
             current = self.store.get(metric_object.key)
-            if current is not None and current.spec == metric_object.spec:  # otherwise it changed again meanwhile
-                self._update_object(metric_object, excess, owners)
+            if current is not None and current.spec_hash == metric_object.spec_hash:  # otherwise it changed meanwhile
+                self._update_object(current, excess, owners)
             await self._share.step()
+
+    async def _restore_spec(self, metric_object: ExternalMetricObject) -> None:
+        """Read the spec of an object again that is within the budget now."""
+        path = f"/apis/{GROUP_VERSION}{api_path('namespaces', metric_object.namespace, PLURAL)}"
+        try:
+            found = await self._client.get(path, {"fieldSelector": f"metadata.name={metric_object.name}"})
+            restored = read_object(found["items"][0])
+        except (KubeError, LookupError, TypeError) as error:
+            _log.warning(
+                "ExternalMetric cannot be read again", extra={"externalmetric": metric_object.key, "error": str(error)}
+            )
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._mark_changed, metric_object.namespace)
+            return
+        current = self.store.get(metric_object.key)
+        if current is not None and current.spec_hash == restored.spec_hash:
+            current.spec = restored.spec
 
     def _update_object(
         self, metric_object: ExternalMetricObject, excess: Problem | None, owners: dict[str, str]
     ) -> None:
         if excess is not None:
+            metric_object.release_spec()
             self._parsed.pop(metric_object.key, None)
             self._reject(metric_object.key, Rejection(BUDGET_EXCEEDED, (excess,)))
             return
+        if metric_object.is_released:
+            return  # it could not be read again yet
         parsed = self._parse(metric_object)
         if isinstance(parsed, TenantRule):
             parsed = _duplicate_problems(parsed, owners) or parsed

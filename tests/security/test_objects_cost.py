@@ -73,6 +73,7 @@ async def test_objects_beyond_the_budget_are_not_parsed_and_the_oldest_are_in_fo
         await here.status_writer.write_changes()
 
         assert set(parses) == set(here.in_force) == {"o0", "o1", "o2"}
+        assert {each.name for each in here.watcher.store if each.spec} == {"o0", "o1", "o2"}
         assert here.ready("o7") == (
             "False",
             "BudgetExceeded",
@@ -173,3 +174,16 @@ def test_change_of_an_object_keeps_what_is_cached_for_other_namespaces():
     assert registry.rules.version("shop") > before["shop"]
     registry.set_file_rules([Rule("b", (Series(1.0),))])
     assert registry.rules.version("bank") > before["bank"]
+
+
+async def test_spec_that_cannot_be_read_again_is_read_later(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(watcher_module, "_RETRY_SECONDS", 0.1)
+    async with running(limits=TenantLimits(max_objects=1)) as here:
+        for name in ("a", "b"):
+            here.apply(name, static=STATIC)
+        await here.until(lambda: here.watcher.rejections)
+        here.cluster.faults.fail_next(500, times=2, verb="list", within="externalmetrics")
+        here.cluster.delete(f"{here.path}/a")
+
+        await here.until(lambda: here.in_force == ["b"])
+        assert not here.watcher.rejections
