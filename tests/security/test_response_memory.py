@@ -16,8 +16,12 @@ from weakref import ref
 
 import pytest
 
+from adapter.backends.connection import large_responses
+from adapter.backends.connection.large_responses import Reservation
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.backends.prometheus.settings import Prometheus
+from adapter.backends.resilience.protected_call import ProtectedCall
+from adapter.backends.settings import CircuitBreakerSettings
 from adapter.backends.static import StaticBackend
 from adapter.errors import BackendRejected, NoSeries
 from adapter.metrics.fetcher import Fetcher, FetchFailure, FetchResult
@@ -160,3 +164,51 @@ async def test_a_failed_read_keeps_no_reference_to_its_snapshot() -> None:
         sources.snapshots.drop(snapshot_query(rule))
         await asyncio.sleep(0)
     assert [snapshot() for snapshot in snapshots] == [None, None, None]
+
+
+async def test_of_responses_above_eight_mebibytes_one_is_in_memory_at_a_time(server: RawServer) -> None:
+    count = 4
+    server.head = b"Content-Length: %d\r\n" % (12 * MIB)
+    server.chunks = lambda: iter([b" " * (MIB // 4)] * 48)
+    async with fetcher(server, 16 * MIB) as fetch:
+        tracemalloc.start()
+        try:
+            results = await asyncio.gather(*(fetch() for _ in range(count)))
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert {error_of(result) for result in results} == {"invalid response from the Prometheus HTTP API"}
+    # One of 12 MiB and three of 8 MiB that wait; the growing buffers have some reserve.
+    assert peak < 44 * MIB, f"{count} responses of 12 MiB needed {peak / MIB:.1f} MiB"
+
+
+async def test_an_operation_reserves_once_and_releases_when_it_ends() -> None:
+    limits = large_responses.create_limits()
+    first, second = Reservation(limits), Reservation(limits)
+    for size in (MIB, 9 * MIB, 10 * MIB, 3 * MIB):
+        await first.include(size)
+    waiting = asyncio.create_task(second.include(9 * MIB))
+    await asyncio.sleep(0.01)
+    assert (second.is_waiting, waiting.done()) == (True, False)
+    first.release()
+    await waiting
+    second.release()
+    assert [semaphore._value for _, semaphore in limits] == [4, 1]
+
+
+async def test_a_query_that_waits_for_other_large_responses_says_so() -> None:
+    protected = ProtectedCall(CircuitBreakerSettings(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    is_blocking, end = asyncio.Event(), asyncio.Event()
+
+    async def block() -> None:
+        await large_responses.reserve(9 * MIB)
+        is_blocking.set()
+        await end.wait()
+
+    blocking = asyncio.create_task(protected.run("first", timedelta(seconds=60), block))
+    await is_blocking.wait()
+    with pytest.raises(BackendRejected, match="other large responses were decoded until the deadline"):
+        await protected.run("second", timedelta(seconds=0.05), lambda: large_responses.reserve(9 * MIB))
+    end.set()
+    await blocking
+    await protected.run("second", timedelta(seconds=60), lambda: large_responses.reserve(9 * MIB))

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import aiohttp
 from yarl import URL
 
-from adapter.backends.connection import http_errors
+from adapter.backends.connection import http_errors, large_responses
 from adapter.backends.connection.http_settings import HttpSettings
 from adapter.backends.connection.secret_file import Redactor, SecretFile
 from adapter.backends.connection.tls import TlsFiles
@@ -149,6 +149,8 @@ async def read_body(response: aiohttp.ClientResponse, max_bytes: int, setting: s
             is_too_large = body.tell() + len(chunk) > max_bytes
             if is_too_large:
                 break
+            if body.tell() + len(chunk) > large_responses.SMALL:
+                await large_responses.reserve(body.tell() + len(chunk))
             body.write(chunk)
     if is_too_large:
         body.close()

@@ -14,7 +14,6 @@ from adapter.rules.promql.sample_age import KIND_LABEL, TIMESTAMP_KIND
 from adapter.sample import RawSample
 
 Point: TypeAlias = tuple[float, str]
-Labels: TypeAlias = frozenset[tuple[str, str]]
 _NAME: Final = "__name__"
 
 
@@ -55,7 +54,8 @@ class ApiResponse(msgspec.Struct):
 
 _decode_response = msgspec.json.Decoder(ApiResponse).decode
 _decode_data = msgspec.json.Decoder(Data).decode
-_decode_vector = msgspec.json.Decoder(list[VectorSeries]).decode
+_decode_vector = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode_series = msgspec.json.Decoder(VectorSeries).decode
 _decode_point = msgspec.json.Decoder(Point).decode
 _decode_label_sets = msgspec.json.Decoder(list[dict[str, str]]).decode
 
@@ -95,29 +95,37 @@ def names(response: ApiResponse) -> frozenset[str]:
         raise _invalid(str(error)) from None
 
 
-def _samples(vector: list[VectorSeries], now: datetime) -> Iterator[RawSample]:
-    timestamps: dict[Labels, float] = {}
-    values: list[VectorSeries] = []
-    for series in vector:
+def _samples(vector: list[msgspec.Raw], now: datetime) -> Iterator[RawSample]:
+    """Return the samples of a vector. The series are decoded one by one: all at once need several times the memory."""
+    timestamps = _timestamps(vector)
+    common_timestamp = timestamps.get(_key({}))
+    shared: dict[str, str] = {}  # most values of labels repeat, and the decoder creates a string for each
+    for series in map(_decode_series, vector):
         if series.metric.pop(KIND_LABEL, None) == TIMESTAMP_KIND:
-            timestamps[frozenset(series.metric.items())] = _number(series)
-        else:
-            values.append(series)
-    common_timestamp = timestamps.get(frozenset())
-    for series in values:
-        timestamp = timestamps.get(_labels_without_name(series.metric), common_timestamp) if timestamps else None
+            continue
+        labels = {name: shared.setdefault(text, text) for name, text in series.metric.items()}
+        timestamp = timestamps.get(_key(labels), common_timestamp) if timestamps else None
         # Both times are the server's, so a difference between its clock and this process' clock has no effect.
         age = max(series.evaluated_at - timestamp, 0.0) if timestamp is not None else 0.0
-        yield RawSample(_number(series), now - timedelta(seconds=age) if age else now, series.metric)
+        yield RawSample(_number(series), now - timedelta(seconds=age) if age else now, labels)
 
 
-def _labels_without_name(labels: dict[str, str]) -> Labels:
-    """Return the labels as ``timestamp()`` returns them: without the metric's name."""
-    name = labels.pop(_NAME, None)
-    key = frozenset(labels.items())
-    if name is not None:
-        labels[_NAME] = name
-    return key
+def _timestamps(vector: list[msgspec.Raw]) -> dict[int, float]:
+    """Return the timestamps of the series, by the key of their labels."""
+    timestamps: dict[int, float] = {}
+    for series in map(_decode_series, vector):
+        if series.metric.pop(KIND_LABEL, None) == TIMESTAMP_KIND:
+            key, timestamp = _key(series.metric), _number(series)
+            timestamps[key] = min(timestamp, timestamps.get(key, timestamp))
+    return timestamps
+
+
+def _key(labels: dict[str, str]) -> int:
+    """Return a hash of the labels as ``timestamp()`` returns them: without the metric's name.
+
+    The labels themselves would need more memory than the response. The hash has 64 bits and depends on a random seed.
+    """
+    return hash(frozenset(item for item in labels.items() if item[0] != _NAME))
 
 
 def _number(series: VectorSeries) -> float:

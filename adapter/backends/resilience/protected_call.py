@@ -5,17 +5,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
+from adapter.backends.connection.large_responses import reservation
 from adapter.backends.connection.secret_file import Redactor, redacted_error
 from adapter.backends.resilience.circuits import Circuits
 from adapter.backends.resilience.rate_limit import OPERATOR
 from adapter.backends.settings import CircuitBreakerSettings
-from adapter.errors import BackendError, BackendTimeout, BackendUnreachable, OverBudget
+from adapter.errors import BackendError, BackendRejected, BackendTimeout, BackendUnreachable, OverBudget
 
 T = TypeVar("T")
 
 _DEADLINE_MARGIN: Final = 0.98
 """The operation times out shortly before its caller does, so that the caller receives the reason."""
 
+_TOO_MANY_LARGE: Final = "other large responses were decoded until the deadline: aggregate series in the query"
 REMOVED: Final = "the backend was removed from the configuration"
 
 
@@ -93,12 +95,13 @@ class ProtectedCall:
         if self._is_closed:
             raise BackendUnreachable(REMOVED)
         timeout = asyncio.timeout(deadline.total_seconds() * _DEADLINE_MARGIN)
-        detail = ""
+        detail, reserved = "", None
         try:
             async with timeout:
                 self._timeouts.add(timeout)
                 self._is_idle.clear()
-                return await operation()
+                with reservation() as reserved:
+                    return await operation()
         except TimeoutError:
             pass
         except BackendTimeout as error:
@@ -109,4 +112,6 @@ class ProtectedCall:
                 self._is_idle.set()
         if self._is_closed:
             raise BackendUnreachable(REMOVED)
+        if reserved is not None and reserved.is_waiting:
+            raise BackendRejected(_TOO_MANY_LARGE)
         raise BackendTimeout(f"no response within {deadline.total_seconds():g}s", detail=detail)
