@@ -1,5 +1,6 @@
 """Metrics and access log of responses. The access log never contains request headers or tokens."""
 
+import time
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
@@ -13,10 +14,33 @@ from adapter.server.request_context import RequestContext
 from adapter.telemetry import Telemetry
 
 _MAX_FIELD_LENGTH: Final = 256
+_BURST: Final = 200
+_LINES_PER_SECOND: Final = 20.0
 _AUTHORIZATION_RESULTS: Final[dict[type[object], str]] = {
     errors.AccessDenied: "denied",
     errors.ReviewUnavailable: "error",
 }
+
+
+class LineBudget:
+    """Limits the log lines that clients without credentials cause, so that they cannot fill the log."""
+
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+        self._timer = timer
+        self._left, self._counted = float(_BURST), timer()
+        self.omitted = 0
+        """Lines that were not written since the last one."""
+
+    def take(self) -> bool:
+        """Return whether a line may be written."""
+        now = self._timer()
+        self._left = min(_BURST, self._left + (now - self._counted) * _LINES_PER_SECOND)
+        self._counted = now
+        if self._left < 1:
+            self.omitted += 1
+            return False
+        self._left -= 1
+        return True
 
 
 class RequestAccounting:
@@ -26,6 +50,7 @@ class RequestAccounting:
         self.telemetry = telemetry
         self._write_line = write_line
         self._clock = clock
+        self.unauthenticated_lines = LineBudget()
         # labels() locks and converts its arguments on each call; the number of label values is small.
         self._requests = cache(telemetry.requests.labels)
         self._duration = cache(telemetry.request_duration.labels)
@@ -44,7 +69,17 @@ class RequestAccounting:
         if isinstance(error, errors.AdapterError) and error.failure is not None:
             self.telemetry.metric_failures.labels(error.failure.value).inc()
         if context.endpoint == "metric" or status >= 400:
-            self._write_line(self._clock(), "request", _log_fields(context, status, seconds, error))
+            self._log(context, status, seconds, error)
+
+    def _log(self, context: RequestContext, status: int, seconds: float, error: Exception | None) -> None:
+        fields = _log_fields(context, status, seconds, error)
+        if context.caller is None or context.caller is ANONYMOUS:
+            budget = self.unauthenticated_lines
+            if not budget.take():
+                return
+            if budget.omitted:
+                fields["omitted"], budget.omitted = budget.omitted, 0
+        self._write_line(self._clock(), "request", fields)
 
     def record_unparsed(self, endpoint: str, status: int) -> None:
         """Record a response to a request that could not be parsed, or whose handler failed unexpectedly."""

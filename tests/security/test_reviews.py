@@ -18,6 +18,7 @@ from adapter.auth.authorizer import SubjectAccessAuthorizer
 from adapter.auth.tokens import TokenAuthenticator
 from adapter.config.model import Auth, Limits
 from adapter.errors import AccessDenied, AdapterError, TooManyReviews, Unauthenticated
+from adapter.server.accounting import LineBudget
 from autoscaler.kube.reviews import AccessDecision, Subject
 from tests.loopback import Loopback, Reviews, loopback
 
@@ -171,3 +172,14 @@ async def test_concurrency_limit_applies_before_the_access_review(tmp_path: Path
                 assert response.status == 429
             assert running.reviews.access_reviews == []
             slow.cancel()
+
+
+def test_clients_without_credentials_cannot_fill_the_log():
+    now = 0.0
+    budget = LineBudget(lambda: now)
+    written = sum(budget.take() for _ in range(FLOOD))
+    now = 1.0
+
+    assert written <= FEW
+    assert budget.omitted == FLOOD - written
+    assert budget.take()
