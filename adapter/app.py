@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +29,8 @@ from adapter.tls.source import certificate_source, load_and_refresh
 from autoscaler.controller.run import ControllerProcess
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import connect
+from autoscaler.kube.metrics import KubeMetrics
+from autoscaler.kube.tasks import Run
 from autoscaler.ports import Clock, DecisionListener
 from autoscaler.settings import ControllerOptions
 from autoscaler.telemetry import ControllerTelemetry, StateCollector
@@ -64,9 +66,12 @@ async def run(file: ConfigFile, loaded: Loaded, components: Components, environm
     """Run the service until ``environment.stop`` is set, then shut it down."""
     config, telemetry, decision_log = loaded.config, Telemetry(), DecisionLog()
     connection = await connect(Path(config.auth.kubeconfig) if config.auth.kubeconfig else None)
-    async with KubeClient.open(connection) as kube:
+    metrics = KubeMetrics(telemetry.registry)
+    async with KubeClient.open(connection, metrics) as kube:
         pipeline = MetricPipeline(loaded, create_backend, environment.clock, telemetry)
-        watcher = ExternalMetricWatcher(kube, pipeline.registry, config.backends)
+        watcher = ExternalMetricWatcher(
+            kube, pipeline.registry, config.backends, config.tenant_limits, telemetry.count_rejection
+        )
         controller = None
         if components.autoscaler is not None:
             controller = ControllerProcess(
@@ -76,6 +81,7 @@ async def run(file: ConfigFile, loaded: Loaded, components: Components, environm
                 ControllerTelemetry(telemetry.registry),
                 environment.clock,
                 listeners=(decision_log, *environment.listeners),
+                metrics=metrics,
             )
             telemetry.registry.register(StateCollector(controller.states, environment.clock))
         sources = DebugSources(
@@ -88,8 +94,8 @@ async def run(file: ConfigFile, loaded: Loaded, components: Components, environm
         )
         async with (
             aclosing(pipeline),
-            running(_metric_tasks(file, config, kube, pipeline, watcher)),
-            running({} if controller is None else {"autoscaler": controller.run()}) as stop_controller,
+            running(_metric_tasks(file, config, kube, pipeline, watcher), metrics),
+            running({} if controller is None else {"autoscaler": controller.run}, metrics) as stop_controller,
         ):
             if not components.adapter:
                 await environment.stop.wait()
@@ -103,21 +109,21 @@ async def run(file: ConfigFile, loaded: Loaded, components: Components, environm
 
 def _metric_tasks(
     file: ConfigFile, config: Config, kube: KubeClient, pipeline: MetricPipeline, watcher: ExternalMetricWatcher
-) -> dict[str, Coroutine[None, None, None]]:
+) -> dict[str, Run]:
     """Return the tasks that update rules and backends from the configuration file and from objects of the cluster."""
     imported = ImportedRules(pipeline.registry, pipeline.fetcher, config.prometheus_adapter)
     status_writer = ExternalMetricStatusWriter(kube, watcher, pipeline.reader, pipeline.reader.clock)
 
     async def apply(changed: Config) -> None:
         await pipeline.apply(changed)
-        watcher.set_backends(changed.backends)
+        watcher.configure(changed.backends, changed.tenant_limits)
         imported.set_files(changed.prometheus_adapter)
 
     return {
-        "configuration": file.follow(apply, pipeline.registry.reject_file),
-        "imported rules": imported.run(),
-        "external metrics": watcher.run(),
-        "status of external metrics": status_writer.run(),
+        "configuration": lambda: file.follow(apply, pipeline.registry.reject_file),
+        "imported rules": imported.run,
+        "external metrics": watcher.run,
+        "status of external metrics": status_writer.run,
     }
 
 
@@ -142,7 +148,7 @@ async def _serving(
         debug=DebugEndpoints(sources, poll_timeout=config.limits.request_timeout * 0.8),
     )
     async with (
-        running({"trust": auth.run(), "serving certificate": load_and_refresh(certificate, tls)}),
+        running({"trust": auth.run, "serving certificate": lambda: load_and_refresh(certificate, tls)}, kube.metrics),
         server.serving(config.serving.address, config.serving.port, tls.listener) as port,
     ):
         _log.info("serving", extra={"address": config.serving.address, "port": port})

@@ -3,9 +3,12 @@
 import asyncio
 import gc
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+
+from autoscaler.kube.metrics import KubeMetrics
+from autoscaler.kube.tasks import Run, background_tasks
 
 
 def clock() -> datetime:
@@ -32,16 +35,16 @@ def tune_garbage_collector() -> None:
 
 
 @asynccontextmanager
-async def running(coroutines: dict[str, Coroutine[None, None, None]]) -> AsyncIterator[Callable[[], None]]:
-    """Run tasks by name while the context is open; yield a function that cancels them earlier."""
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(coroutine, name=name) for name, coroutine in coroutines.items()]
+async def running(tasks: Mapping[str, Run], metrics: KubeMetrics) -> AsyncIterator[Callable[[], None]]:
+    """Run tasks by name while the context is open; yield a function that cancels them earlier.
+
+    A task that fails unexpectedly is restarted, because one object or response must not end the process.
+    """
+    async with background_tasks(metrics) as start:
+        started = [start(run, name) for name, run in tasks.items()]
 
         def cancel() -> None:
-            for task in tasks:
+            for task in started:
                 task.cancel()
 
-        try:
-            yield cancel
-        finally:
-            cancel()
+        yield cancel

@@ -90,7 +90,7 @@ class OrderQueue:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with process.running({"order queue": self._run(), "consumers": self._watch_consumers()}):
+        async with process.running({"order queue": self._run, "consumers": self._watch_consumers}, self._kube.metrics):
             yield
 
     @asynccontextmanager

@@ -26,9 +26,14 @@ _LOOPBACK: Final = "127.0.0.1"
 _EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+def loop_time() -> float:
+    """Return the time of the event loop in seconds, which may be virtual in tests."""
+    return asyncio.get_running_loop().time()
+
+
 def loop_clock() -> datetime:
-    """Return a time that advances with the event loop's clock, which may be virtual in tests."""
-    return _EPOCH + timedelta(seconds=asyncio.get_running_loop().time())
+    """Return a time that advances with the event loop's clock."""
+    return _EPOCH + timedelta(seconds=loop_time())
 
 
 class Cluster(ApiServer):
@@ -63,7 +68,7 @@ class Cluster(ApiServer):
             return {}
 
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        return KubeConnection(f"http://{_LOOPBACK}:{self._port}", tls, None, None, no_credentials)
+        return KubeConnection(f"http://{_LOOPBACK}:{self._port}", tls, None, None, no_credentials, loop_time)
 
     def client(self) -> AbstractAsyncContextManager[KubeClient]:
         return KubeClient.open(self.connection)

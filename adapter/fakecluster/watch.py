@@ -11,6 +11,9 @@ from adapter.fakecluster.object_reader import Selection, as_version
 from adapter.fakecluster.storage import Storage, Subscription, Write
 
 _BOOKMARK_INTERVAL: Final = 60.0
+_LAST_BOOKMARK: Final = 2.0
+"""Seconds before the end of a watch at which a bookmark is sent."""
+
 _DEFAULT_TIMEOUT: Final = 1800.0
 
 
@@ -41,11 +44,15 @@ async def _live(
     loop = asyncio.get_running_loop()
     end = loop.time() + float(query.get("timeoutSeconds") or _DEFAULT_TIMEOUT)
     has_bookmarks = query.get("allowWatchBookmarks") in {"true", "1"}
+    next_bookmark = _next_bookmark(loop.time(), end)
     while (remaining := end - loop.time()) > 0:
         try:
-            async with asyncio.timeout(min(remaining, _BOOKMARK_INTERVAL)):
+            async with asyncio.timeout(min(remaining, max(next_bookmark - loop.time(), 0))):
                 write = await subscription.writes.get()
         except TimeoutError:
+            if loop.time() < next_bookmark:
+                continue
+            next_bookmark = _next_bookmark(loop.time(), end)
             if has_bookmarks:
                 metadata = {"resourceVersion": str(storage.version)}
                 yield _encode("BOOKMARK", {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata})
@@ -54,6 +61,12 @@ async def _live(
             return
         if line := _event_for(write, kind, selection):
             yield line
+
+
+def _next_bookmark(now: float, end: float) -> float:
+    """Return the time of the next bookmark: after a minute, or shortly before the end of the watch."""
+    last = end - _LAST_BOOKMARK
+    return min(now + _BOOKMARK_INTERVAL, last) if now < last else end + 1
 
 
 def _parse_version(query: Mapping[str, str]) -> int | None:

@@ -156,7 +156,8 @@ class Controller:
         now = self._dependencies.clock()
         if autoscaler is None or autoscaler.status.observed_generation != autoscaler.metadata.generation:
             return now
-        return max(now, (autoscaler.status.last_scale_time or now - self._sync_period) + self._sync_period)
+        rescaled_at = min(autoscaler.status.last_scale_time or now - self._sync_period, now)
+        return max(now, rescaled_at + self._sync_period)
 
     def _on_hpa_change(self, key: str) -> None:
         for other in self._observer.owners.update(HPA, key, self._dependencies.hpas.get(key)):

@@ -34,3 +34,8 @@ class Dependencies:
     clock: Clock
     may_write: Callable[[], bool]
     """Whether this process is certainly the leader; called right before each write."""
+
+    @property
+    def outdated(self) -> str:
+        """Why the autoscalers are not known well enough to write a scale; empty if they are."""
+        return self.autoscalers.problem or self.hpas.problem

@@ -7,7 +7,7 @@ import socket
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
@@ -19,12 +19,14 @@ from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import KubeConnection
 from autoscaler.kube.discovery import Discovery
 from autoscaler.kube.events import EventRecorder
-from autoscaler.kube.informer import Informer, background_tasks
+from autoscaler.kube.informer import Informer
 from autoscaler.kube.lease import LeaderElector, LeadershipLost
+from autoscaler.kube.metrics import KubeMetrics
 from autoscaler.kube.metrics_apis import MetricsApis
 from autoscaler.kube.pods import PodLister
 from autoscaler.kube.scale import ScaleClient
 from autoscaler.kube.targets import TargetInformers
+from autoscaler.kube.tasks import background_tasks
 from autoscaler.ports import Clock, DecisionListener, ExternalMetricsSource
 from autoscaler.settings import EMBEDDED, ControllerOptions
 from autoscaler.telemetry import AutoscalerState, ControllerTelemetry
@@ -47,6 +49,7 @@ class ControllerProcess:
     clock: Clock
     identity: str = ""
     listeners: Sequence[DecisionListener] = ()
+    metrics: KubeMetrics = field(default_factory=KubeMetrics)
 
     _controller: Controller | None = None
     _elector: LeaderElector | None = None
@@ -70,40 +73,36 @@ class ControllerProcess:
     async def run(self) -> None:
         """Run the controller whenever this process is the leader, until cancelled; then release the lease."""
         async with AsyncExitStack() as stack:
-            kube = await stack.enter_async_context(KubeClient.open(self.connection))
-            autoscalers, hpas = podautoscaler_informer(kube), hpa_informer(kube)
-            start_task = await stack.enter_async_context(background_tasks())
-            start_task(autoscalers.run(), "informer podautoscalers")
-            start_task(hpas.run(), "informer horizontalpodautoscalers")
+            kube = await stack.enter_async_context(KubeClient.open(self.connection, self.metrics))
             if not self.options.leader_elect:
-                await self._lead(kube, autoscalers, hpas, lambda: True)
+                await self._lead(kube, lambda: True)
                 return
             # Renewals have an HTTP session of their own, so that they never queue behind other requests.
-            elector_client = await stack.enter_async_context(KubeClient.open(self.connection))
+            elector_client = await stack.enter_async_context(KubeClient.open(self.connection, self.metrics))
             identity = self.identity or f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
             elector = LeaderElector(elector_client, self.options, identity=identity, clock=self.clock)
             self._elector = elector
             while True:
                 try:
-                    await elector.run(lambda: self._lead(kube, autoscalers, hpas, lambda: elector.is_leader))
+                    await elector.run(lambda: self._lead(kube, lambda: elector.is_leader))
                 except LeadershipLost as error:
                     log.warning("leadership lost", extra={"reason": str(error)})
 
-    async def _lead(
-        self,
-        kube: KubeClient,
-        autoscalers: Informer[Autoscaler],
-        hpas: Informer[Autoscaler],
-        may_write: Callable[[], bool],
-    ) -> None:
-        """Run the controller for one term as leader, with new state."""
+    async def _lead(self, kube: KubeClient, may_write: Callable[[], bool]) -> None:
+        """Run the controller for one term as leader, with new state.
+
+        The informers are new, too: what was known before the lease was acquired may be outdated.
+        """
+        autoscalers, hpas = podautoscaler_informer(kube), hpa_informer(kube)
         events = EventRecorder(kube, self.clock, instance=self.identity)
         async with (
             TargetInformers.open(kube) as targets,
             PodLister.open(kube) as pods,
-            background_tasks() as start_task,
+            background_tasks(self.metrics) as start_task,
         ):
-            start_task(events.run(), "events")
+            start_task(autoscalers.run, "informer podautoscalers")
+            start_task(hpas.run, "informer horizontalpodautoscalers")
+            start_task(events.run, "events")
             discovery = Discovery(kube)
             dependencies = Dependencies(
                 autoscalers=autoscalers,
@@ -145,5 +144,5 @@ async def _wait_for_sync(*informers: Informer[Autoscaler]) -> None:
     """Wait until all autoscalers are known, because conflicts must be detected before the first rescale."""
     for informer in informers:
         while not await informer.wait_for_sync(_SYNC_RETRY):
-            log.warning("waiting for informer to sync", extra={"error": str(informer.error or "no response yet")})
+            log.warning("waiting for informer to sync", extra={"error": informer.problem or "no response yet"})
             await asyncio.sleep(_SYNC_RETRY.total_seconds())

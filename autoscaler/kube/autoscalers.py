@@ -4,28 +4,26 @@ A status is written to the status subresource as a merge patch against the previ
 was computed from. A concurrent edit of the object therefore causes a Conflict instead of being overwritten.
 """
 
-import logging
 from typing import Any, Final
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.informer import Informer
+from autoscaler.kube.paths import api_path
 from autoscaler.kube.watch import ListWatch
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.status import Status
-from autoscaler.wire import DecodeError, decode_autoscaler, encode
-
-log = logging.getLogger(__name__)
+from autoscaler.wire import decode_autoscaler, decode_stored, encode
 
 _POD_AUTOSCALERS: Final = "/apis/steadyscale.dev/v1beta1"
 _HORIZONTAL_POD_AUTOSCALERS: Final = "/apis/autoscaling/v2"
 
 
 def podautoscaler_informer(client: KubeClient) -> Informer[Autoscaler]:
-    return Informer(client, ListWatch(f"{_POD_AUTOSCALERS}/podautoscalers"), _decode)
+    return Informer(client, ListWatch(f"{_POD_AUTOSCALERS}/podautoscalers"), decode_stored)
 
 
 def hpa_informer(client: KubeClient) -> Informer[Autoscaler]:
-    return Informer(client, ListWatch(f"{_HORIZONTAL_POD_AUTOSCALERS}/horizontalpodautoscalers"), _decode)
+    return Informer(client, ListWatch(f"{_HORIZONTAL_POD_AUTOSCALERS}/horizontalpodautoscalers"), decode_autoscaler)
 
 
 class StatusWriter:
@@ -41,7 +39,8 @@ class StatusWriter:
         Raises a KubeError: Conflict if the object has changed since it was read, NotFound if it was deleted.
         """
         metadata = autoscaler.metadata
-        path = f"{_POD_AUTOSCALERS}/namespaces/{metadata.namespace}/podautoscalers/{metadata.name}/status"
+        below = api_path("namespaces", metadata.namespace, "podautoscalers", metadata.name, "status")
+        path = f"{_POD_AUTOSCALERS}{below}"
         patch = merge_patch(encode(autoscaler.status), encode(status))
         body: Json = {"metadata": {"resourceVersion": metadata.resource_version}, "status": patch}
         with self._informer.own_write(f"{metadata.namespace}/{metadata.name}"):
@@ -58,13 +57,3 @@ def merge_patch(before: Json, after: Json) -> Json:
             continue
         patch[key] = merge_patch(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
     return patch
-
-
-def _decode(content: Json) -> Autoscaler | None:
-    """Decode an autoscaler; log and skip an object that cannot be decoded."""
-    try:
-        return decode_autoscaler(content)
-    except DecodeError as error:
-        name = f"{content['metadata'].get('namespace')}/{content['metadata']['name']}"
-        log.warning("autoscaler cannot be decoded", extra={"autoscaler": name, "error": str(error)})
-        return None

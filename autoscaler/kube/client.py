@@ -8,7 +8,7 @@ ago. All other retries belong to the caller, which knows whether a request is sa
 import json
 import logging
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final, NamedTuple, Self, TypeAlias
@@ -18,7 +18,9 @@ import msgspec
 from aiohttp.connector import NEEDS_CLEANUP_CLOSED
 
 from autoscaler.kube.connection import KubeConnection
-from autoscaler.kube.errors import Unauthorized, Unavailable, error_for_response
+from autoscaler.kube.errors import ResponseTooLarge, Unauthorized, Unavailable, describe, error_for_response
+from autoscaler.kube.metrics import KubeMetrics
+from autoscaler.kube.paths import api_url
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +32,12 @@ FIELD_MANAGER: Final = "steadyscale"
 _JSON: Final = "application/json"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 _REQUEST_TIMEOUT: Final = timedelta(seconds=10)
+_MAX_RESPONSE_BYTES: Final = 32 * 2**20
+"""Limits memory: a decoded response takes several times its size. A page of 500 large pods has about 10 MB."""
+
+_MAX_LINE_BYTES: Final = 8 * 2**20
+"""Limits the lines of a stream. etcd accepts objects of 1.5 MiB by default; their JSON may be longer."""
+
 _KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
 """A watch without changes is idle for minutes. TCP keepalive probes detect a dead connection within a minute. The
 options are looked up by name, because not every operating system defines all of them."""
@@ -38,13 +46,15 @@ options are looked up by name, because not every operating system defines all of
 class KubeClient:
     """An authenticated HTTP session with the API server. Open it with `KubeClient.open` and share it."""
 
-    def __init__(self, connection: KubeConnection, session: aiohttp.ClientSession) -> None:
+    def __init__(self, connection: KubeConnection, session: aiohttp.ClientSession, metrics: KubeMetrics) -> None:
+        self.metrics = metrics
+        self.now = connection.now
         self._connection = connection
         self._session = session
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, connection: KubeConnection) -> AsyncIterator[Self]:
+    async def open(cls, connection: KubeConnection, metrics: KubeMetrics | None = None) -> AsyncIterator[Self]:
         connector = aiohttp.TCPConnector(
             ssl=connection.tls,
             limit=100,
@@ -54,7 +64,7 @@ class KubeClient:
         )
         headers = {"Accept": _JSON, "User-Agent": FIELD_MANAGER}
         async with aiohttp.ClientSession(connector=connector, headers=headers, trust_env=False) as session:
-            yield cls(connection, session)
+            yield cls(connection, session, metrics or KubeMetrics())
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         return await self.request("GET", path, query=query)
@@ -82,6 +92,29 @@ class KubeClient:
         timeout: timedelta = _REQUEST_TIMEOUT,  # noqa: ASYNC109 - the total timeout of aiohttp
     ) -> Json:
         """Send one request and return the JSON object of its response; raise a KubeError on failure."""
+        body_text = None if body is None else json.dumps(body).encode()
+        response = await self._request(method, path, query, body_text, content_type, timeout)
+        try:
+            content = msgspec.json.decode(response)
+        except Exception as error:  # also RecursionError and UnicodeDecodeError
+            raise Unavailable(f"{method} {path}: response is not JSON: {describe(error)}") from error
+        if not isinstance(content, dict):
+            raise Unavailable(f"{method} {path}: response is not a JSON object")
+        return content
+
+    async def get_bytes(self, path: str, query: Mapping[str, str]) -> bytes:
+        """Return the response to a GET request without decoding it."""
+        return await self._request("GET", path, query, None, _JSON, _REQUEST_TIMEOUT)
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+        timeout: timedelta,  # noqa: ASYNC109 - the total timeout of aiohttp
+    ) -> bytes:
         parameters = dict(query or {}) if method == "GET" else {"fieldManager": FIELD_MANAGER, **(query or {})}
         client_timeout = aiohttp.ClientTimeout(timeout.total_seconds())
         request = _Request(method, path, parameters, body, content_type, client_timeout)
@@ -90,29 +123,21 @@ class KubeClient:
         except Unauthorized:
             return await self._send(request)
 
-    async def stream(self, path: str, query: Mapping[str, str], duration: timedelta) -> AsyncGenerator[bytes]:
-        """Yield the lines of a response that lasts up to ``duration``; the length of a line is not limited."""
+    async def stream(self, path: str, query: Mapping[str, str], duration: timedelta) -> AsyncGenerator[bytes | None]:
+        """Yield the lines of a response that lasts up to ``duration``; None for a line that is too long."""
         timeout = aiohttp.ClientTimeout(total=duration.total_seconds(), connect=_REQUEST_TIMEOUT.total_seconds())
         async with self._response(_Request("GET", path, dict(query), None, _JSON, timeout)) as response:
             try:
-                rest = b""
+                lines = _LineBuffer()
                 async for chunk in response.content.iter_any():
-                    *lines, rest = (rest + chunk).split(b"\n")
-                    for line in lines:
+                    for line in lines.feed(chunk):
                         yield line
             finally:
                 _abort(response)
 
-    async def _send(self, request: "_Request") -> Json:
+    async def _send(self, request: "_Request") -> bytes:
         async with self._response(request) as response:
-            body = await response.read()
-        try:
-            content = msgspec.json.decode(body)
-        except msgspec.DecodeError as error:
-            raise Unavailable(f"{request.method} {request.path}: response is not JSON") from error
-        if not isinstance(content, dict):
-            raise Unavailable(f"{request.method} {request.path}: response is not a JSON object")
-        return content
+            return await _read(response)
 
     @asynccontextmanager
     async def _response(self, request: "_Request") -> AsyncIterator[aiohttp.ClientResponse]:
@@ -123,9 +148,9 @@ class KubeClient:
         try:
             async with self._session.request(
                 request.method,
-                connection.server + request.path,
+                api_url(connection.server, request.path),
                 params=request.query,
-                data=None if request.body is None else json.dumps(request.body).encode(),
+                data=request.body,
                 headers=headers,
                 timeout=request.timeout,
                 server_hostname=connection.server_name,
@@ -133,7 +158,7 @@ class KubeClient:
                 allow_redirects=False,
             ) as response:
                 if not 200 <= response.status < 300:
-                    body, retry_after = await response.read(), response.headers.get("Retry-After")
+                    body, retry_after = await _read(response), response.headers.get("Retry-After")
                     raise error_for_response(response.status, body, retry_after)
                 for warning in response.headers.getall("Warning", ()):
                     log.warning("API server warning", extra={"path": request.path, "warning": warning[:256]})
@@ -141,16 +166,53 @@ class KubeClient:
         except TimeoutError as error:
             raise Unavailable(f"{request.method} {request.path}: request timed out") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise Unavailable(f"{request.method} {request.path}: {error}") from error
+            raise Unavailable(f"{request.method} {request.path}: {describe(error)}") from error
 
 
 class _Request(NamedTuple):
     method: str
     path: str
     query: dict[str, str]
-    body: Json | None
+    body: bytes | None
     content_type: str
     timeout: aiohttp.ClientTimeout
+
+
+class _LineBuffer:
+    """Splits chunks into lines; drops a line that exceeds the limit without storing it."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | None]:
+        """Add a chunk and yield the lines that it completes; None for a line that was dropped."""
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            self._add(end)
+            yield b"".join(self._parts) if self._size <= _MAX_LINE_BYTES else None
+            self._parts, self._size = [], 0
+        self._add(rest)
+
+    def _add(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= _MAX_LINE_BYTES:
+            self._parts.append(part)
+        else:
+            self._parts.clear()
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    """Read a response of limited size."""
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > _MAX_RESPONSE_BYTES:
+            _abort(response)
+            raise ResponseTooLarge(
+                f"{response.method} {response.url.path}: response exceeds {_MAX_RESPONSE_BYTES} bytes"
+            )
+    return bytes(body)
 
 
 def _abort(response: aiohttp.ClientResponse) -> None:

@@ -7,6 +7,7 @@ and never releases the lease. Its generated client builds model objects, where i
 
 import asyncio
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,12 @@ import yaml
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
-from autoscaler.kube.errors import Unavailable
+from autoscaler.kube.errors import Unavailable, describe
+
+
+def suspend_aware_time() -> float:
+    """Return a monotonic time that, unlike that of the event loop, advances while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,9 @@ class KubeConnection:
     credentials: Callable[[], Awaitable[Mapping[str, str]]]
     """Returns the authentication headers; called for each request, because tokens are rotated."""
 
+    now: Callable[[], float] = suspend_aware_time
+    """The clock of leases and of the age of watched objects, in seconds; tests replace it by the event loop's."""
+
 
 async def connect(kubeconfig: Path | None = None) -> KubeConnection:
     """Load the connection from ``kubeconfig``, or from the pod's service account if it is None."""
@@ -53,7 +62,10 @@ async def connect(kubeconfig: Path | None = None) -> KubeConnection:
         raise Unavailable(f"cannot load the Kubernetes client configuration from {source}: {reason}") from error
 
     async def credentials() -> Mapping[str, str]:
-        token = await settings.get_api_key_with_prefix("BearerToken")
+        try:
+            token = await settings.get_api_key_with_prefix("BearerToken")
+        except Exception as error:  # reads files and runs programs
+            raise Unavailable(f"cannot load the credentials for the Kubernetes API: {describe(error)}") from error
         return {"Authorization": token} if token else {}
 
     return KubeConnection(

@@ -5,12 +5,14 @@ again after some seconds; a caller that gets 404 for a path invalidates the grou
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound, client_go_message
+from autoscaler.kube.objects import decode_response
+from autoscaler.kube.paths import api_path
 from autoscaler.types.record import Record
 
 _RETRY_INTERVAL: Final = timedelta(seconds=10)
@@ -30,11 +32,11 @@ class Resource(Record):
     @property
     def collection(self) -> str:
         """The path of the collection across all namespaces."""
-        return f"{_root(self.group, self.version)}/{self.plural}"
+        return f"{_root(self.group, self.version)}{api_path(self.plural)}"
 
     def path(self, namespace: str, name: str, subresource: str = "") -> str:
-        path = f"{_root(self.group, self.version)}/namespaces/{namespace}/{self.plural}/{name}"
-        return f"{path}/{subresource}" if subresource else path
+        below = api_path("namespaces", namespace, self.plural, name, *((subresource,) if subresource else ()))
+        return f"{_root(self.group, self.version)}{below}"
 
 
 class NoMatch(Exception):
@@ -84,7 +86,8 @@ class Discovery:
         kinds: dict[str, Resource] = {}
         try:
             for version in await self.versions(group):
-                for resource in _resources(group, version, await self._client.get(_root(group, version))):
+                response = await self._client.get(_root(group, version))
+                for resource in decode_response("APIResourceList", _resources, group, version, response):
                     kinds.setdefault(resource.kind, resource)
         except NotFound:
             return _Group({}, _now())
@@ -98,10 +101,7 @@ class Discovery:
         """Return the versions of a group, the preferred one first; raise a KubeError if they are unknown."""
         if not group:
             return ["v1"]
-        content = await self._client.get(f"/apis/{group}")
-        preferred = (content.get("preferredVersion") or {}).get("version")
-        served = [entry["version"] for entry in content.get("versions") or ()]
-        return sorted(served, key=lambda version: version != preferred)
+        return decode_response("APIGroup", _versions, await self._client.get(api_path("apis", group)))
 
 
 def split_api_version(api_version: str) -> tuple[str, str]:
@@ -116,20 +116,27 @@ def group_resource(group: str, plural: str) -> str:
 
 
 def _root(group: str, version: str) -> str:
-    return f"/apis/{group}/{version}" if group else f"/api/{version}"
+    return api_path("apis", group, version) if group else api_path("api", version)
 
 
-def _resources(group: str, version: str, content: Json) -> Iterator[Resource]:
+def _versions(content: Json) -> list[str]:
+    preferred = (content.get("preferredVersion") or {}).get("version")
+    served = [str(entry["version"]) for entry in content.get("versions") or ()]
+    return sorted(served, key=lambda version: version != preferred)
+
+
+def _resources(group: str, version: str, content: Json) -> list[Resource]:
     resources = content.get("resources") or ()
     scales = {
         entry["name"].removesuffix("/scale"): f"{entry.get('group') or group}/{entry.get('version') or version}"
         for entry in resources
         if entry["name"].endswith("/scale") and entry.get("kind") == "Scale"
     }
-    for entry in resources:
-        plural = entry["name"]
-        if "/" not in plural:
-            yield Resource(group, version, plural, entry["kind"], scales.get(plural))
+    return [
+        Resource(group, version, entry["name"], str(entry["kind"]), scales.get(entry["name"]))
+        for entry in resources
+        if "/" not in entry["name"]
+    ]
 
 
 def _now() -> float:

@@ -11,7 +11,9 @@
     │   └── AlreadyExists            the object exists already
     ├── Expired           410        the resourceVersion is too old: list again
     ├── TooManyRequests   429        rate limited; `retry_after` is the server's delay
-    └── Unavailable       5xx        server error, connection error or timeout
+    └── Unavailable       5xx        server error, connection error, timeout or malformed response
+        ├── MalformedResponse        the response cannot be decoded
+        └── ResponseTooLarge         the response exceeds the size limit: request less
 """
 
 import json
@@ -21,6 +23,9 @@ from typing import Final
 
 MAX_MESSAGE_LENGTH: Final = 512
 """Limits log lines: a proxy may respond with a whole HTML page."""
+
+MAX_RETRY_AFTER: Final = timedelta(seconds=30)
+"""Limits ``Retry-After``: a longer delay would stop a watch for as long."""
 
 
 class KubeError(Exception):
@@ -69,7 +74,15 @@ class TooManyRequests(KubeError):
 
 
 class Unavailable(KubeError):
-    """The server failed, could not be reached, or did not respond in time."""
+    """The server failed, could not be reached, did not respond in time, or sent a malformed response."""
+
+
+class MalformedResponse(Unavailable):
+    """The response cannot be decoded."""
+
+
+class ResponseTooLarge(Unavailable):
+    """The response exceeds the size limit."""
 
 
 NO_RESOURCE: Final = "the server could not find the requested resource"
@@ -98,10 +111,15 @@ def error_for_response(code: int, body: bytes, retry_after: str | None = None) -
     kind, _ = _BY_CODE.get(code, (Unavailable if code >= 500 else BadRequest, ""))
     if kind is Conflict and status.get("reason") == "AlreadyExists":
         kind = AlreadyExists
-    message = str(status.get("message") or body.decode(errors="replace").strip() or "no message")
-    wait = timedelta(seconds=int(retry_after)) if retry_after and retry_after.isdigit() else None
-    server_message = str(status["message"]) if status.get("message") else None
-    return kind(f"{code}: {message}", code=code, retry_after=wait, server_message=server_message)
+    text = status.get("message")
+    server_message = text if isinstance(text, str) and text else None
+    message = server_message or body[:MAX_MESSAGE_LENGTH].decode(errors="replace").strip() or "no message"
+    return kind(f"{code}: {message}", code=code, retry_after=_delay(retry_after), server_message=server_message)
+
+
+def describe(error: BaseException) -> str:
+    """Return the message of an error, or its type if it has none, such as a TimeoutError."""
+    return str(error)[:MAX_MESSAGE_LENGTH] or type(error).__name__
 
 
 def client_go_message(error: KubeError, action: str) -> str:
@@ -118,9 +136,18 @@ def client_go_message(error: KubeError, action: str) -> str:
     return f"{message} ({action})"
 
 
+def _delay(retry_after: str | None) -> timedelta | None:
+    """Return the delay of a ``Retry-After`` header, limited; None if there is none or it is not a number."""
+    if not retry_after or not (retry_after.isascii() and retry_after.isdigit()):
+        return None
+    digits = len(str(MAX_RETRY_AFTER.seconds))
+    is_long = len(retry_after.lstrip("0")) > digits
+    return MAX_RETRY_AFTER if is_long else min(timedelta(seconds=int(retry_after[-digits:])), MAX_RETRY_AFTER)
+
+
 def _status(body: bytes) -> Mapping[str, object]:
     try:
         status = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return status if isinstance(status, dict) else {}

@@ -16,6 +16,7 @@ import msgspec
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound, TooManyRequests, Unavailable
 from autoscaler.kube.event_correlation import EventCorrelator, InvolvedObject, RecordedEvent
+from autoscaler.kube.paths import api_path
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Event
 from autoscaler.values.timestamps import format_rfc3339
@@ -81,7 +82,7 @@ class EventRecorder:
         self.dropped += 1
 
     async def _send(self, recorded: RecordedEvent) -> None:
-        collection = f"/api/v1/namespaces/{recorded.involved.namespace}/events"
+        collection = api_path("api", "v1", "namespaces", recorded.involved.namespace, "events")
         if recorded.name:
             patch = {
                 "count": recorded.count,
@@ -89,14 +90,15 @@ class EventRecorder:
                 "message": recorded.event.message,
             }
             try:
-                await self._client.patch(f"{collection}/{recorded.name}", patch)
+                await self._client.patch(f"{collection}{api_path(recorded.name)}", patch)
             except NotFound:
                 recorded.name = ""  # the API server deletes events after an hour
                 recorded.first, recorded.count = recorded.last, 1
             else:
                 return
-        created = await self._client.create(collection, self._body(recorded))
-        recorded.name = created["metadata"]["name"]
+        body = self._body(recorded)
+        await self._client.create(collection, body)
+        recorded.name = body["metadata"]["name"]
 
     def _body(self, recorded: RecordedEvent) -> Json:
         involved, event = recorded.involved, recorded.event

@@ -6,22 +6,37 @@ therefore never reconciles against a state that it has already changed, and is n
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
 from datetime import timedelta
 from functools import partial
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.errors import KubeError, TooManyRequests, Unavailable
-from autoscaler.kube.watch import ListWatch, ObjectList, WatchEventType, list_and_watch
+from autoscaler.kube.errors import KubeError, MalformedResponse, TooManyRequests, Unavailable, describe
+from autoscaler.kube.freshness import MAX_AGE, Freshness
+from autoscaler.kube.freshness_check import check_freshness
+from autoscaler.kube.invalid_objects import InvalidObject, InvalidObjectLog
+from autoscaler.kube.objects import (
+    ObjectList,
+    check_object,
+    decode_response,
+    is_older,
+    key_of,
+    resource_version_of,
+    uid_of,
+)
+from autoscaler.kube.watch import ListWatch, WatchEventType, list_and_watch
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-StartTask: TypeAlias = Callable[[Coroutine[None, None, None], str], asyncio.Task[None]]
 
 
 class _Stored(NamedTuple, Generic[T]):
     resource_version: str
+    uid: str
     value: T
 
 
@@ -41,13 +56,26 @@ class Informer(Generic[T]):
         self._unconfirmed: set[str] = set()
         """Keys written by this process whose watch event has not arrived: a concurrent list may be older."""
         self._list_done = asyncio.Event()
+        self._invalid = InvalidObjectLog(source.resource, client.metrics)
+        self.freshness = Freshness(source.resource, client.now)
+        client.metrics.watches.add(self.freshness)
         self.error: KubeError | None = None
         """Why the collection cannot be listed or watched; None for temporary failures."""
 
     @property
     def is_synced(self) -> bool:
         """Whether the store is complete and is kept up to date."""
-        return self._list_done.is_set() and self.error is None
+        return self._list_done.is_set() and not self.problem
+
+    @property
+    def problem(self) -> str:
+        """Why the store is not up to date, for messages; empty if it is."""
+        if self.error is not None:
+            return f"{self._source.resource} cannot be watched: {self.error}"
+        if self._list_done.is_set() and self.freshness.is_stale:
+            limit = f"{MAX_AGE.total_seconds():.0f}s"
+            return f"{self._source.resource} are out of date: no complete state is known for more than {limit}"
+        return ""
 
     async def wait_for_sync(self, timeout: timedelta) -> bool:  # noqa: ASYNC109 - returns False instead of raising
         """Wait until the first list has succeeded or was rejected; return whether the informer is synced."""
@@ -76,7 +104,7 @@ class Informer(Generic[T]):
         """
         self._listeners.append(listener)
         for key in self.keys():
-            listener(key)
+            self._call(listener, key)
         return partial(self._listeners.remove, listener)
 
     @contextmanager
@@ -95,23 +123,43 @@ class Informer(Generic[T]):
                 self._notify(key)
 
     def apply_response(self, content: Json) -> T | None:
-        """Store the response to an own write without notifying listeners; return the transformed object."""
-        value = self._transform(content)
+        """Store the response to an own write without notifying listeners; return the object, None if it is invalid."""
+        checked = check_object(content)
+        if isinstance(checked, InvalidObject):
+            self._invalid.report(checked)
+            return None
+        value = self._transformed(checked)
         if value is not None:
-            self.apply_write(key_of(content), resource_version_of(content), value)
+            self.apply_write(key_of(checked), uid_of(checked), resource_version_of(checked), value)
         return value
 
-    def apply_write(self, key: str, resource_version: str, value: T) -> None:
-        """Store the result of an own write, unless a newer version is known."""
+    def apply_write(self, key: str, uid: str, resource_version: str, value: T) -> None:
+        """Store the result of an own write, unless the object was deleted meanwhile or a newer version is known."""
         stored = self._store.get(key)
-        if stored is None or not _is_older(resource_version, stored.resource_version):
-            self._store[key] = _Stored(resource_version, value)
+        if stored is not None and stored.uid == uid and not is_older(resource_version, stored.resource_version):
+            self._store[key] = _Stored(resource_version, uid, value)
             self._unconfirmed.add(key)
         if key in self._deferred:
             self._own_versions[key] = resource_version
 
     async def run(self) -> None:
-        async with aclosing(list_and_watch(self._client, self._source, on_error=self._handle_error)) as items:
+        """Update the store until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            checking = group.create_task(check_freshness(self._client, self._source, self.freshness))
+            try:
+                await self._follow()
+            finally:
+                checking.cancel()
+
+    async def _follow(self) -> None:
+        changes = list_and_watch(
+            self._client,
+            self._source,
+            on_error=self._handle_error,
+            on_invalid=self._handle_invalid,
+            freshness=self.freshness,
+        )
+        async with aclosing(changes) as items:
             async for item in items:
                 if isinstance(item, ObjectList):
                     self._replace(item)
@@ -126,8 +174,16 @@ class Informer(Generic[T]):
             self.error = error
             self._list_done.set()
 
+    def _handle_invalid(self, invalid: InvalidObject) -> None:
+        """Report an invalid object and remove its last valid version, which is outdated."""
+        self._invalid.report(invalid)
+        if invalid.key:
+            self._delete(invalid.key)
+
     def _replace(self, object_list: ObjectList) -> None:
         self.error = None
+        if self.freshness.went_back:
+            self._unconfirmed.clear()  # the cluster was restored from a backup: own writes may be lost
         listed = {key_of(content): content for content in object_list.objects}
         for key in self.keys():
             if key not in listed:
@@ -139,20 +195,28 @@ class Informer(Generic[T]):
 
     def _is_outdated(self, content: Json) -> bool:
         stored = self._store.get(key_of(content))
-        return stored is not None and _is_older(resource_version_of(content), stored.resource_version)
+        return stored is not None and is_older(resource_version_of(content), stored.resource_version)
 
     def _update(self, content: Json) -> None:
-        key, resource_version = key_of(content), resource_version_of(content)
+        key, resource_version, uid = key_of(content), resource_version_of(content), uid_of(content)
         stored = self._store.get(key)
         self._unconfirmed.discard(key)
-        if stored is not None and stored.resource_version == resource_version:
+        if stored is not None and (stored.resource_version, stored.uid) == (resource_version, uid):
             return
-        value = self._transform(content)
+        value = self._transformed(content)
         if value is None:
             self._delete(key)
         else:
-            self._store[key] = _Stored(resource_version, value)
+            self._store[key] = _Stored(resource_version, uid, value)
             self._notify(key)
+
+    def _transformed(self, content: Json) -> T | None:
+        """Return the transformed object; None if that fails, whatever the object contains."""
+        try:
+            return decode_response("object", self._transform, content)
+        except MalformedResponse as error:
+            self._invalid.report(InvalidObject(key_of(content), str(error)))
+            return None
 
     def _delete(self, key: str) -> None:
         self._unconfirmed.discard(key)
@@ -163,38 +227,13 @@ class Informer(Generic[T]):
         if key in self._deferred:
             self._deferred[key] = True
             return
-        for listener in self._listeners:
-            listener(key)
+        for listener in tuple(self._listeners):
+            self._call(listener, key)
 
-
-@asynccontextmanager
-async def background_tasks() -> AsyncIterator[StartTask]:
-    """Provide a function that starts tasks, such as informers; they are cancelled at the end of the block."""
-    async with asyncio.TaskGroup() as group:
-        tasks: list[asyncio.Task[None]] = []
-
-        def start(run: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
-            tasks.append(group.create_task(run, name=name))
-            return tasks[-1]
-
+    def _call(self, listener: Callable[[str], None], key: str) -> None:
+        """Call a listener; its failure for one object must not end the watch of all others."""
         try:
-            yield start
-        finally:
-            for task in tasks:
-                task.cancel()
-
-
-def key_of(content: Json) -> str:
-    """Return the key of an object: ``namespace/name``, or the name of a cluster-scoped object."""
-    metadata = content["metadata"]
-    namespace = metadata.get("namespace")
-    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
-
-
-def resource_version_of(content: Json) -> str:
-    return str(content["metadata"]["resourceVersion"])
-
-
-def _is_older(resource_version: str, known: str) -> bool:
-    """Compare resourceVersions of one kind, which Kubernetes guarantees to be increasing integers."""
-    return resource_version.isdigit() and known.isdigit() and int(resource_version) < int(known)
+            listener(key)
+        except Exception as error:
+            log.exception("listener failed", extra={"path": self._source.path, "object": key})
+            self._invalid.report(InvalidObject(key, describe(error)))

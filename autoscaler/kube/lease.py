@@ -2,8 +2,8 @@
 
 As in client-go, a lease of another process has expired if it was not *observed* to change for its duration on the
 local monotonic clock; clocks of different machines are never compared. The leader counts the renew deadline from
-before it sent the last successful renewal, and stops some seconds before the lease expires for others. A process
-that was suspended is therefore no longer leader at its next check.
+before it sent the last successful write, and stops some seconds before the lease expires for others. The clock
+advances while the machine is suspended, so a process that was suspended is no longer leader at its next check.
 
 Use a separate KubeClient, so that renewals never queue behind other requests.
 """
@@ -14,12 +14,17 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Annotated, Final, NamedTuple, TypeAlias
+
+import msgspec
 
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.errors import KubeError, NotFound
+from autoscaler.kube.errors import KubeError, MalformedResponse, NotFound, describe
+from autoscaler.kube.objects import decode_response
+from autoscaler.kube.paths import api_path
 from autoscaler.kube.watch import ListWatch, WatchEvent, list_and_watch
 from autoscaler.settings import ControllerOptions
+from autoscaler.types.record import Record
 from autoscaler.values.timestamps import format_rfc3339
 
 log = logging.getLogger(__name__)
@@ -30,6 +35,22 @@ _RELEASED_SECONDS: Final = 1
 
 _RELEASE_TIMEOUT: Final = timedelta(seconds=1)
 """Bounds the release, because it delays the shutdown of the process."""
+
+
+_Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+
+
+class _LeaseSpec(Record):
+    holder_identity: str | None = None
+    lease_duration_seconds: _Int32 | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: _Int32 | None = None
+
+
+class _Lease(NamedTuple):
+    content: Json
+    spec: _LeaseSpec
 
 
 class LeadershipLost(Exception):
@@ -44,11 +65,12 @@ class LeaderElector:
     ) -> None:
         self.identity = identity
         self._client = client
-        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{options.lease_namespace}/leases"
+        below = api_path("namespaces", options.lease_namespace, "leases")
+        self._collection = f"/apis/coordination.k8s.io/v1{below}"
         self._name = options.lease_name
         self._clock = clock
         self._options = options
-        self._lease: Json | None = None
+        self._lease: _Lease | None = None
         self._changed_at = 0.0
         """When the lease was last observed to change."""
         self._leader_until = 0.0
@@ -57,12 +79,12 @@ class LeaderElector:
     @property
     def is_leader(self) -> bool:
         """Whether this process is the leader; checked right before each write."""
-        return _now() < self._leader_until
+        return self._client.now() < self._leader_until
 
     @property
     def holder(self) -> str:
         """The identity of the observed leader; empty if there is none."""
-        return str((self._lease or {}).get("spec", {}).get("holderIdentity") or "")
+        return "" if self._lease is None else self._lease.spec.holder_identity or ""
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Acquire the lease, then run ``work`` while this process is the leader.
@@ -109,49 +131,46 @@ class LeaderElector:
         source = ListWatch(self._collection, field_selector=f"metadata.name={self._name}")
         async with aclosing(list_and_watch(self._client, source)) as items:
             async for item in items:
-                if isinstance(item, WatchEvent) and not item.object.get("spec", {}).get("holderIdentity"):
+                if isinstance(item, WatchEvent) and not _holder_of(item.object):
                     released.set()
 
     async def _renew(self) -> None:
         """Renew the lease every retry period; return when the renew deadline has passed."""
-        period, renewed = self._options.retry_period.total_seconds(), True
-        while (remaining := self._leader_until - _now()) > 0:
-            await asyncio.sleep(min(period if renewed else period / 4, remaining))
-            renewed = self._leader_until > _now() and await self._try_acquire_or_renew()
+        period = self._options.retry_period.total_seconds()
+        next_attempt = self._client.now() + period
+        while (remaining := self._leader_until - self._client.now()) > 0:
+            await asyncio.sleep(min(max(next_attempt - self._client.now(), 0), remaining))
+            started = self._client.now()
+            renewed = self.is_leader and await self._try_acquire_or_renew()
+            # Counted from the start of the request, so that a slow API server does not delay the next renewal.
+            next_attempt = started + (period if renewed else period / 4)
         log.warning(
             "failed to renew lease before the renew deadline", extra={"lease": self._name, "identity": self.identity}
         )
 
     async def _try_acquire_or_renew(self) -> bool:
-        """Try once to acquire or renew the lease, within half of the renew deadline; return whether it succeeded."""
-        started = _now()
+        """Try once to acquire or renew the lease; return whether it succeeded. The reason of a failure is logged."""
         try:
-            async with asyncio.timeout(self._attempt_timeout()):
-                if not await self._acquire_or_renew():
-                    return False
-        except (KubeError, TimeoutError) as error:
-            log.info("failed to acquire or renew lease", extra={"lease": self._name, "error": str(error)})
+            return await self._acquire_or_renew()
+        except KubeError as error:
+            log.info("failed to acquire or renew lease", extra={"lease": self._name, "error": describe(error)})
             return False
-        self._leader_until = started + self._options.renew_deadline.total_seconds()
-        return True
-
-    def _attempt_timeout(self) -> float:
-        half = (self._options.renew_deadline / 2).total_seconds()
-        remaining = self._leader_until - _now()
-        return min(half, remaining) if remaining > 0 else half
 
     async def _acquire_or_renew(self) -> bool:
         if not self.is_leader or self._lease is None:
             await self._fetch()
         if self._lease is None:
             body = {"metadata": {"name": self._name}, "spec": self._spec(transitions=0, acquired=None)}
-            self._observe(await self._client.create(self._collection, {**_KIND, **body}))
+            await self._write("POST", self._collection, {**_KIND, **body})
             return True
         if self.holder not in {"", self.identity} and not self._has_expired():
             self._leader_until = 0.0
             return False
+        spec, is_renewal = self._lease.spec, self.holder == self.identity
+        transitions = (spec.lease_transitions or 0) + (0 if is_renewal else 1)
+        renewed = {**self._lease.content, "spec": self._spec(transitions, spec.acquire_time if is_renewal else None)}
         try:
-            await self._write(self._lease)
+            await self._write("PUT", f"{self._collection}{api_path(self._name)}", renewed)
         except KubeError:
             await self._fetch()  # the next attempt needs the current resourceVersion
             raise
@@ -159,27 +178,32 @@ class LeaderElector:
 
     async def _fetch(self) -> None:
         try:
-            self._observe(await self._client.get(f"{self._collection}/{self._name}"))
+            path = f"{self._collection}{api_path(self._name)}"
+            self._observe(await self._client.request("GET", path, timeout=self._request_timeout()))
         except NotFound:
             self._lease = None
 
-    def _observe(self, lease: Json) -> None:
-        if self._lease is None or self._lease.get("spec") != lease.get("spec"):
-            self._changed_at = _now()
+    async def _write(self, method: str, path: str, body: Json) -> None:
+        """Create or replace the lease; if it was changed meanwhile, the API server responds with a Conflict."""
+        started = self._client.now()
+        self._observe(await self._client.request(method, path, body=body, timeout=self._request_timeout()))
+        self._leader_until = started + self._options.renew_deadline.total_seconds()
+
+    def _request_timeout(self) -> timedelta:
+        """Return half of the renew deadline for each request; less if leadership would be lost before."""
+        half = self._options.renew_deadline / 2
+        remaining = timedelta(seconds=max(self._leader_until - self._client.now(), 0))
+        return min(half, remaining) if remaining else half
+
+    def _observe(self, content: Json) -> None:
+        lease = decode_response("Lease", _decode, content)
+        if self._lease is None or self._lease.spec != lease.spec:
+            self._changed_at = self._client.now()
         self._lease = lease
 
     def _has_expired(self) -> bool:
-        spec = (self._lease or {}).get("spec", {})
-        duration = spec.get("leaseDurationSeconds") or self._options.lease_duration.total_seconds()
-        return _now() >= self._changed_at + float(duration)
-
-    async def _write(self, lease: Json) -> None:
-        """Replace the observed version of the lease; any other version causes a Conflict."""
-        spec = lease.get("spec") or {}
-        is_renewal = self.holder == self.identity
-        transitions = int(spec.get("leaseTransitions") or 0) + (0 if is_renewal else 1)
-        written = {**lease, "spec": self._spec(transitions, spec.get("acquireTime") if is_renewal else None)}
-        self._observe(await self._client.replace(f"{self._collection}/{self._name}", written))
+        seconds = self._lease.spec.lease_duration_seconds if self._lease is not None else None
+        return self._client.now() >= self._changed_at + (seconds or self._options.lease_duration.total_seconds())
 
     def _spec(self, transitions: int, acquired: str | None) -> Json:
         now = format_rfc3339(self._clock(), "microseconds")  # the API server requires all six digits
@@ -196,12 +220,12 @@ class LeaderElector:
         self._leader_until = 0.0
         if self._lease is None or self.holder != self.identity:
             return
-        spec = {**self._lease["spec"], "holderIdentity": "", "leaseDurationSeconds": _RELEASED_SECONDS}
+        spec = {**self._lease.content["spec"], "holderIdentity": "", "leaseDurationSeconds": _RELEASED_SECONDS}
+        path, body = f"{self._collection}{api_path(self._name)}", {**self._lease.content, "spec": spec}
         try:
-            async with asyncio.timeout(_RELEASE_TIMEOUT.total_seconds()):
-                await self._client.replace(f"{self._collection}/{self._name}", {**self._lease, "spec": spec})
-        except (KubeError, TimeoutError) as error:
-            log.info("failed to release lease", extra={"lease": self._name, "error": str(error)})
+            await self._client.request("PUT", path, body=body, timeout=_RELEASE_TIMEOUT)
+        except KubeError as error:
+            log.info("failed to release lease", extra={"lease": self._name, "error": describe(error)})
 
 
 async def _stop(task: "asyncio.Future[None]") -> None:
@@ -212,5 +236,12 @@ async def _stop(task: "asyncio.Future[None]") -> None:
         task.exception()
 
 
-def _now() -> float:
-    return asyncio.get_running_loop().time()
+def _decode(content: Json) -> "_Lease":
+    return _Lease(content, msgspec.convert(content.get("spec") or {}, _LeaseSpec))
+
+
+def _holder_of(content: Json) -> str:
+    try:
+        return decode_response("Lease", _decode, content).spec.holder_identity or ""
+    except MalformedResponse:
+        return ""  # read the lease

@@ -13,7 +13,9 @@ from typing import Any, Final, NamedTuple, Self
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import Unavailable
-from autoscaler.kube.informer import Informer, StartTask, background_tasks
+from autoscaler.kube.informer import Informer
+from autoscaler.kube.paths import api_path
+from autoscaler.kube.tasks import StartTask, background_tasks
 from autoscaler.kube.watch import ListWatch
 from autoscaler.types.observation import Container, Pod
 from autoscaler.types.status import condition_of
@@ -66,14 +68,15 @@ class PodLister:
     @classmethod
     @asynccontextmanager
     async def open(cls, client: KubeClient) -> AsyncIterator[Self]:
-        async with background_tasks() as start_task:
+        async with background_tasks(client.metrics) as start_task:
             yield cls(client, start_task)
 
     async def list(self, namespace: str, selector: Selector) -> tuple[Pod, ...]:
         """Return the pods of a namespace that match a selector; raise a KubeError if they are unknown."""
         index = self._index(namespace)
         if not index.informer.is_synced and not await index.informer.wait_for_sync(_SYNC_TIMEOUT):
-            raise index.informer.error or Unavailable("timed out waiting for the list of pods")
+            problem = index.informer.problem or "timed out waiting for the list of pods"
+            raise index.informer.error or Unavailable(problem)
         changes = index.changes[namespace]
         cached = self._cache.get((namespace, selector))
         if cached is not None and cached.source is index and cached.changes == changes:
@@ -96,12 +99,12 @@ class PodLister:
             self._cluster = self._start("/api/v1/pods")
             return self._cluster
         if namespace not in self._namespaces:
-            self._namespaces[namespace] = self._start(f"/api/v1/namespaces/{namespace}/pods")
+            self._namespaces[namespace] = self._start(api_path("api", "v1", "namespaces", namespace, "pods"))
         return self._namespaces[namespace]
 
     def _start(self, path: str) -> _PodIndex:
         index = _PodIndex(self._client, path)
-        self._running.append(self._start_task(index.informer.run(), f"informer {path}"))
+        self._running.append(self._start_task(index.informer.run, "informer pods"))
         return index
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import Unavailable
+from autoscaler.kube.objects import decode_response
 
 _AUTHENTICATION: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 _AUTHORIZATION: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -42,13 +43,7 @@ async def review_token(client: KubeClient, token: str) -> Subject | None:
     status = await _create_review(client, _AUTHENTICATION, body)
     if status.get("authenticated") is not True:
         return None
-    user: Json = status.get("user") or {}
-    return Subject(
-        name=user.get("username", ""),
-        uid=user.get("uid", ""),
-        groups=tuple(user.get("groups") or ()),
-        extra={key: tuple(values) for key, values in (user.get("extra") or {}).items()},
-    )
+    return decode_response("TokenReview", _subject, status.get("user") or {})
 
 
 async def review_access(client: KubeClient, subject: Subject, attributes: Json) -> AccessDecision:
@@ -79,3 +74,12 @@ async def _create_review(client: KubeClient, path: str, body: Json) -> Json:
     if not isinstance(status, dict):
         raise Unavailable(f"POST {path}: response has no status")
     return status
+
+
+def _subject(user: Json) -> Subject:
+    return Subject(
+        name=str(user.get("username", "")),
+        uid=str(user.get("uid", "")),
+        groups=tuple(map(str, user.get("groups") or ())),
+        extra={str(key): tuple(map(str, values)) for key, values in (user.get("extra") or {}).items()},
+    )

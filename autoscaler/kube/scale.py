@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.discovery import Discovery, NoMatch, Resource, group_resource
 from autoscaler.kube.errors import NO_RESOURCE, Conflict, KubeError, NotFound, client_go_message
+from autoscaler.kube.objects import decode_response
 from autoscaler.kube.scale_paths import ObservedScale, decode_scale
 from autoscaler.kube.targets import TargetInformers, target_of
 from autoscaler.types.autoscaler import Autoscaler
@@ -90,7 +91,8 @@ class ScaleClient:
 
     async def _fetch(self, resource: Resource, namespace: str, name: str) -> ObservedScale | UnavailableTarget:
         try:
-            return decode_scale(await self._client.get(resource.path(namespace, name, "scale")))
+            response = await self._client.get(resource.path(namespace, name, "scale"))
+            return decode_response("Scale", decode_scale, response)
         except KubeError as error:
             if isinstance(error, NotFound) and error.server_message is None:
                 self._discovery.invalidate(resource)  # a 404 without Status: the path, not the object, is missing
@@ -111,18 +113,22 @@ class ScaleClient:
                 observed = observed if isinstance(fresh, UnavailableTarget) else fresh
                 await asyncio.sleep(_RETRY_SECONDS * random.uniform(1, 1.1))  # noqa: S311 - spreads load, not security
             else:
-                await self._apply_write(resource, _key(autoscaler), decode_scale(response), observed)
+                await self._apply_write(resource, _key(autoscaler), response, observed)
                 return Rescaled(replicas, attempt)
         raise AssertionError("unreachable: the last attempt returns")
 
-    async def _apply_write(self, resource: Resource, key: str, written: ObservedScale, before: ObservedScale) -> None:
+    async def _apply_write(self, resource: Resource, key: str, response: Json, before: ObservedScale) -> None:
         """Store the written scale in the informer, so that the next read sees it before the watch event arrives."""
         informer = await self._targets.informer(resource)
+        try:
+            written = decode_response("Scale", decode_scale, response)
+        except KubeError:
+            return  # the scale was written; the watch event will tell the result
         if informer is None or not isinstance(written.scale, ScaleTarget):
             return
         if isinstance(before.scale, ScaleTarget):  # the selector is printed differently in a Deployment and its Scale
             written = replace(written, scale=replace(written.scale, selector=before.scale.selector))
-        informer.apply_write(key, written.resource_version, written)
+        informer.apply_write(key, written.uid, written.resource_version, written)
 
 
 def _key(autoscaler: Autoscaler) -> str:

@@ -4,7 +4,7 @@ The API server computes a Scale by fixed rules: in code for built-in kinds, by t
 CustomResourceDefinition for custom kinds. This module applies the same rules and has the same error messages.
 """
 
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import msgspec
 
@@ -48,29 +48,26 @@ def scale_paths_of(definition: Json, version: str) -> ScalePaths | None:
 def built_in_scale(content: Json) -> ObservedScale:
     """Return the scale of a Deployment, StatefulSet or ReplicaSet."""
     spec, status = content.get("spec") or {}, content.get("status") or {}
-    selector = _selector_text(spec.get("selector"))
-    return _observed(content, ScaleTarget(spec.get("replicas", 1), status.get("replicas", 0), selector))
+    replicas, current = _int32(spec.get("replicas", 1)), _int32(status.get("replicas", 0))
+    return _observed(content, ScaleTarget(replicas, current, _selector_text(spec.get("selector"))))
 
 
 def custom_scale(content: Json, paths: ScalePaths) -> ObservedScale:
     replicas = value_at(content, paths.spec_replicas)
-    if not isinstance(replicas, int):
+    if not is_int32(replicas):
         problem = f'Internal error occurred: the spec replicas field "{paths.spec_replicas}" does not exist'
         return _observed(content, UnavailableTarget(problem))
     current = value_at(content, paths.status_replicas)
     selector = value_at(content, paths.selector) if paths.selector else None
-    scale = scale_target(
-        replicas, current if isinstance(current, int) else 0, selector if isinstance(selector, str) else ""
-    )
+    scale = scale_target(replicas, current if is_int32(current) else 0, selector if isinstance(selector, str) else "")
     return _observed(content, scale)
 
 
 def decode_scale(content: Json) -> ObservedScale:
     """Decode a Scale; its JSON omits replicas of zero."""
     spec, status = content.get("spec") or {}, content.get("status") or {}
-    return _observed(
-        content, scale_target(spec.get("replicas", 0), status.get("replicas", 0), status.get("selector") or "")
-    )
+    replicas, current = _int32(spec.get("replicas", 0)), _int32(status.get("replicas", 0))
+    return _observed(content, scale_target(replicas, current, str(status.get("selector") or "")))
 
 
 def scale_target(replicas: int, status_replicas: int, selector: str) -> ScaleTarget | UnavailableTarget:
@@ -93,7 +90,18 @@ def scale_target(replicas: int, status_replicas: int, selector: str) -> ScaleTar
 
 def _observed(content: Json, scale: ScaleTarget | UnavailableTarget) -> ObservedScale:
     metadata = content["metadata"]
-    return ObservedScale(scale, metadata.get("resourceVersion", ""), metadata.get("uid", ""))
+    return ObservedScale(scale, str(metadata.get("resourceVersion", "")), str(metadata.get("uid", "")))
+
+
+def is_int32(value: object) -> TypeGuard[int]:
+    """Return whether a JSON value is an integer in the range of a Scale's replicas."""
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31
+
+
+def _int32(value: object) -> int:
+    if not is_int32(value):
+        raise TypeError(f"replicas must be a 32-bit integer, is {str(value)[:32]}")
+    return value
 
 
 def _selector_text(selector: Json | None) -> str:

@@ -14,8 +14,11 @@ from typing import Final, Self
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.discovery import Resource, split_api_version
 from autoscaler.kube.errors import KubeError
-from autoscaler.kube.informer import Informer, StartTask, background_tasks
+from autoscaler.kube.informer import Informer
+from autoscaler.kube.objects import decode_response
+from autoscaler.kube.paths import api_path
 from autoscaler.kube.scale_paths import BUILT_IN, ObservedScale, built_in_scale, custom_scale, scale_paths_of
+from autoscaler.kube.tasks import StartTask, background_tasks
 from autoscaler.kube.watch import ListWatch
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.observation import ScaleTarget
@@ -60,7 +63,7 @@ class TargetInformers:
     @classmethod
     @asynccontextmanager
     async def open(cls, client: KubeClient) -> AsyncIterator[Self]:
-        async with background_tasks() as start_task:
+        async with background_tasks(client.metrics) as start_task:
             yield cls(client, start_task)
 
     def add_listener(self, listener: Callable[[TargetKey], None]) -> None:
@@ -93,7 +96,7 @@ class TargetInformers:
         informer = Informer(self._client, ListWatch(resource.collection), transform)
         informer.add_listener(partial(self._notify, kind))
         self._informers[kind] = informer
-        self._start_task(informer.run(), f"informer {resource.plural}")
+        self._start_task(informer.run, f"informer {resource.plural}")
         return informer
 
     async def _scale_transform(self, resource: Resource) -> Callable[[Json], ObservedScale] | None:
@@ -103,10 +106,10 @@ class TargetInformers:
         if not resource.group:
             return None
         try:
-            definition = await self._client.get(f"{_DEFINITIONS}/{resource.plural}.{resource.group}")
+            definition = await self._client.get(f"{_DEFINITIONS}{api_path(f'{resource.plural}.{resource.group}')}")
+            paths = decode_response("CustomResourceDefinition", scale_paths_of, definition, resource.version)
         except KubeError:
             return None  # not a custom resource, or no permission to read its definition: the scale is fetched
-        paths = scale_paths_of(definition, resource.version)
         return None if paths is None else partial(custom_scale, paths=paths)
 
     def _notify(self, kind: tuple[str, str], key: str) -> None:

@@ -1,12 +1,11 @@
 """Lists and watches a collection for as long as the caller iterates, like client-go's reflector.
 
 The consumer receives an `ObjectList`, which replaces everything known before, and then `WatchEvent`s for single
-objects. Bookmarks, expired resourceVersions, closed streams and server restarts are handled here. `WatchDecoder`
-decodes the lines of the stream; it has no socket, so it can be tested line by line.
+objects. Bookmarks, invalid objects, expired resourceVersions, closed streams and server restarts are handled here.
+`WatchDecoder` decodes the lines of the stream; it has no socket, so it can be tested line by line.
 """
 
 import asyncio
-import json
 import logging
 import random
 from collections.abc import AsyncGenerator, Callable
@@ -19,17 +18,35 @@ from typing import Final, TypeAlias
 import msgspec
 
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.errors import Expired, KubeError, TooManyRequests, Unavailable, error_for_response
+from autoscaler.kube.errors import (
+    Expired,
+    KubeError,
+    MalformedResponse,
+    ResponseTooLarge,
+    TooManyRequests,
+    Unavailable,
+    error_for_response,
+)
+from autoscaler.kube.freshness import Freshness
+from autoscaler.kube.invalid_objects import InvalidObject, InvalidObjectLog
+from autoscaler.kube.objects import ObjectList, check_object, decode_page, decode_response, is_older, member
+
+__all__ = ["ListWatch", "ObjectList", "WatchDecoder", "WatchEvent", "WatchEventType", "WatchItem", "list_and_watch"]
 
 log = logging.getLogger(__name__)
 
-_PAGE_SIZE: Final = "500"
+_PAGE_SIZE: Final = 500
+_MAX_PAGES: Final = 10_000
 _INITIAL_BACKOFF: Final = timedelta(milliseconds=800)
 _MAX_BACKOFF: Final = timedelta(seconds=30)
 _MIN_WATCH_SECONDS: Final = 1.0
 """A watch that ends sooner is treated as a failure: restarting it without backoff would flood the server."""
 
-_GRACE_PERIOD: Final = timedelta(seconds=30)
+_WATCH_SECONDS: Final = (30, 45)
+"""The duration of a watch. Two seconds before its end the server sends a bookmark, which confirms that no change was
+missed. A random duration, as in client-go, keeps many watches from restarting at the same time."""
+
+_GRACE_PERIOD: Final = timedelta(seconds=5)
 """The server closes a watch after timeoutSeconds. If it has not done so after this time, the connection is dead."""
 
 
@@ -41,11 +58,7 @@ class WatchEventType(StrEnum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectList:
-    """All objects of the collection; an object that is not in the list does not exist."""
-
-    objects: tuple[Json, ...]
+_EVENT_TYPES: Final = frozenset(each.value for each in WatchEventType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,11 @@ class ListWatch:
     field_selector: str = ""
     label_selector: str = ""
 
+    @property
+    def resource(self) -> str:
+        """The plural name of the resource."""
+        return self.path.rpartition("/")[2]
+
     def query(self) -> dict[str, str]:
         selectors = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
         return {name: value for name, value in selectors.items() if value}
@@ -78,17 +96,32 @@ class WatchDecoder:
 
     resource_version: str
 
-    def decode(self, line: bytes) -> WatchEvent | None:
-        """Decode one line; return None for a bookmark, raise a KubeError for an ERROR event."""
-        try:
-            event: Json = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
-            raise Unavailable("watch stream: line is not JSON") from error
-        content: Json = event["object"]
-        if event["type"] == "ERROR":
-            raise error_for_response(int(content.get("code", 500)), json.dumps(content).encode())
-        self.resource_version = content["metadata"]["resourceVersion"]
-        return None if event["type"] == "BOOKMARK" else WatchEvent(WatchEventType(event["type"]), content)
+    def decode(self, line: bytes) -> WatchEvent | InvalidObject | None:
+        """Decode one line; return None for a bookmark.
+
+        Raises a KubeError for an ERROR event, and Expired for a resourceVersion lower than that of an earlier line.
+        """
+        event_type, item = _type_and_object(line)
+        if event_type == "ERROR":
+            raise _error_of(item)
+        if event_type == "BOOKMARK":
+            metadata = item.get("metadata") if isinstance(item, dict) else None
+            version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+            self._advance(version if isinstance(version, str) else "")
+            return None
+        checked = check_object(item)
+        if isinstance(checked, InvalidObject):
+            self._advance(checked.resource_version)
+            return checked
+        self._advance(checked["metadata"]["resourceVersion"])
+        if event_type not in _EVENT_TYPES:
+            return InvalidObject("", f"unknown type of watch event: {event_type[:64]!r}")
+        return WatchEvent(WatchEventType(event_type), checked)
+
+    def _advance(self, version: str) -> None:
+        if is_older(version, self.resource_version):
+            raise Expired(f"resourceVersion {version} is lower than {self.resource_version}, which was seen before")
+        self.resource_version = version or self.resource_version
 
 
 async def list_and_watch(
@@ -96,30 +129,34 @@ async def list_and_watch(
     source: ListWatch,
     *,
     on_error: Callable[[KubeError], None] = lambda _: None,
+    on_invalid: Callable[[InvalidObject], None] | None = None,
+    freshness: Freshness | None = None,
     initial_backoff: timedelta = _INITIAL_BACKOFF,
 ) -> AsyncGenerator[WatchItem]:
     """Yield the list and then every change; retry failures without end, and report them only to ``on_error``.
 
-    ``initial_backoff`` is the delay before the first retry; it doubles with each failure in a row.
+    Invalid objects are reported to ``on_invalid``, by default to the log, and skipped. ``initial_backoff`` is the delay
+    before the first retry; it doubles with each failure in a row.
     """
-    decoder: WatchDecoder | None = None
-    backoff = initial_backoff
-    logged_error = ""
+    freshness = freshness or Freshness(source.resource, client.now)
+    on_invalid = on_invalid or InvalidObjectLog(source.resource, client.metrics).report
+    backoff, logged_error = initial_backoff, ""
     while True:
         retry_after, started = timedelta(), _now()
         try:
-            if decoder is None:
-                objects, decoder = await _list(client, source)
+            if freshness.must_list:
+                yield await _list(client, source, freshness, on_invalid)
                 logged_error = ""
-                yield objects
-            async with aclosing(_watch(client, source, decoder)) as events:
+            async with aclosing(_watch(client, source, freshness, on_invalid)) as events:
                 async for event in events:
                     backoff = initial_backoff
                     yield event
             if _now() - started > _MIN_WATCH_SECONDS:
+                backoff = initial_backoff
                 continue  # the server closed the watch after timeoutSeconds
-        except Expired:
-            decoder = None
+        except Expired as error:
+            log.info("listing again", extra={"path": source.path, "reason": str(error)})
+            freshness.doubt()
         except KubeError as error:
             if logged_error != str(error):  # a persistent error, such as missing permissions, is logged once
                 log.warning("watch failed", extra={"path": source.path, "error": str(error)})
@@ -128,34 +165,51 @@ async def list_and_watch(
             backoff = min(backoff * 2, _MAX_BACKOFF)
             retry_after = error.retry_after or retry_after
             if not isinstance(error, Unavailable | TooManyRequests):
-                decoder = None
-        delay = backoff.total_seconds() * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, not security
-        await asyncio.sleep(max(delay, retry_after.total_seconds()))
+                freshness.doubt()
+        await asyncio.sleep(max(_jittered(backoff), retry_after.total_seconds()))
 
 
-async def _list(client: KubeClient, source: ListWatch) -> tuple[ObjectList, WatchDecoder]:
-    try:
-        return await _list_pages(client, source, {"limit": _PAGE_SIZE})
-    except Expired:
-        # The continue token has expired while the pages were fetched; a list without pages cannot expire.
-        return await _list_pages(client, source, {})
+async def _list(
+    client: KubeClient, source: ListWatch, freshness: Freshness, on_invalid: Callable[[InvalidObject], None]
+) -> ObjectList:
+    started, size = client.now(), _PAGE_SIZE
+    while True:
+        try:
+            listed = await _list_pages(client, source, {"limit": str(size)})
+            break
+        except Expired:
+            # The continue token has expired while the pages were fetched; a list without pages cannot expire.
+            listed = await _list_pages(client, source, {})
+            break
+        except ResponseTooLarge:
+            if size == 1:
+                raise
+            size = max(size // 10, 1)
+    for invalid in listed.invalid:
+        on_invalid(invalid)
+    freshness.listed(started, listed.resource_version)
+    return listed
 
 
-async def _list_pages(client: KubeClient, source: ListWatch, limit: dict[str, str]) -> tuple[ObjectList, WatchDecoder]:
+async def _list_pages(client: KubeClient, source: ListWatch, limit: dict[str, str]) -> ObjectList:
     query = {**source.query(), **limit}
     objects: list[Json] = []
-    while True:
-        page = await client.get(source.path, query)
-        objects.extend(map(_without_managed_fields, page.get("items") or ()))
-        continue_token = page["metadata"].get("continue")
-        if not continue_token:
-            return ObjectList(tuple(objects)), WatchDecoder(page["metadata"]["resourceVersion"])
-        query["continue"] = continue_token
+    invalid: list[InvalidObject] = []
+    for _ in range(_MAX_PAGES):
+        page = decode_page(await client.get_bytes(source.path, query))
+        objects += page.objects
+        invalid += page.invalid
+        if not page.continue_token:
+            return ObjectList(tuple(objects), page.resource_version, tuple(invalid))
+        query["continue"] = page.continue_token
+    raise Unavailable(f"GET {source.path}: the list does not end after {_MAX_PAGES} pages")
 
 
-async def _watch(client: KubeClient, source: ListWatch, decoder: WatchDecoder) -> AsyncGenerator[WatchEvent]:
-    # A random duration, as in client-go, keeps many watches from restarting at the same time.
-    duration = timedelta(seconds=random.randint(300, 600))  # noqa: S311 - spreads load, not security
+async def _watch(
+    client: KubeClient, source: ListWatch, freshness: Freshness, on_invalid: Callable[[InvalidObject], None]
+) -> AsyncGenerator[WatchEvent]:
+    decoder = WatchDecoder(freshness.resource_version)
+    duration = timedelta(seconds=random.randint(*_WATCH_SECONDS))  # noqa: S311 - spreads load, not security
     query = {
         **source.query(),
         "watch": "1",
@@ -165,14 +219,43 @@ async def _watch(client: KubeClient, source: ListWatch, decoder: WatchDecoder) -
     }
     async with aclosing(client.stream(source.path, query, duration + _GRACE_PERIOD)) as lines:
         async for line in lines:
-            if line and (event := decoder.decode(line)) is not None:
+            if line == b"":
+                continue
+            event = InvalidObject("", "the line is too long") if line is None else decoder.decode(line)
+            freshness.progressed(decoder.resource_version)
+            if isinstance(event, InvalidObject):
+                on_invalid(event)
+                if not event.key:
+                    freshness.doubt()  # the change of an unknown object was missed: list again when the watch ends
+            elif event is not None:
                 yield event
 
 
-def _without_managed_fields(content: Json) -> Json:
-    """Drop managedFields: half of the size of an object, unused, and a list holds thousands of objects."""
-    content["metadata"].pop("managedFields", None)
-    return content
+def _type_and_object(line: bytes) -> tuple[str, object]:
+    """Return type and object of a watch event; the object is not decoded if that failed for the whole line."""
+    try:
+        event = decode_response("watch event", msgspec.json.decode, line)
+    except MalformedResponse:
+        return member(line, "type").decode(errors="replace").strip('"'), member(line, "object")
+    if not isinstance(event, dict) or not isinstance(event.get("type"), str):
+        return "", None
+    return event["type"], event.get("object")
+
+
+def _error_of(status: object) -> KubeError:
+    """Return the error of an ERROR event."""
+    try:
+        return decode_response("Status", _decode_error, status)
+    except MalformedResponse as error:
+        return error
+
+
+def _decode_error(status: Json) -> KubeError:
+    return error_for_response(int(status["code"]), msgspec.json.encode(status))
+
+
+def _jittered(delay: timedelta) -> float:
+    return delay.total_seconds() * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, not security
 
 
 def _now() -> float:

@@ -174,11 +174,14 @@ class Harness:
         return [event["reason"] for event in events for _ in range(event.get("count", 1))]
 
     def sent_requests(self, verb: str = "", within: str = "") -> list[str]:
-        """Return the requests sent so far; watches only if ``verb`` is watch."""
+        """Return the requests sent so far, without freshness checks of informers; watches only if ``verb`` is watch."""
         return [
             f"{request.verb} {request.path}"
             for request in self.cluster.requests
-            if request.verb == (verb or request.verb) and within in request.path and (verb or request.verb != "watch")
+            if request.query.get("limit") != "1"
+            and request.verb == (verb or request.verb)
+            and within in request.path
+            and (verb or request.verb != "watch")
         ]
 
 

@@ -17,12 +17,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from adapter.fakecluster.api_errors import ApiError
-from adapter.fakecluster.cluster import loop_clock
+from adapter.fakecluster.cluster import loop_clock, loop_time
 from adapter.fakecluster.server import ReceivedRequest
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import KubeConnection, connect
-from autoscaler.kube.informer import Informer, key_of, resource_version_of
+from autoscaler.kube.informer import Informer
+from autoscaler.kube.objects import key_of, resource_version_of
 from tests.control_plane.cluster import ControlPlane
 from tests.controller.front_proxy import REQUEST_ID, FrontProxy
 from tests.fakes.fault_injection import FaultInjection
@@ -111,7 +112,7 @@ class RealCluster:
             self._is_changed = True
             return {REQUEST_ID: request_id}
 
-        return replace(self._proxy.server, server=self._proxy.url, credentials=credentials)
+        return replace(self._proxy.server, server=self._proxy.url, credentials=credentials, now=loop_time)
 
     def client(self) -> AbstractAsyncContextManager[KubeClient]:
         return KubeClient.open(self.connection)

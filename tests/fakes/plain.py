@@ -1,12 +1,12 @@
 """A connection to a server on loopback without TLS and credentials."""
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from autoscaler.kube.connection import KubeConnection
+from autoscaler.kube.connection import KubeConnection, suspend_aware_time
 
 
-def plain_connection(port: int) -> KubeConnection:
+def plain_connection(port: int, now: Callable[[], float] = suspend_aware_time) -> KubeConnection:
     async def no_credentials() -> Mapping[str, str]:
         return {}
 
@@ -16,4 +16,5 @@ def plain_connection(port: int) -> KubeConnection:
         server_name=None,
         proxy=None,
         credentials=no_credentials,
+        now=now,
     )

@@ -1,12 +1,13 @@
 """The store of an informer when a list and an own write overlap."""
 
-from typing import cast
+from collections.abc import AsyncIterator
 
 import pytest
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.informer import Informer
 from autoscaler.kube.watch import ListWatch, ObjectList
+from tests.fakes.plain import plain_connection
 
 KEY = "shop/web"
 
@@ -16,22 +17,23 @@ def content(version: int, size: int) -> Json:
 
 
 @pytest.fixture
-def informer() -> Informer[int]:
-    return Informer(cast("KubeClient", None), ListWatch("/things"), lambda content: int(content["size"]))
+async def informer() -> AsyncIterator[Informer[int]]:
+    async with KubeClient.open(plain_connection(1)) as client:
+        yield Informer(client, ListWatch("/things"), lambda content: int(content["size"]))
 
 
 def receive_list(informer: Informer[int], *objects: Json) -> None:
     informer._replace(ObjectList(objects))
 
 
-def test_list_older_than_an_own_write_does_not_undo_the_write(informer):
+async def test_list_older_than_an_own_write_does_not_undo_the_write(informer):
     receive_list(informer, content(1, size=3))
     informer.apply_response(content(2, size=12))
     receive_list(informer, content(1, size=3))
     assert informer.get(KEY) == 12
 
 
-def test_list_replaces_an_own_write_after_its_watch_event(informer):
+async def test_list_replaces_an_own_write_after_its_watch_event(informer):
     """In a cluster restored from a backup, resourceVersions start again at lower values."""
     receive_list(informer, content(1, size=3))
     informer.apply_response(content(2, size=12))
@@ -40,13 +42,15 @@ def test_list_replaces_an_own_write_after_its_watch_event(informer):
     assert informer.get(KEY) == 3
 
 
-def test_written_object_that_is_not_listed_is_removed(informer):
+async def test_written_object_that_is_not_listed_is_removed(informer):
+    receive_list(informer, content(1, size=3))
     informer.apply_response(content(2, size=12))
     receive_list(informer)
     assert informer.get(KEY) is None
 
 
-def test_newer_version_in_the_list_replaces_an_own_write(informer):
+async def test_newer_version_in_the_list_replaces_an_own_write(informer):
+    receive_list(informer, content(1, size=3))
     informer.apply_response(content(2, size=12))
     receive_list(informer, content(3, size=7))
     assert informer.get(KEY) == 7

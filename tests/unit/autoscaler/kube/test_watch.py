@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from autoscaler.kube.errors import Expired, Unavailable
+from autoscaler.kube.errors import Expired
+from autoscaler.kube.invalid_objects import InvalidObject
 from autoscaler.kube.watch import (
     ListWatch,
     ObjectList,
@@ -48,9 +49,25 @@ def test_error_event_with_code_410_raises_expired():
         WatchDecoder("1").decode(line("ERROR", code=410, reason="Expired", message="too old resource version"))
 
 
-def test_line_that_is_not_json_raises_unavailable():
-    with pytest.raises(Unavailable):
-        WatchDecoder("1").decode(b"upstream connect error")
+def test_line_that_is_not_json_is_an_invalid_object_without_key():
+    decoded = WatchDecoder("1").decode(b"upstream connect error")
+    assert isinstance(decoded, InvalidObject)
+    assert decoded.key == ""
+
+
+def test_event_with_a_lower_resource_version_raises_expired():
+    decoder = WatchDecoder("7")
+    with pytest.raises(Expired, match="6 is lower than 7"):
+        decoder.decode(line("ADDED", metadata={"resourceVersion": "6", "name": "one"}))
+
+
+def test_object_that_is_nested_too_deeply_is_invalid_and_known_by_its_key():
+    nested = b'{"a":' * 3000 + b"1" + b"}" * 3000
+    metadata = b'{"name":"one","namespace":"shop","resourceVersion":"8"}'
+    decoder = WatchDecoder("7")
+    decoded = decoder.decode(b'{"type":"MODIFIED","object":{"metadata":' + metadata + b',"spec":' + nested + b"}}")
+    assert isinstance(decoded, InvalidObject)
+    assert (decoded.key, decoder.resource_version) == ("shop/one", "8")
 
 
 @pytest.fixture
