@@ -81,6 +81,8 @@ class ExternalMetricWatcher:
         return self._has_changes.is_set()
 
     async def run(self) -> None:
+        for namespace in self._by_namespace:
+            self._mark_changed(namespace)  # an update that was interrupted is repeated
         async with asyncio.TaskGroup() as group:
             group.create_task(self.store.run())
             group.create_task(self._update_changed())

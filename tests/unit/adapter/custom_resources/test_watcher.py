@@ -15,6 +15,7 @@ from adapter import errors
 from adapter.backends.configuration import BackendEntry, ExternalMetricAccess
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.config.model import TenantLimits
+from adapter.custom_resources.loop_share import LoopShare
 from adapter.custom_resources.status_writer import ExternalMetricStatusWriter
 from adapter.custom_resources.watcher import ExternalMetricWatcher
 from adapter.decoding.problem import Problem
@@ -262,3 +263,22 @@ async def test_change_of_the_spec_is_noticed_in_the_response_to_a_status_write()
         here.start_watching()
 
         await here.until(lambda: here.watcher.rules["shop/queue"].query.startswith("y"))
+
+
+async def test_interrupted_update_is_repeated_when_the_watcher_runs_again(monkeypatch: pytest.MonkeyPatch):
+    async with running() as here:
+        interrupted = asyncio.Event()
+
+        async def interrupt() -> None:
+            interrupted.set()
+            await asyncio.sleep(3600)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(LoopShare, "step", lambda _: interrupt())
+            for name in ("a", "b", "c"):
+                here.apply(name, static=[{"value": 1}])
+            await interrupted.wait()
+            await here.stop_watching()
+        here.start_watching()
+
+        await here.until(lambda: here.in_force == ["a", "b", "c"])
