@@ -205,3 +205,12 @@ def test_template_of_a_tenant_is_not_rendered(query: str) -> None:
     spec = {"backend": "b", "query": query}
     with pytest.raises(ConfigInvalid, match="the only template action allowed here"):
         rule_from_object({"metadata": {"name": "m", "namespace": "shop"}, "spec": spec}, None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_duration_that_would_overflow_a_time_is_a_problem(kind: str) -> None:
+    for field in fields(KINDS[kind][1]):
+        if isinstance(field.type, inspect.TimeDeltaType):
+            for text in ("87601h", "999999999999h", "9" * 12 + "h" + "9" * 12 + "h"):
+                found = [str(problem) for problem in problems(kind, {field.encode_name: text})]
+                assert any(each.startswith(f"spec.parameters.{field.encode_name}: ") for each in found), text
