@@ -1,9 +1,9 @@
 """Conversion of Prometheus' responses into samples. No I/O."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -14,7 +14,14 @@ from adapter.rules.promql.sample_age import KIND_LABEL, TIMESTAMP_KIND
 from adapter.sample import RawSample
 
 Point: TypeAlias = tuple[float, str]
+T = TypeVar("T")
 _NAME: Final = "__name__"
+_MAX_SIZE: Final = 1_500_000
+"""Of a result: the number of labels and twice the number of series. Enough for 100,000 series with 12 labels. A short
+label needs up to 165 bytes, twenty times its length in the response: ``maxResponseBytes`` alone is no memory limit."""
+
+_MAX_TEXT_BYTES: Final = 256 * 1024
+"""Of one series, or of all warnings, in the response."""
 
 
 class VectorSeries(msgspec.Struct, gc=False):
@@ -44,20 +51,27 @@ class ApiResponse(msgspec.Struct):
     data: msgspec.Raw = msgspec.Raw()
     error_type: str = msgspec.field(name="errorType", default="")
     error: str = ""
-    warnings: list[str] | None = None
+    warnings: msgspec.Raw = msgspec.Raw(b"null")
 
     @property
     def partial_warnings(self) -> tuple[str, ...]:
         """The warnings that the result may be partial; warnings about the expression itself are left out."""
-        return tuple(warning for warning in self.warnings or () if not warning.startswith("PromQL "))
+        if len(memoryview(self.warnings)) > _MAX_TEXT_BYTES:
+            raise _invalid("the warnings are too long")
+        try:
+            warnings = _decode_warnings(self.warnings) or ()
+        except msgspec.DecodeError as error:
+            raise _invalid(str(error)) from None
+        return tuple(warning for warning in warnings if not warning.startswith("PromQL "))
 
 
 _decode_response = msgspec.json.Decoder(ApiResponse).decode
 _decode_data = msgspec.json.Decoder(Data).decode
-_decode_vector = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_series = msgspec.json.Decoder(VectorSeries).decode
 _decode_point = msgspec.json.Decoder(Point).decode
-_decode_label_sets = msgspec.json.Decoder(list[dict[str, str]]).decode
+_decode_labels = msgspec.json.Decoder(dict[str, str]).decode
+_decode_warnings = msgspec.json.Decoder(list[str] | None).decode
 
 
 def decode(status: int, body: bytes) -> ApiResponse:
@@ -79,18 +93,19 @@ def samples(response: ApiResponse, now: datetime) -> tuple[RawSample, ...]:
         data = _decode_data(response.data)
         match data.result_type:
             case "vector":
-                return tuple(_samples(_decode_vector(data.result), now))
+                return tuple(_samples(_decode_list(data.result), now))
             case "scalar":
                 return (RawSample(float(_decode_point(data.result)[1]), now),)
             case _:
                 raise BadQuery(f"the result is a {data.result_type}, not a number for each series")
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+    except (msgspec.DecodeError, RecursionError, ValueError, OverflowError) as error:
         raise _invalid(str(error)) from None
 
 
 def names(response: ApiResponse) -> frozenset[str]:
     try:
-        return frozenset(labels[_NAME] for labels in _decode_label_sets(response.data) if _NAME in labels)
+        label_sets = _decoded(_decode_list(response.data), _decode_labels)
+        return frozenset(labels[_NAME] for labels in label_sets if _NAME in labels)
     except (msgspec.DecodeError, RecursionError) as error:
         raise _invalid(str(error)) from None
 
@@ -100,9 +115,13 @@ def _samples(vector: list[msgspec.Raw], now: datetime) -> Iterator[RawSample]:
     timestamps = _timestamps(vector)
     common_timestamp = timestamps.get(_key({}))
     shared: dict[str, str] = {}  # most values of labels repeat, and the decoder creates a string for each
-    for series in map(_decode_series, vector):
+    size = 0
+    for series in _decoded(vector, _decode_series):
         if series.metric.pop(KIND_LABEL, None) == TIMESTAMP_KIND:
             continue
+        size += 2 + len(series.metric)
+        if size > _MAX_SIZE:
+            raise BackendRejected("the result has too many series and labels: aggregate series in the query")
         labels = {name: shared.setdefault(text, text) for name, text in series.metric.items()}
         timestamp = timestamps.get(_key(labels), common_timestamp) if timestamps else None
         # Both times are the server's, so a difference between its clock and this process' clock has no effect.
@@ -110,10 +129,17 @@ def _samples(vector: list[msgspec.Raw], now: datetime) -> Iterator[RawSample]:
         yield RawSample(_number(series), now - timedelta(seconds=age) if age else now, labels)
 
 
+def _decoded(items: list[msgspec.Raw], decode_item: Callable[[msgspec.Raw], T]) -> Iterator[T]:
+    for item in items:
+        if len(memoryview(item)) > _MAX_TEXT_BYTES:
+            raise BackendRejected("the labels of a series are too long")
+        yield decode_item(item)
+
+
 def _timestamps(vector: list[msgspec.Raw]) -> dict[int, float]:
     """Return the timestamps of the series, by the key of their labels."""
     timestamps: dict[int, float] = {}
-    for series in map(_decode_series, vector):
+    for series in _decoded(vector, _decode_series):
         if series.metric.pop(KIND_LABEL, None) == TIMESTAMP_KIND:
             key, timestamp = _key(series.metric), _number(series)
             timestamps[key] = min(timestamp, timestamps.get(key, timestamp))

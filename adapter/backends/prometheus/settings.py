@@ -21,7 +21,8 @@ class Prometheus(HttpSettings, frozen=True, kw_only=True):
     """Sent with every request: ``X-Scope-OrgID`` is the tenant of Mimir and Cortex, ``THANOS-TENANT`` of Thanos."""
 
     max_response_bytes: int = 64 * 1024 * 1024
-    """Larger responses are rejected, which bounds memory; the default is enough for 100,000 series with 12 labels."""
+    """Larger responses are rejected. The default is enough for 100,000 series with 12 labels; a query needs up to four
+    times the size of its response as memory."""
 
     parameters: Mapping[str, str] = {}
     """Added to every request: ``dedup: "true"`` for Thanos, ``extra_label`` for VictoriaMetrics."""
