@@ -29,9 +29,9 @@ class Node:
         self._config = plane.folder / "mounted.yaml"
 
     @property
-    def token_file(self) -> Path:
-        """The file with the token of the service account."""
-        return self.plane.folder / "token"
+    def pod_kubeconfig(self) -> Path:
+        """The kubeconfig of the service account."""
+        return self.plane.folder / "steadyscale-pod.kubeconfig"
 
     def start(self) -> None:
         self._thread.start()
@@ -92,7 +92,6 @@ class Node:
 
     def _process(self, arguments: list[str]) -> Program:
         token = self.plane.kubectl("create", "token", "steadyscale", NAMESPACE, "--duration=1h").strip()
-        self.token_file.write_text(token)
         kubeconfig = self.plane.kubeconfig_with_token("steadyscale-pod", token)
         place = (
             f"--config={self._config}",
@@ -118,7 +117,7 @@ import os, sys
 words = sys.argv[1:]
 if words[:1] == ["exec"]:
     inside = words[words.index("--") + 1:]
-    os.execvp(inside[0], [*inside, "--server=https://localhost:{port}", "--token-file={token}"])
+    os.execvp(inside[0], [*inside, "--server=https://localhost:{port}", "--kubeconfig={kubeconfig}"])
 if words[:1] == ["port-forward"]:
     sys.exit(0)
 os.execv("{kubectl}", ["kubectl", *words])
@@ -149,5 +148,5 @@ def steadyscale(node: Node) -> str:
 
 def kubectl(node: Node) -> str:
     """Return the script that replaces `kubectl` in the commands of a page."""
-    facts = {"port": node.port, "token": node.token_file, "kubectl": node.plane.kubectl_path.resolve()}
+    facts = {"port": node.port, "kubeconfig": node.pod_kubeconfig, "kubectl": node.plane.kubectl_path.resolve()}
     return KUBECTL.format(python=sys.executable, **facts)
