@@ -71,8 +71,11 @@ class BackendSettings(Record, frozen=True):
 
 
 class CircuitBreakerSettings(Record, frozen=True):
-    """When requests to a failing backend are stopped. Each namespace with ``ExternalMetric`` objects has a circuit of
-    its own, which its failures open; the circuit of the operator's rules applies to all namespaces."""
+    """When requests to a failing backend are stopped.
+
+    Each namespace with ``ExternalMetric`` objects has a circuit of its own, which its failures open; the circuit of the
+    operator's rules applies to all namespaces.
+    """
 
     failure_threshold: int = 5
     """How many different queries must fail in a row to open the circuit; a single bad rule never does."""
