@@ -137,12 +137,12 @@ class LeaderElector:
     async def _renew(self) -> None:
         """Renew the lease every retry period; return when the renew deadline has passed."""
         period = self._options.retry_period.total_seconds()
-        next_attempt = self._client.now() + period
+        # Counted from the start of the last request, so that a slow API server does not delay the next renewal.
+        next_attempt = self._leader_until - self._options.renew_deadline.total_seconds() + period
         while (remaining := self._leader_until - self._client.now()) > 0:
             await asyncio.sleep(min(max(next_attempt - self._client.now(), 0), remaining))
             started = self._client.now()
             renewed = self.is_leader and await self._try_acquire_or_renew()
-            # Counted from the start of the request, so that a slow API server does not delay the next renewal.
             next_attempt = started + (period if renewed else period / 4)
         log.warning(
             "failed to renew lease before the renew deadline", extra={"lease": self._name, "identity": self.identity}

@@ -2,12 +2,16 @@
 
 import copy
 from collections.abc import Callable
+from contextlib import aclosing, suppress
 from datetime import datetime
+
+from aiohttp import web
 
 from adapter.fakecluster import cluster
 from adapter.fakecluster.api_errors import ApiError, unknown_resource
 from adapter.fakecluster.kinds import Json, ResourcePath
 from adapter.fakecluster.server import ReceivedRequest
+from adapter.fakecluster.watch import watch
 from tests.fakes.fault_injection import FaultInjection
 from tests.fakes.metrics_apis import Metrics
 
@@ -28,6 +32,16 @@ class Cluster(cluster.Cluster):
         if path is not None:
             resource = f"{path.kind.plural}/{path.subresource}" if path.subresource else path.kind.plural
         await self.faults.inject(request.verb, request.path, resource)
+
+    async def _watch(self, request: web.Request, path: ResourcePath, query: dict[str, str]) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        async with aclosing(watch(self.storage, path, query)) as lines:
+            await response.prepare(request)
+            with suppress(ConnectionResetError):  # the client disconnected
+                async for line in lines:
+                    await self.faults.watches_may_send.wait()
+                    await response.write(line)
+        return response
 
     def aggregated(self, path: str, query: dict[str, str]) -> Json | None:
         return self.metrics.handle(path, query)
@@ -76,6 +90,15 @@ class Cluster(cluster.Cluster):
         self.storage.compact()
         self.reader.expire_pages()
         self.storage.close_watches()
+
+    def backup(self) -> Json:
+        """Return the content of the storage, for `restore`."""
+        return {"objects": copy.deepcopy(self.storage._objects), "version": self.storage.version}
+
+    def restore(self, backup: Json) -> None:
+        """Replace the content of the storage by a backup, like etcd: watches stay open and resourceVersions go back."""
+        self.storage._objects, self.storage.version = copy.deepcopy(backup["objects"]), backup["version"]
+        self.storage._past.clear()
 
     def _parse(self, path: str) -> ResourcePath:
         parsed = self.kinds.parse(path)

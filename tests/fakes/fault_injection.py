@@ -33,12 +33,19 @@ class FaultInjection:
     fail_all_with: int = 0
     """While not zero, every request fails with this status code."""
 
+    delay: float = 0.0
+    """The time in seconds by which every response is delayed."""
+
     _failures: list[_Failure] = field(default_factory=list)
     _forbidden: set[tuple[str, str]] = field(default_factory=set)
     _unblocked: asyncio.Event = field(default_factory=asyncio.Event)
 
+    watches_may_send: asyncio.Event = field(default_factory=asyncio.Event)
+    """Whether watches send events and bookmarks; their connections stay open in any case."""
+
     def __post_init__(self) -> None:
         self._unblocked.set()
+        self.watches_may_send.set()
 
     def fail_next(self, code: int, *, times: int = 1, verb: str = "", within: str = "", after: int = 0) -> None:
         """Fail requests with this verb and ``within`` in their path: skip ``after`` of them, then fail ``times``."""
@@ -63,9 +70,14 @@ class FaultInjection:
         """Send responses again, also to the requests that are waiting."""
         self._unblocked.set()
 
+    def stall_watches(self) -> None:
+        """Keep every watch open and send nothing on it, also on new ones."""
+        self.watches_may_send.clear()
+
     async def inject(self, verb: str, path: str, resource: str) -> None:
         """Raise the fault for a request, if any; verb and resource as in an RBAC rule: ``patch``, ``pods/status``."""
         await self._unblocked.wait()
+        await asyncio.sleep(self.delay)
         if self.fail_all_with:
             raise _injected(self.fail_all_with)
         for failure in self._failures:

@@ -52,3 +52,24 @@ def test_long_message_is_truncated():
 @pytest.mark.parametrize(("header", "wait"), [("2", timedelta(seconds=2)), (None, None), ("Mon, 16 Nov", None)])
 def test_retry_after_is_taken_from_the_header(header: str | None, wait: timedelta | None):
     assert errors.error_for_response(429, b"{}", header).retry_after == wait
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("5", 5),
+        ("007", 7),
+        ("3600", 30),
+        ("9" * 30, 30),
+        ("\N{SUPERSCRIPT TWO}", None),
+        ("Tue, 01 Jan", None),
+        (None, None),
+    ],
+)
+def test_retry_after_is_limited(header, seconds):
+    delay = errors.error_for_response(429, b"", header).retry_after
+    assert delay == (None if seconds is None else timedelta(seconds=seconds))
+
+
+def test_nested_status_is_not_decoded():
+    assert errors.error_for_response(500, b"[" * 100_000).code == 500

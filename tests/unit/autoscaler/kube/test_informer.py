@@ -12,8 +12,9 @@ from tests.fakes.plain import plain_connection
 KEY = "shop/web"
 
 
-def content(version: int, size: int) -> Json:
-    return {"metadata": {"namespace": "shop", "name": "web", "resourceVersion": str(version)}, "size": size}
+def content(version: int, size: int, uid: str = "first") -> Json:
+    metadata = {"namespace": "shop", "name": "web", "uid": uid, "resourceVersion": str(version)}
+    return {"metadata": metadata, "size": size}
 
 
 @pytest.fixture
@@ -54,3 +55,30 @@ async def test_newer_version_in_the_list_replaces_an_own_write(informer):
     informer.apply_response(content(2, size=12))
     receive_list(informer, content(3, size=7))
     assert informer.get(KEY) == 7
+
+
+async def test_response_to_a_write_does_not_bring_back_a_deleted_object(informer):
+    receive_list(informer, content(1, size=3))
+    with informer.own_write(KEY):
+        informer._delete(KEY)
+        informer.apply_response(content(2, size=12))
+    assert informer.get(KEY) is None
+
+
+async def test_response_to_a_write_does_not_replace_a_recreated_object(informer):
+    receive_list(informer, content(1, size=3))
+    with informer.own_write(KEY):
+        informer._delete(KEY)
+        informer._update(content(4, size=5, uid="second"))
+        informer.apply_response(content(5, size=12))
+    assert informer.get(KEY) == 5
+
+
+async def test_deletion_during_an_own_write_notifies_listeners(informer):
+    receive_list(informer, content(1, size=3))
+    notified: list[str] = []
+    informer.add_listener(notified.append)
+    with informer.own_write(KEY):
+        informer._delete(KEY)
+        informer.apply_response(content(2, size=12))
+    assert notified == [KEY, KEY]

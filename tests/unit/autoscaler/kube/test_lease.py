@@ -1,13 +1,16 @@
 """Leader election during failures: no response, suspended process, deleted lease."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from autoscaler.kube.client import KubeClient
+from autoscaler.kube.connection import KubeConnection
 from autoscaler.kube.lease import LeaderElector, LeadershipLost
 from autoscaler.settings import ControllerOptions
 from tests.contract.objects import eventually
@@ -98,10 +101,67 @@ async def test_single_failures_do_not_end_leadership() -> None:
 
 
 async def test_suspended_process_is_no_longer_leader() -> None:
-    async with Cluster.serving() as cluster, leading(cluster) as (elector, _):
+    async with Cluster.serving() as cluster:
+        suspended = 0.0
+        connection = replace(cluster.connection, now=lambda: asyncio.get_running_loop().time() + suspended)
+        async with KubeClient.open(connection) as client:
+            elector = make(client, "first")
+            assert await elector._try_acquire_or_renew()
+            assert elector.is_leader
+            suspended = QUICK.renew_deadline.total_seconds()  # the time of the event loop does not advance
+            assert not elector.is_leader
+
+
+def test_clock_of_leases_includes_the_time_of_a_suspension(monkeypatch) -> None:
+    monkeypatch.setattr("time.clock_gettime", {time.CLOCK_BOOTTIME: 5000.0, time.CLOCK_MONOTONIC: 100.0}.__getitem__)
+    assert KubeConnection.__dataclass_fields__["now"].default() == 5000.0
+
+
+@pytest.mark.parametrize("seconds", [2.6, 4.5])
+async def test_lease_is_acquired_and_renewed_although_every_request_takes_seconds(seconds: float) -> None:
+    options = ControllerOptions(lease_name="it", lease_namespace="ours")
+    async with Cluster.serving() as cluster, cluster.client() as client:
+        cluster.faults.delay = seconds
+        elector = LeaderElector(client, options, identity="first", clock=clock)
+        task = asyncio.create_task(elector.run(forever))
+        await asyncio.sleep(30)
         assert elector.is_leader
-        elector._leader_until -= QUICK.renew_deadline.total_seconds()  # simulates a suspension of that length
-        assert not elector.is_leader
+        for _ in range(100):
+            await asyncio.sleep(1)
+            assert elector.is_leader
+        task.cancel()
+        await asyncio.wait((task,))
+
+
+async def test_reason_why_the_lease_is_not_acquired_is_logged(caplog) -> None:
+    caplog.set_level("INFO")
+    async with Cluster.serving() as cluster, cluster.client() as client:
+        cluster.faults.delay = 60.0
+        assert not await make(client, "first")._try_acquire_or_renew()
+    [record] = [record for record in caplog.records if record.message == "failed to acquire or renew lease"]
+    assert record.error.endswith("request timed out")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(None, id="null"),
+        pytest.param("text", id="text"),
+        pytest.param({"holderIdentity": 7}, id="holder is a number"),
+        pytest.param({"holderIdentity": "other", "leaseDurationSeconds": 10**30}, id="duration of 30 digits"),
+        pytest.param({"holderIdentity": "other", "leaseTransitions": "many"}, id="transitions is a text"),
+    ],
+)
+async def test_malformed_lease_does_not_raise(spec: object) -> None:
+    async with Cluster.serving() as cluster, cluster.client() as client:
+        elector = make(client, "first")
+        assert await elector._try_acquire_or_renew()
+        key = ("ours", "it")
+        stored = cluster.storage._objects["coordination.k8s.io", "leases"][key]
+        cluster.storage._objects["coordination.k8s.io", "leases"][key] = {**stored, "spec": spec}
+        second = make(client, "second")
+        await second._try_acquire_or_renew()
+        assert second.is_leader == (spec is None)
 
 
 async def test_lease_of_a_vanished_leader_is_acquired_after_it_has_expired() -> None:
