@@ -89,7 +89,12 @@ PARTS = (
     "\x00",
 )
 PLACEHOLDER = "placeholder"
-NOT_IN_CONFIG = ("<<", "=", "\x7f", "\x85")  # Helm's toYaml does not quote them; the configuration file stays readable YAML
+NOT_IN_CONFIG = (
+    "<<",
+    "=",
+    "\x7f",
+    "\x85",
+)  # Helm's toYaml does not quote them; the configuration file stays readable YAML
 EVERYTHING = ("--set=serviceMonitor.enabled=true", "--set=alerts.enabled=true", "--set=dashboard.enabled=true")
 SEED = random.SystemRandom().randrange(10**6)
 
@@ -112,7 +117,10 @@ def values(text: str) -> Json:
         "nodeSelector": labels,
         "tolerations": [{"key": text, "value": text}],
         "affinity": {"nodeAffinity": labels},
-        "networkPolicy": {"egress": [{"to": [{"podSelector": {"matchLabels": labels}}]}]},
+        "networkPolicy": {
+            "egress": [{"to": [{"podSelector": {"matchLabels": labels}}]}],
+            "ingressFrom": [{"podSelector": {"matchLabels": labels}}],
+        },
         "serviceMonitor": {"enabled": True, "labels": labels},
         "alerts": {"enabled": True, "labels": labels},
         "dashboard": {"enabled": True, "labels": labels},
