@@ -11,6 +11,7 @@ the two writes in the other order, the zero would be taken for a user's, and the
 from msgspec.structs import replace
 
 from autoscaler.algorithm.conditions import SCALED_TO_ZERO
+from autoscaler.algorithm.targets import format_targets
 from autoscaler.algorithm.write_failures import after_failed_rescale, after_failed_status_write
 from autoscaler.algorithm.zero import scaled_to_zero
 from autoscaler.controller import persistence
@@ -42,6 +43,8 @@ class DecisionWriter:
 
         ``stored`` is the object of the API server; ``effective`` is the same with defaults and the pending status.
         """
+        if decision.scale_to is not None and (outdated := self._dependencies.outdated):
+            decision = after_failed_rescale(decision, effective, state.history, outdated)
         stored, decision = await self._mark_scaled_to_zero(decision, stored, effective, state)
         decision = await self._rescale(decision, effective, state)
         state.history = decision.history
@@ -64,9 +67,11 @@ class DecisionWriter:
             state.pending_status, state.failed_status_writes = None, 0
             return decision
         history = persistence.encode_history(decision.history, effective.spec, self._settings, decision.at)
+        targets = format_targets(effective.spec, decision.status)
         self._require_leadership()
         try:
-            await self._dependencies.statuses.write(stored, replace(decision.status, controller_state=history))
+            status = replace(decision.status, controller_state=history, targets=targets)
+            await self._dependencies.statuses.write(stored, status)
         except KubeError as error:
             state.pending_status = decision.status
             state.failed_status_writes += 1
