@@ -13,7 +13,8 @@
     │   ├── AutoscalerNotFound           404  the process has no decision for the autoscaler
     │   ├── MethodNotAllowed             405  the API is read-only
     │   ├── NotAcceptable                406  no common media type
-    │   └── TooManyConcurrentRequests    429  the limit of concurrent requests is reached
+    │   ├── TooManyConcurrentRequests    429  the limit of concurrent requests is reached
+    │   └── TooManyReviews               429  the client has caused too many unsuccessful reviews
     ├── ReviewUnavailable                500  a SubjectAccessReview failed
     ├── DeadlineExceeded                 504  the response was not ready in time
     └── MetricUnavailable                     the metric exists and has no value now; ``failure`` is the reason
