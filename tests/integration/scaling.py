@@ -31,6 +31,9 @@ class Rig:
     extra_config: Json = field(default_factory=dict)
     """Further configuration; its rules follow those of the metrics."""
 
+    server: str = ""
+    """The URL by which processes reach the API server; empty: directly."""
+
     @property
     def config(self) -> Path:
         return self.plane.folder / f"{self.namespace}.yaml"
@@ -60,6 +63,8 @@ class Rig:
         """Start a process with the token of its service account."""
         token = self.plane.kubectl("create", "token", NAMESPACE, f"--namespace={NAMESPACE}", "--duration=1h").strip()
         kubeconfig = self.plane.kubeconfig_with_token(f"{self.namespace}-{name}", token)
+        if self.server:
+            kubeconfig.write_text(kubeconfig.read_text().replace(self.plane.server, self.server))
         log = self.plane.folder / f"{self.namespace}-{name}.log"
         lease = f"--leader-elect-resource-name={NAMESPACE}"
         command = [sys.executable, "-m", "adapter", "serve", "--no-adapter", f"--config={self.config}"]
@@ -163,14 +168,14 @@ def allow_widgets(plane: ControlPlane) -> None:
 
 
 @contextmanager
-def rig(plane: ControlPlane, namespace: str, *flags: str) -> Iterator[Rig]:
+def rig(plane: ControlPlane, namespace: str, *flags: str, server: str = "") -> Iterator[Rig]:
     """Install the CRDs and roles, and run one process while the context is open."""
     plane.kubectl("apply", "--server-side", f"--kustomize={ROOT / 'manifests' / 'crds'}")
     for name in ("namespace", "service-account", "rbac", "autoscaler-rbac"):
         plane.kubectl("apply", "-f", str(ROOT / "manifests" / "base" / f"{name}.yaml"))
     plane.kubectl("create", "namespace", namespace)
     plane.kubectl("wait", "--for=condition=Established", "crd/podautoscalers.steadyscale.dev")
-    created = Rig(plane, namespace)
+    created = Rig(plane, namespace, server=server)
     created.set(queue=40)
     created.start(*flags)
     try:

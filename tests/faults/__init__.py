@@ -1,0 +1,1 @@
+"""Faults between the processes and the API server."""
