@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from autoscaler.algorithm.conditions import state_discarded
 from autoscaler.algorithm.decide import decide
 from autoscaler.algorithm.not_evaluated import decide_failed_reconcile, decide_invalid_spec
+from autoscaler.algorithm.stale_zero import clear_stale_zero
 from autoscaler.algorithm.zero import scaled_to_zero
 from autoscaler.controller import persistence
 from autoscaler.controller.apply import DecisionWriter, NotLeader, with_pending_status
@@ -159,7 +160,7 @@ class Reconciler:
             gates=self._gates,
             now=now,
         )
-        return decision, state, observation.read_durations
+        return clear_stale_zero(decision), state, observation.read_durations
 
     def _restore(self, key: str, stored: Autoscaler, spec: Spec, now: datetime) -> ReconcileState:
         """Create the state of an autoscaler from the history in its status; discard an unreadable one."""

@@ -53,6 +53,7 @@ CPU, QUEUE = make_resource_metric(), make_external_metric()
             ScalingDisabled(),
             id="zero replicas set by a user disable scaling although minReplicas is 1",
         ),
+        pytest.param(2, QUEUE, False, ScalingDisabled(), id="raised minReplicas does not reactivate a zero of a user"),
         pytest.param(0, QUEUE, True, EvaluateMetrics(), id="external metric is evaluated after scaling to zero"),
         pytest.param(0, CPU, True, ScalingDisabled(), id="only pod metrics after scaling to zero disable scaling"),
         pytest.param(2, QUEUE, True, EvaluateMetrics(2), id="minReplicas raised after scaling to zero is a minimum"),
