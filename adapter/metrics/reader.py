@@ -191,7 +191,8 @@ class MetricReader:
             label, fixed = rule.namespacing.label, rule.namespacing.fixed
             trace.matched = result.select(trace.key.selector, label, fixed or trace.key.namespace)
         try:
-            trace.samples = evaluate(rule, trace.matched, now, lambda: _no_match(trace.key, rule, result))
+            repeated = result.repeated_labels(trace.matched)
+            trace.samples = evaluate(rule, trace.matched, now, lambda: _no_match(trace.key, rule, result), repeated)
         except errors.AdapterError as error:
             trace.error = _error_of(error, rule)
         else:

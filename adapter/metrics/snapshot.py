@@ -5,7 +5,7 @@ with the indexes that reads of this one used, so that reads do not wait for them
 labels that a series has are indexed, and at most ``MAX_INDEXES`` of them besides the namespace label of the rule.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Final
@@ -15,13 +15,16 @@ from autoscaler.values.requirement import EXISTS, Requirement
 from autoscaler.values.selector import Selector
 
 MAX_INDEXES: Final = 16
+_LARGE_SHARE: Final = 0.25
+"""Of the series of a snapshot; for reads of so many, whether labels repeat is determined once for all series."""
+
 _EQUALITY: Final = frozenset({"=", "==", "in"})
 
 
 class Snapshot:
     """The result of one query. Immutable, except for the indexes that are built on demand."""
 
-    __slots__ = ("__weakref__", "_indexes", "_names", "_used", "duration", "fetched_at", "series")
+    __slots__ = ("__weakref__", "_indexes", "_is_distinct", "_names", "_used", "duration", "fetched_at", "series")
 
     def __init__(
         self,
@@ -38,6 +41,7 @@ class Snapshot:
         """How long the backend took to respond."""
 
         self._names: frozenset[str] | None = None
+        self._is_distinct: bool | None = None
         self._indexes: dict[str, dict[str, list[RawSample]]] = {}
         self._used: dict[str, None] = {}
         for key in indexed_labels:
@@ -61,6 +65,17 @@ class Snapshot:
         if label:
             candidates = [series for series in candidates if series.labels.get(label) == value]
         return [series for series in candidates if selector.matches(series.labels)]
+
+    def repeated_labels(self, matched: Sequence[RawSample]) -> Mapping[str, str] | None:
+        """Return labels that two of the matching series have; None if the labels of each series differ.
+
+        Series without labels are not compared: they are values to aggregate, such as those of a CloudWatch expression.
+        """
+        if len(matched) < _LARGE_SHARE * len(self.series):
+            return _repeated_labels(matched)
+        if self._is_distinct is None:
+            self._is_distinct = _repeated_labels(self.series) is None
+        return None if self._is_distinct else _repeated_labels(matched)
 
     def _candidates(self, requirements: Iterable[Requirement], label: str, value: str) -> Sequence[RawSample]:
         """Return the smallest indexed list that contains all matching series."""
@@ -102,3 +117,19 @@ class Snapshot:
         for series in self.series:
             if (value := series.labels.get(key)) is not None:
                 index.setdefault(value, []).append(series)
+
+
+def _repeated_labels(series: Sequence[RawSample]) -> Mapping[str, str] | None:
+    """Return the first labels that two series have; the order of the labels is irrelevant."""
+    if len(series) < 2:
+        return None
+    labelled = [each.labels for each in series if each.labels]
+    orders = set(map(tuple, labelled))
+    if len(orders) == len(set(map(frozenset, orders))):  # else equal labels may be in another order
+        keys: list[Hashable] = [(*labels, *labels.values()) for labels in labelled]
+    else:
+        keys = [frozenset(labels.items()) for labels in labelled]
+    if len(set(keys)) == len(keys):
+        return None
+    first: dict[Hashable, int] = {}
+    return next(labelled[position] for position, key in enumerate(keys) if first.setdefault(key, position) != position)

@@ -10,16 +10,27 @@ from adapter.rules.rule import Aggregation, OnEmpty, OnTooOld, OnUnusable, Rule
 from adapter.sample import NotFiniteError, RangeError, RawSample, Sample, milli_of
 
 _MAX_MILLI: Final = 2**63 - 1  # an HPA adds milli-units as int64 and would misread a sum that overflows
+_MAX_DETAIL: Final = 300
+_SAME_LABELS: Final = (
+    "two series have the same labels: add a label that distinguishes them, or aggregate them in the query"
+)
 _GET_MILLI: Final = attrgetter("milli")
 
 
 def evaluate(
-    rule: Rule, matched: Sequence[RawSample], now: datetime, describe_no_match: Callable[[], str]
+    rule: Rule,
+    matched: Sequence[RawSample],
+    now: datetime,
+    describe_no_match: Callable[[], str],
+    repeated_labels: Mapping[str, str] | None = None,
 ) -> tuple[Sample, ...]:
     """Return the samples to serve, at least one; raise ``MetricUnavailable`` if the rule rejects them.
 
     ``describe_no_match`` returns the error text if no series matched. It is only called in that case.
+    ``repeated_labels`` are labels that two matching series have: whether one repeats the other is unknown.
     """
+    if repeated_labels is not None:
+        raise errors.Ambiguous(_SAME_LABELS, detail=str(dict(repeated_labels))[:_MAX_DETAIL])
     usable = _usable(rule, matched, now)
     if len(usable) > 1:
         return _AGGREGATIONS[rule.aggregation](usable)

@@ -9,7 +9,7 @@ import msgspec
 
 from adapter.backends.connection import http_errors
 from adapter.backends.prometheus import errors
-from adapter.errors import BackendError, BackendRejected, BadQuery
+from adapter.errors import Ambiguous, BackendError, BackendRejected, BadQuery
 from adapter.rules.promql.sample_age import KIND_LABEL, TIMESTAMP_KIND
 from adapter.sample import RawSample
 
@@ -115,7 +115,7 @@ def _samples(vector: list[msgspec.Raw], now: datetime) -> Iterator[RawSample]:
     timestamps = _timestamps(vector)
     common_timestamp = timestamps.get(_key({}))
     shared: dict[str, str] = {}  # most values of labels repeat, and the decoder creates a string for each
-    size = 0
+    size = unlabelled = 0
     for series in _decoded(vector, _decode_series):
         if series.metric.pop(KIND_LABEL, None) == TIMESTAMP_KIND:
             continue
@@ -123,6 +123,9 @@ def _samples(vector: list[msgspec.Raw], now: datetime) -> Iterator[RawSample]:
         if size > _MAX_SIZE:
             raise BackendRejected("the result has too many series and labels: aggregate series in the query")
         labels = {name: shared.setdefault(text, text) for name, text in series.metric.items()}
+        unlabelled += not labels
+        if unlabelled > 1:
+            raise Ambiguous("two series have no labels: the response is invalid")
         timestamp = timestamps.get(_key(labels), common_timestamp) if timestamps else None
         # Both times are the server's, so a difference between its clock and this process' clock has no effect.
         age = max(series.evaluated_at - timestamp, 0.0) if timestamp is not None else 0.0

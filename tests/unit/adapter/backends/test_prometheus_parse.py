@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from adapter.backends.prometheus import parse
-from adapter.errors import BackendRejected
+from adapter.errors import Ambiguous, BackendRejected
 from tests.prometheus.generated_responses import response
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -66,3 +66,10 @@ def test_a_timestamp_out_of_range_is_refused() -> None:
     body = vector(f'{{"metric":{{}},"value":[1e300,"1"]}},{time}')
     with pytest.raises(BackendRejected, match="invalid response"):
         parse.samples(parse.decode(200, body), NOW)
+
+
+def test_two_series_without_labels_are_ambiguous() -> None:
+    series = '{"metric":{},"value":[0,"1"]}'
+    assert len(parse.samples(parse.decode(200, vector(series)), NOW)) == 1
+    with pytest.raises(Ambiguous, match="two series have no labels"):
+        parse.samples(parse.decode(200, vector(f"{series},{series}")), NOW)

@@ -31,7 +31,9 @@ async def in_process(
 
 
 async def test_reading_has_a_value_for_each_matching_series():
-    backend = ScriptedBackend(results={"q": (raw(1, namespace="a"), raw(2, namespace="b"), raw(3, namespace="a"))})
+    backend = ScriptedBackend(
+        results={"q": (raw(1, namespace="a"), raw(2, namespace="b"), raw(3, namespace="a", queue="x"))}
+    )
     async with in_process(backend, TEAMS) as (metrics, _):
         assert await metrics.read("a", "Queue", parse("")) == ExternalReading((1000, 3000), BEGINNING)
 

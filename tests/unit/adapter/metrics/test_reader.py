@@ -117,6 +117,19 @@ async def test_unavailable_metric_raises_an_error_with_its_failure_class(
     assert (raised.value.message, raised.value.failure) == (message, failure)
 
 
+async def test_series_with_the_same_labels_are_ambiguous_and_do_not_affect_other_namespaces():
+    twice = (series(1, namespace="shop", queue="a"), series(1, queue="a", namespace="shop"))
+    it = reader(Rule("m", (*twice, series(2, namespace="bank")), namespace=Namespacing("namespace")))
+
+    with pytest.raises(errors.Ambiguous) as caught:
+        await it.read_samples("shop", "m", EVERYTHING)
+    assert caught.value.message == (
+        "metric 'm': static: ambiguous: two series have the same labels: add a label that distinguishes them,"
+        " or aggregate them in the query"
+    )
+    assert [sample.milli for sample in await it.read_samples("bank", "m", EVERYTHING)] == [2000]
+
+
 async def test_sample_of_exactly_the_maximum_age_is_served():
     rule = Rule("m", (Series(1, {}, timedelta(seconds=90)),), max_sample_age=timedelta(seconds=90))
 
@@ -251,7 +264,7 @@ HERE = {"namespace": "ns"}
 
 @pytest.mark.looptime
 async def test_evaluation_is_reused_until_its_oldest_sample_is_too_old():
-    backend = ScriptedBackend(results={"q": (raw(5, **HERE), raw(6, BEGINNING - timedelta(seconds=9), **HERE))})
+    backend = ScriptedBackend(results={"q": (raw(5, **HERE), raw(6, BEGINNING - timedelta(seconds=9), **HERE, a="x"))})
     rule = Rule("m", backend="b", query="q", interval=timedelta(hours=1), max_sample_age=timedelta(seconds=60))
     async with reading(backend, rule) as it:
         first = await it.read_samples("ns", "m", EVERYTHING)
@@ -381,7 +394,7 @@ async def test_sample_with_the_latest_possible_timestamp_is_served():
 @pytest.mark.looptime
 async def test_skipped_old_series_does_not_invalidate_the_evaluation():
     old = BEGINNING - timedelta(hours=1)
-    backend = ScriptedBackend(results={"q": (raw(1, **HERE), raw(2, old, **HERE))})
+    backend = ScriptedBackend(results={"q": (raw(1, **HERE), raw(2, old, **HERE, a="x"))})
     async with reading(backend, Rule("m", backend="b", query="q", on_too_old=OnTooOld.SKIP)) as it:
         first, again = [await it.read_samples("ns", "m", EVERYTHING) for _ in range(2)]
 

@@ -84,3 +84,12 @@ def test_on_empty_applies_when_all_series_are_skipped():
     with pytest.raises(errors.NoSeries, match="all matching series were skipped as unusable"):
         served(raw(NAN), on_nan=OnUnusable.SKIP)
     assert milli(raw(1, OLD), on_too_old=OnTooOld.SKIP, on_empty=OnEmpty.ZERO) == [0]
+
+
+def test_repeated_labels_are_ambiguous_whatever_the_values_and_the_aggregation():
+    rows = [raw(NAN, queue="a"), raw(2, queue="a")]
+    for aggregation in Aggregation:
+        rule = Rule("m", aggregation=aggregation, on_nan=OnUnusable.SKIP)
+        with pytest.raises(errors.Ambiguous, match="two series have the same labels: add a label") as caught:
+            evaluate(rule, rows, BEGINNING, str, {"queue": "a"})
+        assert caught.value.detail == "{'queue': 'a'}"
