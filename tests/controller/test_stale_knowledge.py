@@ -1,7 +1,7 @@
 """The controller does not act on outdated objects: after a partition, with stalled watches, after a restored backup."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import replace
@@ -9,23 +9,25 @@ from prometheus_client import CollectorRegistry
 
 from autoscaler.kube.metrics import KubeMetrics
 from tests.controller.harness import AUTOSCALERS, WITHOUT_LEADER_ELECTION, Harness
+from tests.fakes.cluster import Cluster
 
 pytestmark = pytest.mark.looptime
 
 ELECTED = replace(WITHOUT_LEADER_ELECTION, leader_elect=True)
 
 
-async def start(harness: Harness, **spec: object) -> None:
+async def start(harness: Harness) -> None:
     harness.external_metrics.set("queue", 40)
     harness.deployment(replicas=8)
-    harness.autoscaler(**spec)
+    harness.autoscaler()
     harness.start()
     await asyncio.sleep(60)
 
 
-def cut_off(harness: Harness, code: int) -> None:
-    """Fail every request with the code and close all watches."""
-    harness.cluster.faults.fail_all_with = code
+def cut_off(harness: Harness) -> None:
+    """Fail every request and close all watches."""
+    assert isinstance(harness.cluster, Cluster)
+    harness.cluster.faults.fail_all_with = 503
     harness.cluster.close_watches()
 
 
@@ -35,7 +37,7 @@ async def test_leader_after_a_partition_does_not_scale_an_autoscaler_paused_mean
     harness.autoscaler()
     process = harness.start(ELECTED)
     await asyncio.sleep(60)
-    cut_off(harness, 503)
+    cut_off(harness)
     harness.edit(mode="Paused")
     harness.external_metrics.set("queue", 60)
     await asyncio.sleep(100)
@@ -52,7 +54,7 @@ async def test_leader_after_a_partition_does_not_scale_for_an_autoscaler_deleted
     harness.autoscaler()
     process = harness.start(ELECTED)
     await asyncio.sleep(60)
-    cut_off(harness, 503)
+    cut_off(harness)
     harness.cluster.delete(f"{AUTOSCALERS}/web")
     harness.external_metrics.set("queue", 60)
     await asyncio.sleep(100)
@@ -148,7 +150,7 @@ async def test_last_scale_time_in_the_year_9999_does_not_end_the_watch(harness, 
     harness.external_metrics.set("queue", 40)
     harness.deployment(replicas=4)
     harness.autoscaler()
-    latest = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - timedelta(0)
+    latest = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
     status = {"lastScaleTime": latest.isoformat().replace("+00:00", "Z"), "observedGeneration": 1, "currentReplicas": 4}
     harness.cluster.patch(f"{AUTOSCALERS}/web/status", {"status": {**status, "desiredReplicas": 4}})
     harness.start()

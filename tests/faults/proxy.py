@@ -85,7 +85,7 @@ class FaultProxy:
     @contextmanager
     def serving(self) -> Iterator["FaultProxy"]:
         """Run the proxy while the block runs."""
-        started: Future[Callable[[], None]] = Future()
+        started: Future[Callable[[], object]] = Future()
         thread = threading.Thread(target=lambda: asyncio.run(self._serve(started)), name="fault proxy")
         thread.start()
         stop = started.result(30)
@@ -95,7 +95,7 @@ class FaultProxy:
             stop()
             thread.join(30)
 
-    async def _serve(self, started: "Future[Callable[[], None]]") -> None:
+    async def _serve(self, started: "Future[Callable[[], object]]") -> None:
         stopping, loop = asyncio.Event(), asyncio.get_running_loop()
         connector = aiohttp.TCPConnector(ssl=self.upstream_tls, limit=0)
         async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(None)) as session:

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from autoscaler.kube.client import KubeClient
-from autoscaler.kube.connection import KubeConnection
 from autoscaler.kube.lease import LeaderElector, LeadershipLost
 from autoscaler.settings import ControllerOptions
 from tests.contract.objects import eventually
 from tests.fakes.cluster import Cluster
+from tests.fakes.plain import plain_connection
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/ours/leases/it"
 pytestmark = pytest.mark.looptime
@@ -114,7 +114,7 @@ async def test_suspended_process_is_no_longer_leader() -> None:
 
 def test_clock_of_leases_includes_the_time_of_a_suspension(monkeypatch) -> None:
     monkeypatch.setattr("time.clock_gettime", {time.CLOCK_BOOTTIME: 5000.0, time.CLOCK_MONOTONIC: 100.0}.__getitem__)
-    assert KubeConnection.__dataclass_fields__["now"].default() == 5000.0
+    assert plain_connection(1).now() == 5000.0
 
 
 @pytest.mark.parametrize("seconds", [2.6, 4.5])
