@@ -4,6 +4,7 @@
 
     AdapterError
     ├── ConfigInvalid                         a configuration file or object is invalid (``adapter.decoding.problem``)
+    ├── CannotListen                          the serving address or port is not available
     ├── RequestRejected
     │   ├── InvalidRequest               400  a selector, limit or timeout cannot be parsed
     │   ├── Unauthenticated              401  the credentials are invalid
@@ -76,6 +77,10 @@ class AdapterError(Exception):
         """
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self
+
+
+class CannotListen(AdapterError):
+    """The serving address or port is not available."""
 
 
 class RequestRejected(AdapterError):

@@ -9,11 +9,14 @@ from typing import Final
 from adapter import app, log
 from adapter.config.loading import ConfigFile
 from adapter.decoding.problem import ConfigInvalid
+from adapter.errors import CannotListen
 from autoscaler.flags import FLAGS, InvalidFlags, parse_flags
 from autoscaler.kube.errors import KubeError
 
 NO_CLUSTER: Final = 1
+CANNOT_LISTEN: Final = 1
 INVALID_CONFIG: Final = 2
+_OTHER_PORT: Final = "stop the other process, or change serving.address or serving.port (--address, --port)"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -28,13 +31,25 @@ def run(options: argparse.Namespace) -> int:
         log.configure(loaded.config.log.format, loaded.config.log.level)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(app.serve(file, loaded, components))
-    except (ConfigInvalid, InvalidFlags) as error:
-        sys.stderr.writelines(f"{problem}\n" for problem in error.problems)
-        return INVALID_CONFIG
-    except KubeError as error:
-        sys.stderr.write(f"{error}\n")
-        return NO_CLUSTER
+    except (ConfigInvalid, InvalidFlags, KubeError, ExceptionGroup) as raised:
+        match _first(raised):
+            case ConfigInvalid() | InvalidFlags() as error:
+                sys.stderr.writelines(f"{problem}\n" for problem in error.problems)
+                return INVALID_CONFIG
+            case KubeError() as error:
+                sys.stderr.write(f"{error}\n")
+                return NO_CLUSTER
+            case CannotListen() as error:
+                sys.stderr.write(f"{error}; {_OTHER_PORT}\n")
+                return CANNOT_LISTEN
+            case _:
+                raise
     return 0
+
+
+def _first(error: Exception) -> Exception:
+    """Return the first error of the nested groups that the task groups of the service raise."""
+    return _first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -8,6 +8,7 @@ those of the API server.
 
 import asyncio
 import logging
+import os
 import socket
 import ssl
 from typing import Final, TypeAlias
@@ -20,7 +21,7 @@ from aiohttp.typedefs import Handler
 
 from adapter.auth.source_address import source_of
 from adapter.config.model import Limits
-from adapter.errors import InvalidRequest
+from adapter.errors import CannotListen, InvalidRequest
 from adapter.server import status
 from adapter.server.accounting import RequestAccounting
 from adapter.server.connection import Connection
@@ -192,9 +193,14 @@ class Listener(web.Server):
 
 
 def listen(address: str, port: int) -> socket.socket:
-    """Return a non-blocking listening socket."""
+    """Return a non-blocking listening socket; raise ``CannotListen`` if the address or the port is not available."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    listening = socket.create_server((address, port), family=family, backlog=_BACKLOG)
+    try:
+        listening = socket.create_server((address, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        host = f"[{address}]" if ":" in address else address
+        raise CannotListen(f"cannot listen on {host}:{port}: {reason}") from None
     # Accepted sockets inherit the sizes; by default the kernel lets a client fill several MiB.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BUFFER)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import shlex
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -54,6 +55,46 @@ def test_missing_cluster_is_reported_in_one_line(
     assert main(["serve", "--config", str(file), "--kubeconfig", str(tmp_path / "nothing")]) == 1
     message = capsys.readouterr().err.splitlines()[-1]  # tasks of earlier tests may log when they are collected
     assert message.startswith("cannot load the Kubernetes client configuration from ")
+
+
+def _kubeconfig(server: str) -> str:
+    cluster = {"name": "c", "cluster": {"server": server}}
+    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+    users = [{"name": "u", "user": {"token": "t"}}]
+    return yaml.safe_dump({"clusters": [cluster], "users": users, "contexts": [context], "current-context": "x"})
+
+
+def test_a_port_that_is_in_use_is_reported_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], blocking_calls_fail
+):
+    blocking_calls_fail.deactivate()  # the process reads files before it serves requests
+    (tmp_path / "config.yaml").write_text("serving: {tls: {files: {certFile: tls.crt, keyFile: tls.key}}}")
+    (tmp_path / "kubeconfig").write_text(_kubeconfig("http://127.0.0.1:1"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        options = ["--address", "127.0.0.1", "--port", port, "--kubeconfig", str(tmp_path / "kubeconfig")]
+        assert main(["serve", "--config", str(tmp_path / "config.yaml"), *options]) == 1
+
+    output = capsys.readouterr().err
+    assert "Traceback" not in output
+    assert output.splitlines()[-1] == (
+        f"cannot listen on 127.0.0.1:{port}: Address already in use;"
+        " stop the other process, or change serving.address or serving.port (--address, --port)"
+    )
+
+
+def test_a_problem_that_is_found_while_the_service_starts_is_reported_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], blocking_calls_fail
+):
+    blocking_calls_fail.deactivate()  # the process reads files before it serves requests
+    (tmp_path / "config.yaml").write_text("{}")
+    (tmp_path / "kubeconfig").write_text(_kubeconfig("http://127.0.0.1:1"))
+
+    assert main(["serve", "--config", f"{tmp_path}/config.yaml", "--kubeconfig", f"{tmp_path}/kubeconfig"]) == 2
+
+    output = capsys.readouterr().err
+    assert "Traceback" not in output
+    assert output.splitlines()[-1] == "serving.tls: files or selfManaged is required"
 
 
 @pytest.mark.parametrize("text", [PROGRAM, *COMMANDS.values()], ids=["steadyscale", *COMMANDS])
@@ -113,10 +154,7 @@ async def running(folder: Path, api: Cluster) -> AsyncIterator[tuple[asyncio.sub
     """Run ``steadyscale serve``; yield the process and its address."""
     authority = Authority.new("serving")
     cert, key = authority.server("127.0.0.1").save(folder, "serving")
-    cluster = {"name": "c", "cluster": {"server": api.connection.server}}
-    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
-    kubeconfig = {"clusters": [cluster], "users": [{"name": "u", "user": {"token": "t"}}], "contexts": [context]}
-    (folder / "kubeconfig").write_text(yaml.safe_dump({**kubeconfig, "current-context": "x"}))
+    (folder / "kubeconfig").write_text(_kubeconfig(api.connection.server))
     config = {
         "serving": {"address": "127.0.0.1", "port": 0, "tls": {"files": {"certFile": str(cert), "keyFile": str(key)}}},
         "auth": {"kubeconfig": str(folder / "kubeconfig")},
