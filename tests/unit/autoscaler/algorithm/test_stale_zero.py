@@ -56,6 +56,6 @@ def test_condition_is_kept_otherwise(decision):
 
 
 def test_other_states_of_the_condition_are_kept():
-    assert (condition_content(decided(ago(600), status="False"), KIND) or ())[0] == "False"
+    assert condition_content(decided(ago(600), status="False"), KIND) == ("False", "ScaledToZero", "m")
     decision = decide_once(make_spec(), make_observation(external_reading(15)))
     assert clear_stale_zero(decision) is decision
