@@ -1,5 +1,6 @@
 """The printed result of a run and whether the run passed."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -41,12 +42,15 @@ class Outcome:
         """Yield the table."""
         measured, pod = self.measurement, self.pod
         yield _row("duration, seed", f"{self.minutes:.1f} minutes, {self.seed}")
+        yield _row("machine", f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
         yield _row("memory limit", f"{pod.limit_bytes // MIB} MiB, {pod.limit.description}")
         yield _row("peak memory", f"{pod.peak / MIB:.0f} MiB")
         yield _row("restarts", _counts(pod.restarts))
         yield _row("liveness probes", f"{pod.failed_probes} failed, slowest {pod.slowest_probe * 1000:.0f} ms")
         yield _row("reads", str(measured.reads))
         yield _row("lost reads", _counts(measured.lost))
+        if measured.lost_at:
+            yield _row("lost at", _ranges([int(second) for second in measured.lost_at]))
         yield _row("wrong values", _counts(measured.wrong))
         yield _row("read latency", _percentiles(measured.latencies))
         yield _row("scaling steps", f"{measured.steps - measured.lost_steps} of {measured.steps} seen")
@@ -69,6 +73,17 @@ def _counts(counts: Counter[str]) -> str:
         return "0"
     parts = ", ".join(f"{number} {name}" for name, number in counts.most_common(5))
     return parts if len(counts) == 1 else f"{counts.total()}: {parts}" + (", ..." if len(counts) > 5 else "")
+
+
+def _ranges(seconds: list[int]) -> str:
+    """Return the periods of the run in which reads were lost; gaps of some seconds are ignored."""
+    periods: list[tuple[int, int]] = []
+    for second in sorted(seconds):
+        if periods and second - periods[-1][1] <= 5:
+            periods[-1] = periods[-1][0], second
+        else:
+            periods.append((second, second))
+    return ", ".join(f"{first} to {last} s" for first, last in periods)
 
 
 def _percentiles(seconds: list[float]) -> str:

@@ -39,6 +39,8 @@ class Measurement:
     """Reads without a value, by reason."""
     wrong: Counter[str] = field(default_factory=Counter)
     """Reads with a value that the metric did not have at the time."""
+    lost_at: list[float] = field(default_factory=list)
+    """Seconds from the first read to each lost one."""
     latencies: list[float] = field(default_factory=list)
     steps: int = 0
     lost_steps: int = 0
@@ -52,7 +54,7 @@ class Tenant:
         self._editor, self._reader, self._target, self._documents = editor, reader, target, documents
         self._random = random.Random(seed)  # noqa: S311 - test data
         self._history: dict[str, list[tuple[float, float]]] = {"orders": [], "jobs": []}
-        self._replicas = 2
+        self._replicas, self._started = 2, 0.0
         self.measurement = Measurement()
         self.set_replicas(2)
 
@@ -95,7 +97,7 @@ class Tenant:
     async def read_all(self, rate: float) -> None:
         """Start ``rate`` reads per second, alternating between the metrics, until cancelled; then finish them."""
         running: set[asyncio.Task[None]] = set()
-        started = time.monotonic()
+        self._started = started = time.monotonic()
         try:
             while True:
                 name = ("orders", "jobs")[self.measurement.reads % 2]
@@ -144,6 +146,7 @@ class Tenant:
         self.measurement.latencies.append(time.monotonic() - started)
         if kind == "lost":
             self.measurement.lost[detail] += 1
+            self.measurement.lost_at.append(started - self._started)
         elif kind == "wrong":
             self.measurement.wrong[detail] += 1
 
