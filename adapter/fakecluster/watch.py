@@ -15,6 +15,8 @@ _LAST_BOOKMARK: Final = 2.0
 """Seconds before the end of a watch at which a bookmark is sent."""
 
 _DEFAULT_TIMEOUT: Final = 1800.0
+_RESOLUTION: Final = 0.001
+"""Seconds; a virtual clock may not advance by less."""
 
 
 async def watch(storage: Storage, path: ResourcePath, query: Mapping[str, str]) -> AsyncGenerator[bytes]:
@@ -45,12 +47,12 @@ async def _live(
     end = loop.time() + float(query.get("timeoutSeconds") or _DEFAULT_TIMEOUT)
     has_bookmarks = query.get("allowWatchBookmarks") in {"true", "1"}
     next_bookmark = _next_bookmark(loop.time(), end)
-    while (remaining := end - loop.time()) > 0:
+    while (remaining := end - loop.time()) > _RESOLUTION:
         try:
             async with asyncio.timeout(min(remaining, max(next_bookmark - loop.time(), 0))):
                 write = await subscription.writes.get()
         except TimeoutError:
-            if loop.time() < next_bookmark:
+            if loop.time() + _RESOLUTION < next_bookmark:
                 continue
             next_bookmark = _next_bookmark(loop.time(), end)
             if has_bookmarks:
@@ -66,7 +68,7 @@ async def _live(
 def _next_bookmark(now: float, end: float) -> float:
     """Return the time of the next bookmark: after a minute, or shortly before the end of the watch."""
     last = end - _LAST_BOOKMARK
-    return min(now + _BOOKMARK_INTERVAL, last) if now < last else end + 1
+    return min(now + _BOOKMARK_INTERVAL, last) if now + _RESOLUTION < last else end + 1
 
 
 def _parse_version(query: Mapping[str, str]) -> int | None:
