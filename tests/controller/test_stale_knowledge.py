@@ -107,7 +107,7 @@ async def test_nothing_is_scaled_while_autoscalers_are_out_of_date(harness, reso
     assert (registry.get_sample_value("steadyscale_watch_age_seconds", {"resource": resource}) or 0) > 90
     assert "watched objects are out of date" in caplog.text
     harness.cluster.faults.clear()
-    await asyncio.sleep(60)
+    await asyncio.sleep(120)  # the list is retried after up to 45 seconds
     assert harness.replicas() == 12
     assert harness.condition("AbleToScale") == ("True", "ReadyForNewScale")
     assert "watched objects are up to date again" in caplog.text
