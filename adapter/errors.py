@@ -15,7 +15,7 @@
     │   ├── MethodNotAllowed             405  the API is read-only
     │   ├── NotAcceptable                406  no common media type
     │   ├── TooManyConcurrentRequests    429  the limit of concurrent requests is reached
-    │   └── TooManyReviews               429  the client has caused too many unsuccessful reviews
+    │   └── TooManyReviews               429  the client has caused too many reviews
     ├── ReviewUnavailable                500  a SubjectAccessReview failed
     ├── DeadlineExceeded                 504  the response was not ready in time
     └── MetricUnavailable                     the metric exists and has no value now; ``failure`` is the reason
@@ -134,10 +134,10 @@ class TooManyConcurrentRequests(RequestRejected, code=429):
 
 
 class TooManyReviews(RequestRejected, code=429):
-    """The caller, or the source address of an unauthenticated client, has caused too many unsuccessful reviews."""
+    """The caller, or the source address of an unauthenticated client, has caused too many reviews."""
 
     def __init__(self) -> None:
-        super().__init__("too many unknown tokens or denied requests, please try again later")
+        super().__init__("too many new tokens or denied requests, please try again later")
 
 
 class ReviewUnavailable(AdapterError):

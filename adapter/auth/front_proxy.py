@@ -12,6 +12,9 @@ from adapter.auth.peer_certificate import PeerCertificates
 from adapter.auth.trust_store import TrustedAuthorities, TrustStore
 from adapter.errors import Unauthenticated
 
+FRONT_PROXY: Final = "front proxy"
+"""The key that a request has if its connection has the front proxy's certificate."""
+
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 _MAX_ENTRIES: Final = 1024
 _MAX_HEADER_BYTES: Final = 4096
@@ -37,6 +40,7 @@ class FrontProxyAuthenticator:
             raise Unauthenticated(f"front proxy certificate not trusted: {peer.common_name!r} is not an allowed name")
         if trusted is not self._headers.trusted:
             self._headers = HeaderParser(trusted)
+        request[FRONT_PROXY] = True
         return self._headers.caller(request.raw_headers)
 
 

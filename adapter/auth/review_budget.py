@@ -1,8 +1,8 @@
-"""Limits on the reviews that unknown callers cause, and the cache of review results.
+"""Limits on the reviews that clients cause, and the cache of review results.
 
-Every unknown token needs a TokenReview and every new path a SubjectAccessReview, so a client that invents them could
-flood the API server and delay the reviews of others. A source address or a caller therefore has a budget, which only
-unsuccessful reviews use up.
+Every new token needs a TokenReview and every new path a SubjectAccessReview, so a client that invents them, or that
+creates many tokens, could flood the API server and delay the reviews of others. A source address or a caller therefore
+has a budget. Repeated reviews of accepted tokens and paths, and allowed reads of metrics, cost nothing.
 """
 
 import time
@@ -12,6 +12,7 @@ from typing import Final, Generic, TypeVar
 from cachetools import LRUCache
 
 from adapter.errors import TooManyReviews
+from adapter.fair_limit import FairLimit
 
 R = TypeVar("R")
 Key = TypeVar("Key", bound=Hashable)
@@ -27,23 +28,22 @@ class ReviewBudget:
     def __init__(
         self, *, burst: int, per_second: float, max_concurrent: int, timer: Callable[[], float] = time.monotonic
     ) -> None:
-        self._burst, self._per_second, self._max_concurrent = burst, per_second, max_concurrent
+        self._burst, self._per_second = burst, per_second
         self._timer = timer
-        self._concurrent = 0
+        self._in_progress = FairLimit(max_concurrent, TooManyReviews)
         self._balances: LRUCache[str, tuple[float, float]] = LRUCache(_MAX_PAYERS)
         """For each payer: reviews left, and when they were counted."""
 
-    async def pay(self, payer: str, review: Callable[[], Awaitable[R]], is_refunded: Callable[[R], bool]) -> R:
+    async def pay(
+        self, payer: str, review: Callable[[], Awaitable[R]], is_refunded: Callable[[R], bool] = lambda _: False
+    ) -> R:
         """Make a review at the payer's expense; raise ``TooManyReviews`` without a review if the budget is used up."""
         balance = self._balance(payer)
-        if balance < 1 or self._concurrent >= self._max_concurrent:
+        if balance < 1:
             raise TooManyReviews
-        self._set(payer, balance - 1)
-        self._concurrent += 1
-        try:
+        with self._in_progress.hold(payer):
+            self._set(payer, balance - 1)
             result = await review()
-        finally:
-            self._concurrent -= 1
         if is_refunded(result):
             self._set(payer, self._balance(payer) + 1)
         return result

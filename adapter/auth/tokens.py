@@ -45,9 +45,10 @@ class TokenAuthenticator:
         key = hmac.digest(self._hmac_key, token.encode(errors="surrogateescape"), hashlib.sha256)
 
         async def review() -> Subject | None:
-            if key in self._entries.accepted:  # valid before: a flood of unknown tokens must not reject it
+            if key in self._entries.accepted:  # valid before: a flood of new tokens must not reject it
                 return await self._review(token)
-            return await self._budget.pay(source_of(request.remote), lambda: self._review(token), _is_valid)
+            # Valid tokens cost, too: a client that may create tokens can have any number of them.
+            return await self._budget.pay(source_of(request.remote), lambda: self._review(token))
 
         try:
             user = await self._cache.get_or_load(key, review, self._ttl)

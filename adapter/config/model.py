@@ -95,12 +95,15 @@ class Limits(Record, frozen=True):
     """Limits of the server, per connection and in total."""
 
     max_concurrent_requests: int = 200
-    """Requests in progress; more are answered with 429. Health checks and discovery are not counted."""
+    """Requests in progress; more are answered with 429. A namespace gets a further read only if more requests are free
+    than it has in progress, so that one namespace can use half of them, and two three quarters. Requests without a
+    namespace and access reviews count for their caller in the same way. Health checks and discovery are not counted."""
 
     max_connections: int = 512
-    """Open connections, counted before the TLS handshake. Half of them are reserved for connections on which a caller
-    has authenticated. Above either half, the source address with most connections loses its least recently used one. A
-    connection needs at most 0.5 MiB, so that with the default the process stays below the memory limit of 512 MiB."""
+    """Open connections, counted before the TLS handshake. Half of them are reserved for connections with any valid
+    credential. Above either half, the source address with most connections loses its least recently used one. Only the
+    front proxy, which is the API server, can displace a connection that has the front proxy's certificate. A connection
+    needs at most 0.5 MiB, so that with the default the process stays below the memory limit of 512 MiB."""
 
     request_timeout: timedelta = timedelta(seconds=10)
     """Deadline of a request. The API server waits 60 s; an HPA reads again after 15 s."""
@@ -140,7 +143,8 @@ class TenantLimits(Record, frozen=True):
 
     max_concurrent_queries: int = 10
     """Queries in progress on one backend. Further queries wait, within their deadline. While other namespaces and the
-    operator's rules use the backend, too, some of its connections are reserved for them."""
+    operator's rules use the backend, too, some of its connections are reserved for them. Does not apply to backends
+    that send batches (azure, cloudwatch, datadog, newrelic): they share their requests fairly between namespaces."""
 
     max_series: int = 10000
     """Series in memory, in the results of all queries. A result that would exceed the limit is refused."""

@@ -29,7 +29,7 @@ _HEADERS_TOO_LARGE: Final = (
 class Connection(web.RequestHandler):
     """The connection of one client, from the moment it is accepted."""
 
-    __slots__ = ("head_bytes", "head_since", "listener", "payload", "source", "unread_since")
+    __slots__ = ("head_bytes", "head_since", "is_front_proxy", "listener", "payload", "source", "unread_since")
 
     def __init__(self, listener: "Listener", source: str) -> None:
         limits, loop = listener.limits, asyncio.get_running_loop()
@@ -47,6 +47,7 @@ class Connection(web.RequestHandler):
         )
         self.listener = listener
         self.source = source
+        self.is_front_proxy = False
         self.payload: StreamReader = EMPTY_PAYLOAD
         """The body of the last request."""
 

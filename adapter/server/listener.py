@@ -1,9 +1,9 @@
 """The listening socket: accepts connections, and closes those that exceed the limits.
 
 asyncio's own server counts a connection only after the TLS handshake, when its buffers are already allocated. Here a
-connection counts from the moment it is accepted. It counts as unauthenticated until a caller has authenticated on it;
-half of ``maxConnections`` is reserved for authenticated ones, so that connections without credentials cannot displace
-those of the API server.
+connection counts from the moment it is accepted. It counts as unauthenticated until a request on it has a valid
+credential, which any pod has: the token of its service account. Half of ``maxConnections`` is reserved for connections
+with a valid credential, and among these the connections of the front proxy are displaced by no others.
 """
 
 import asyncio
@@ -83,12 +83,14 @@ class Listener(web.Server):
         if isinstance(handler, Connection):
             self._forget(handler)
 
-    def authenticated(self, connection: Connection) -> None:
-        """Count the connection as authenticated: a caller has authenticated on it."""
-        if connection in self._authenticated:
+    def authenticated(self, connection: Connection, *, is_front_proxy: bool) -> None:
+        """Count the connection as one with a valid credential, or as one with the front proxy's certificate."""
+        is_counted = connection in self._authenticated
+        if is_counted and connection.is_front_proxy == is_front_proxy:
             self._authenticated.touch(connection, self._loop.time())
-        elif connection in self._unauthenticated:
-            self._unauthenticated.remove(connection)
+        elif is_counted or connection in self._unauthenticated:
+            self._forget(connection)
+            connection.is_front_proxy = is_front_proxy
             self._add(self._authenticated, connection)
 
     def drop(self, connection: Connection, reason: str, response: bytes = b"") -> None:

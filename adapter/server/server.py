@@ -9,12 +9,14 @@ from typing import Protocol
 
 from aiohttp import web
 
-from adapter.auth.attributes import Attributes
+from adapter.auth.attributes import Attributes, ResourceAttributes
 from adapter.auth.authentication import ANONYMOUS, Caller
 from adapter.auth.authorizer import MASTERS
+from adapter.auth.front_proxy import FRONT_PROXY
 from adapter.auth.source_address import source_of
 from adapter.config.model import Limits
-from adapter.errors import DeadlineExceeded, TooManyConcurrentRequests, Unauthenticated
+from adapter.errors import DeadlineExceeded, TooManyConcurrentRequests
+from adapter.fair_limit import FairLimit
 from adapter.server import status
 from adapter.server.accounting import RequestAccounting
 from adapter.server.connection import Connection
@@ -65,8 +67,8 @@ class Server:
         self._authorizer = authorizer
         self._limits = limits
         self._accounting = accounting
-        self._in_flight = 0
-        accounting.telemetry.in_flight.set_function(lambda: self._in_flight)
+        self._in_flight = FairLimit(limits.max_concurrent_requests, TooManyConcurrentRequests)
+        accounting.telemetry.in_flight.set_function(lambda: self._in_flight.in_use)
         health = Health({**(ready or {}), "shutdown": lambda: not self.stopping})
         self._debug = debug
         self._routes = Routes(metrics, health, accounting.telemetry.render, debug)
@@ -97,15 +99,10 @@ class Server:
                     return await self._routed(context)
                 context.caller = await self._authenticator.authenticate(context.request)
                 self._note_authentication(context)
-                if not self._is_limited(context):
-                    return await self._authorized(context)
-                if self._in_flight >= self._limits.max_concurrent_requests:
-                    raise TooManyConcurrentRequests  # queueing would delay all requests
-                self._in_flight += 1
-                try:
-                    return await self._authorized(context)
-                finally:
-                    self._in_flight -= 1
+                if self._is_limited(context):
+                    return await self._limited(context, context.caller)
+                await self._authorize(context, context.caller)
+                return await self._routed(context)
         except TimeoutError:
             if timeout.expired():
                 raise DeadlineExceeded(f"the request did not complete within {seconds:g}s") from None
@@ -114,7 +111,7 @@ class Server:
     def _note_authentication(self, context: RequestContext) -> None:
         connection = context.request.protocol
         if context.caller is not ANONYMOUS and isinstance(connection, Connection):
-            connection.listener.authenticated(connection)
+            connection.listener.authenticated(connection, is_front_proxy=FRONT_PROXY in context.request)
 
     def _is_limited(self, context: RequestContext) -> bool:
         """Return whether the request counts against the concurrency limit, including its access review."""
@@ -123,12 +120,23 @@ class Server:
         route = self._routes.lookup(context)
         return route is None or route.limited
 
-    async def _authorized(self, context: RequestContext) -> web.StreamResponse:
+    async def _limited(self, context: RequestContext, caller: Caller) -> web.StreamResponse:
+        """Authorize and route within the concurrency limit; queueing would delay all requests.
+
+        A read counts for its namespace: a tenant can use many callers, and the HPA controller is the caller for many
+        tenants. Before it is authorized it counts for its caller, which could otherwise use up any namespace's share.
+        """
+        holder, attributes = ("caller", caller.name), context.attributes
+        with self._in_flight.hold(holder):
+            await self._authorize(context, caller)
+        if isinstance(attributes, ResourceAttributes) and attributes.namespace:
+            holder = ("namespace", attributes.namespace)
+        with self._in_flight.hold(holder):
+            return await self._routed(context)
+
+    async def _authorize(self, context: RequestContext, caller: Caller) -> None:
         """Authorize before routing, so that unauthorized callers cannot find out which paths exist."""
-        if context.caller is None:
-            raise Unauthenticated("the request was not authenticated")
-        await self._authorizer.authorize(context.caller, context.attributes, source_of(context.request.remote))
-        return await self._routed(context)
+        await self._authorizer.authorize(caller, context.attributes, source_of(context.request.remote))
 
     async def _routed(self, context: RequestContext) -> web.StreamResponse:
         route = self._routes.find(context)

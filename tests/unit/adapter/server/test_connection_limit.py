@@ -16,6 +16,7 @@ class Connected:
     """A connection of a source address."""
 
     source: str
+    is_front_proxy: bool = False
 
 
 def test_source_with_most_connections_loses_its_oldest():
@@ -40,6 +41,30 @@ def test_source_with_most_connections_displaces_only_its_own_unused_ones():
     limit.touch(first, 0.9)
     assert limit.admits("attacker", 1.0)
     assert limit.add(Connected("attacker"), 1.0) is second
+
+
+def test_connections_of_the_front_proxy_are_not_displaced_by_many_sources():
+    limit: ConnectionLimit[Connected] = ConnectionLimit(256)
+    front_proxy = [Connected("api-server", is_front_proxy=True) for _ in range(30)]
+    for connection in front_proxy:
+        limit.add(connection, 0.0)
+    for number in range(400):
+        limit.add(Connected(f"pod-{number % 40}"), number / 100)
+
+    assert all(connection in limit for connection in front_proxy)
+    assert len(limit) == 256
+
+
+def test_front_proxy_displaces_other_connections_before_its_own():
+    limit: ConnectionLimit[Connected] = ConnectionLimit(3)
+    pod, *front_proxy = Connected("pod"), *(Connected("api-server", is_front_proxy=True) for _ in range(4))
+    limit.add(pod, 0.0)
+    displaced = [limit.add(connection, 1.0) for connection in front_proxy]
+
+    assert displaced == [None, None, pod, front_proxy[0]]
+    assert limit.add(pod, 2.0) is pod
+    assert pod not in limit
+    assert len(limit) == 3
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=60), st.integers(1, 8))
