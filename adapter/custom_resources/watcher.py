@@ -158,6 +158,8 @@ class ExternalMetricWatcher:
         path = f"/apis/{GROUP_VERSION}{api_path('namespaces', metric_object.namespace, PLURAL)}"
         try:
             found = await self._client.get(path, {"fieldSelector": f"metadata.name={metric_object.name}"})
+            if not found["items"]:
+                return  # deleted; the watch reports it
             restored = read_object(found["items"][0])
         except (KubeError, LookupError, TypeError) as error:
             _log.warning(
