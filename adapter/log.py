@@ -70,15 +70,27 @@ def _standard_error() -> LogStream | TextIO:
 def _json(time: str, level: str, message: str, fields: Mapping[str, object]) -> str:
     line = {"time": time, "level": level, "msg": message, **fields}
     try:
-        return _encode(line).decode()
+        text = _encode(line).decode()
     except UnicodeEncodeError:
-        return json.dumps(line, default=str)  # escapes surrogates: headers may contain bytes that are not UTF-8
+        text = json.dumps(line, default=str)  # escapes surrogates: headers may contain bytes that are not UTF-8
+    if text.isprintable():
+        return text
+    # JSON allows line separators and control characters above U+007E, which some programs and terminals interpret.
+    return json.dumps(json.loads(text)).replace("\x7f", "\\u007f")
 
 
 def _text(time: str, level: str, message: str, fields: Mapping[str, object]) -> str:
     pairs = "".join(f" {key}={value!r}" for key, value in fields.items() if key != "traceback")
-    traceback = f"\n{fields['traceback']}" if "traceback" in fields else ""
-    return f"{time} {level:<7} {message}{pairs}{traceback}"
+    # Indented, so that a line break in the message of an exception cannot start a log line.
+    traceback = [f"\n    {_printable(line)}" for line in str(fields.get("traceback", "")).splitlines()]
+    return f"{time} {level:<7} {_printable(message + pairs)}{''.join(traceback)}"
+
+
+def _printable(text: str) -> str:
+    """Escape line breaks and control characters as in a Python string."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
 def _timestamp(time: datetime) -> str:

@@ -12,7 +12,7 @@ from adapter.auth.peer_certificate import PeerCertificates
 from adapter.auth.trust_store import TrustedAuthorities, TrustStore
 from adapter.errors import Unauthenticated
 
-FRONT_PROXY: Final = "front proxy"
+FRONT_PROXY: Final = web.RequestKey("front_proxy", bool)
 """The key that a request has if its connection has the front proxy's certificate."""
 
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
