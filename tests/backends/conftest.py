@@ -120,9 +120,10 @@ def _open_resources() -> tuple[int, int, int]:
 
 
 def _threads() -> list[str]:
-    """Return the threads without those of event loops and of peers in this process."""
+    """Return the threads without those of event loops, of ``shared_limits`` and of peers in this process."""
     names = (thread.name for thread in threading.enumerate())
-    return sorted(name for name in names if not name.startswith(("asyncio_", "faulty-proxy", "peer", "MainThread")))
+    ignored = ("asyncio_", "parse_", "faulty-proxy", "peer", "MainThread")
+    return sorted(name for name in names if not name.startswith(ignored))
 
 
 def _sockets() -> int:

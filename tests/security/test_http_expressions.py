@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.backends.http.json_query import MAX_WORK, compile_expression, search
+from adapter.backends.http.json_query import MAX_WORK, search
 from adapter.backends.http.parse import MAX_SERIES, expression_problems, samples
 from adapter.backends.http.settings import HttpParameters
 from adapter.backends.http.xml_path import XmlPath
@@ -78,13 +78,13 @@ def test_deep_document_is_rejected() -> None:
         read(b'[{"value":1,"labels":{"a":' + deep + b"}}]", "json", "")
 
 
-def test_usual_reshaping_of_a_document_of_one_mebibyte_is_possible() -> None:
-    item = {"name": "queue-0000", "labels": {"a": "b" * 20, "c": "d" * 20}, "depth": 3}
-    document = {"queues": [item] * 9_000}
+def test_usual_reshaping_of_a_document_with_thousands_of_series_is_possible() -> None:
+    item = {"name": "queue-0000", "labels": {"a": "b" * 20, "c": "d" * 20}, "depth": 3, "note": "x" * 220}
+    document = {"queues": [item] * 3_000}
     assert len(json.dumps(document)) > 900_000
     body = json.dumps(document).encode()
-    assert len(read(body, "json", "queues[].{labels: {queue: name, a: labels.a, c: labels.c}, value: depth}")) == 9_000
-    assert len(read(body, "json", "queues[?depth > `2`] | [*].depth")) == 9_000
+    assert len(read(body, "json", "queues[].{labels: {queue: name, a: labels.a, c: labels.c}, value: depth}")) == 3_000
+    assert len(read(body, "json", "queues[?depth > `2`] | [*].depth")) == 3_000
     assert len(read(body, "json", "sum(queues[*].depth)")) == 1
 
 
@@ -280,7 +280,3 @@ def test_path_that_may_leave_the_url_is_a_problem(path: str) -> None:
 @pytest.mark.parametrize("path", GOOD_PATHS)
 def test_usual_path_is_accepted(path: str) -> None:
     assert list(HttpParameters(path=path).problems("parameters")) == []
-
-
-def test_compiled_expressions_are_shared() -> None:
-    assert compile_expression("a.b") is compile_expression("a.b")

@@ -16,8 +16,8 @@ from weakref import ref
 
 import pytest
 
-from adapter.backends.connection import large_responses
-from adapter.backends.connection.large_responses import Reservation
+from adapter.backends.connection import shared_limits
+from adapter.backends.connection.shared_limits import Operation, SharedLimits
 from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.resilience.protected_call import ProtectedCall
@@ -78,13 +78,12 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def fetcher(server: RawServer, max_response_bytes: int) -> AsyncIterator[Callable[[], Awaitable[FetchResult]]]:
+async def fetcher(server: RawServer, max_response_bytes: int) -> AsyncIterator[Callable[..., Awaitable[FetchResult]]]:
     settings = Prometheus(url=server.url, max_response_bytes=max_response_bytes, sample_times=False)
     backend = PrometheusBackend("prometheus", settings, lambda: datetime.now(UTC))  # noqa: TID251
     fetching = Fetcher({"prometheus": backend}, lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    query = Query("prometheus", "depth")
     try:
-        yield lambda: fetching.fetch(query, timedelta(seconds=30))
+        yield lambda tenant="": fetching.fetch(Query("prometheus", "depth", tenant=tenant), timedelta(seconds=30))
     finally:
         await backend.aclose()
 
@@ -131,6 +130,14 @@ async def test_a_response_is_refused_by_its_content_length_before_its_body_is_re
     async with fetcher(server, 20 * MIB) as fetch:
         assert error_of(await fetch()) == TOO_LARGE
     assert server.sent < 10 * MIB  # what the buffers of the sockets hold
+
+
+async def test_a_response_above_sixteen_mebibytes_is_refused_for_a_tenant(server: RawServer) -> None:
+    server.head, server.chunks = b"Content-Length: 17000000\r\n", lambda: iter([b" " * 50_000] * 340)
+    async with fetcher(server, 20 * MIB) as fetch:
+        assert error_of(await fetch()) == "invalid response from the Prometheus HTTP API"
+        refused = "the response is larger than 16 MiB, the limit for queries of a namespace"
+        assert error_of(await fetch("shop")) == refused
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
@@ -183,17 +190,18 @@ async def test_of_responses_above_eight_mebibytes_one_is_in_memory_at_a_time(ser
 
 
 async def test_an_operation_reserves_once_and_releases_when_it_ends() -> None:
-    limits = large_responses.create_limits()
-    first, second = Reservation(limits), Reservation(limits)
-    for size in (MIB, 9 * MIB, 10 * MIB, 3 * MIB):
-        await first.include(size)
-    waiting = asyncio.create_task(second.include(9 * MIB))
-    await asyncio.sleep(0.01)
-    assert (second.is_waiting, waiting.done()) == (True, False)
-    first.release()
-    await waiting
-    second.release()
-    assert [semaphore._value for _, semaphore in limits] == [4, 1]
+    limits = SharedLimits()
+    first, second = Operation("", limits), Operation("", limits)
+    async with second.run():
+        async with first.run():
+            for size in (MIB, 9 * MIB, 10 * MIB, 3 * MIB):
+                await first.reserve(size)
+            waiting = asyncio.create_task(second.reserve(9 * MIB))
+            await asyncio.sleep(0.01)
+            assert (bool(second.waits_for), waiting.done()) == (True, False)
+        await waiting
+        assert [len(limit.slots._running) for limit in limits.memory] == [1, 1]
+    assert [len(limit.slots._running) for limit in limits.memory] == [0, 0]
 
 
 async def test_a_query_that_waits_for_other_large_responses_says_so() -> None:
@@ -201,14 +209,14 @@ async def test_a_query_that_waits_for_other_large_responses_says_so() -> None:
     is_blocking, end = asyncio.Event(), asyncio.Event()
 
     async def block() -> None:
-        await large_responses.reserve(9 * MIB)
+        await shared_limits.reserve(9 * MIB)
         is_blocking.set()
         await end.wait()
 
     blocking = asyncio.create_task(protected.run("first", timedelta(seconds=60), block))
     await is_blocking.wait()
-    with pytest.raises(BackendRejected, match="other large responses were decoded until the deadline"):
-        await protected.run("second", timedelta(seconds=0.05), lambda: large_responses.reserve(9 * MIB))
+    with pytest.raises(BackendRejected, match="waited until the deadline for other large responses"):
+        await protected.run("second", timedelta(seconds=0.05), lambda: shared_limits.reserve(9 * MIB))
     end.set()
     await blocking
-    await protected.run("second", timedelta(seconds=60), lambda: large_responses.reserve(9 * MIB))
+    await protected.run("second", timedelta(seconds=60), lambda: shared_limits.reserve(9 * MIB))

@@ -13,6 +13,7 @@ from adapter.backends.connection import http_errors
 from adapter.backends.connection.http import HttpClient
 from adapter.backends.connection.json_body import error_object
 from adapter.backends.connection.secret_file import redacted_results
+from adapter.backends.connection.shared_limits import parse_in_thread
 from adapter.backends.parameters import parameters
 from adapter.backends.resilience.batching import Batch, Batcher
 from adapter.backends.resilience.rate_limit import RateLimit
@@ -79,7 +80,7 @@ class AzureBackend:
                     raise BadQuery("resource not found: check resource", detail=detail[: http_errors.MAX_DETAIL])
                 if status != HTTPStatus.OK:
                     raise http_errors.from_status(status, body)
-                return await asyncio.to_thread(samples_by_query, body, queries, now)
+                return await parse_in_thread(samples_by_query, body, queries, now)
 
             results = await self._client.run(
                 repr(queries),

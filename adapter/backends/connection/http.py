@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import aiohttp
 from yarl import URL
 
-from adapter.backends.connection import http_errors, large_responses
+from adapter.backends.connection import http_errors, shared_limits
 from adapter.backends.connection.http_settings import HttpSettings
 from adapter.backends.connection.secret_file import Redactor, SecretFile
 from adapter.backends.connection.tls import TlsFiles
@@ -142,6 +142,8 @@ class HttpClient:
 
 async def read_body(response: aiohttp.ClientResponse, max_bytes: int, setting: str = "maxResponseBytes") -> bytes:
     """Return the body; raise ``BackendRejected`` if it is larger than ``max_bytes``, the value of ``setting``."""
+    if max_bytes > shared_limits.MAX_BYTES_OF_TENANT and shared_limits.is_of_tenant():
+        max_bytes, setting = shared_limits.MAX_BYTES_OF_TENANT, "16 MiB, the limit for queries of a namespace"
     body = BytesIO()  # returns its content without a copy
     is_too_large = (response.content_length or 0) > max_bytes
     if not is_too_large:
@@ -149,8 +151,8 @@ async def read_body(response: aiohttp.ClientResponse, max_bytes: int, setting: s
             is_too_large = body.tell() + len(chunk) > max_bytes
             if is_too_large:
                 break
-            if body.tell() + len(chunk) > large_responses.SMALL:
-                await large_responses.reserve(body.tell() + len(chunk))
+            if body.tell() + len(chunk) > shared_limits.SMALL:
+                await shared_limits.reserve(body.tell() + len(chunk))
             body.write(chunk)
     if is_too_large:
         body.close()

@@ -8,6 +8,7 @@ from typing import Final
 
 from adapter.backends.connection.http import HttpClient
 from adapter.backends.connection.secret_file import SecretFile
+from adapter.backends.connection.shared_limits import parse_in_thread
 from adapter.backends.datadog.rate_limit_headers import RateLimitStatus
 from adapter.backends.datadog.settings import Datadog, DatadogParameters
 from adapter.backends.datadog.timeseries import Samples, build_request, samples_by_query
@@ -66,7 +67,7 @@ class DatadogBackend:
 
             async def request() -> list[Samples]:
                 body = await self._post(build_request(queries, now))
-                return await asyncio.to_thread(samples_by_query, body, queries, now)
+                return await parse_in_thread(samples_by_query, body, queries, now)
 
             return await self._client.run(
                 repr(queries),

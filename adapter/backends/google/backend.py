@@ -1,6 +1,5 @@
 """The Google Cloud Monitoring backend. The API accepts one query per request, so that queries are not batched."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -10,6 +9,7 @@ from urllib.parse import quote
 from adapter.backends.connection import http_errors
 from adapter.backends.connection.http import HttpClient
 from adapter.backends.connection.json_body import error_object
+from adapter.backends.connection.shared_limits import parse_in_thread
 from adapter.backends.google import promql, time_series
 from adapter.backends.google.settings import Google, GoogleParameters
 from adapter.backends.google.tokens import TokenSource
@@ -57,17 +57,17 @@ class GoogleBackend:
             now, project = self._clock(), selection.project or self._settings.project
             if selection.promql:
                 body = await self._get(promql.target(project, selection.promql, now))
-                return await asyncio.to_thread(promql.samples, body, selection.max_series)
+                return await parse_in_thread(promql.samples, body, selection.max_series)
             target = time_series.target(selection, project, self._settings.page_size, now)
             series = await self._list_time_series(target, selection.max_series)
-            return await asyncio.to_thread(time_series.samples, series, now)
+            return await parse_in_thread(time_series.samples, series, now)
 
     async def _list_time_series(self, target: str, max_series: int) -> list[time_series.GoogleTimeSeries]:
         """Fetch all pages of a list of time series."""
         series: list[time_series.GoogleTimeSeries] = []
         page_token = ""
         while True:
-            page = await asyncio.to_thread(time_series.decode_page, await self._get(f"{target}{page_token}"))
+            page = await parse_in_thread(time_series.decode_page, await self._get(f"{target}{page_token}"))
             series += page.time_series
             if len(series) > max_series:
                 raise BackendRejected("more series than maxSeries")

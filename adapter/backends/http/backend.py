@@ -1,11 +1,11 @@
 """The HTTP backend: fetches one document per query."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
 from adapter.backends.connection.http import HttpClient
+from adapter.backends.connection.shared_limits import parse_in_thread
 from adapter.backends.http.parse import samples
 from adapter.backends.http.settings import Http, HttpParameters
 from adapter.backends.parameters import parameters
@@ -29,8 +29,7 @@ class HttpBackend:
 
         async def operation() -> tuple[RawSample, ...]:
             response = await self._client.request("GET", wanted.path)
-            # In a thread, because parsing a megabyte would block the event loop.
-            return await asyncio.to_thread(samples, response.body, wanted, now)
+            return await parse_in_thread(samples, response.body, wanted, now)
 
         return await self._client.run(query.text, deadline, operation, namespace=query.namespace)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -20,8 +19,6 @@ from adapter.sample import RawSample
 
 MAX_SERIES: Final = 10_000
 _MAX_XML_DEPTH: Final = 200
-
-compile_path = lru_cache(maxsize=1024)(XmlPath)
 
 
 def samples(body: bytes, wanted: HttpParameters, now: datetime) -> tuple[RawSample, ...]:
@@ -41,7 +38,7 @@ def expression_problems(wanted: HttpParameters, path: str) -> Iterator[Problem]:
             case "json":
                 compile_expression(wanted.value or "@")
             case "xml":
-                compile_path(wanted.value)
+                XmlPath(wanted.value)
             case "text":
                 compile_pattern(wanted.value)
     except ValueError as error:
@@ -82,7 +79,7 @@ def _sample(item: Any, now: datetime) -> RawSample:  # noqa: ANN401 - untrusted 
 
 
 def _parse_xml(body: bytes, expression: str, now: datetime) -> Iterator[RawSample]:
-    path = compile_path(expression)
+    path = XmlPath(expression)
     for element in path.find(_parse_tree(body)):
         text = element.get(path.attribute) if path.attribute else element.text
         if text is not None:

@@ -6,7 +6,6 @@ RE2 needs time proportional to the size of the compiled expression times the len
 
 import time
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, Final
 
 import re2
@@ -21,7 +20,6 @@ _MAX_SECONDS: Final = 0.5
 """Processor time for all matches: each match may read the whole rest of the text, as with ``(?s)a.*z|a``."""
 
 
-@lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - re2 has no types
     """Compile a pattern; raise ``ValueError`` if it is invalid."""
     options = re2.Options()
@@ -31,6 +29,8 @@ def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - re2 has no types
     except (re2.error, UnicodeEncodeError) as error:
         cause = error.args[0] if error.args else ""
         raise ValueError(cause.decode("utf-8", "replace") if isinstance(cause, bytes) else str(error)) from None
+    finally:
+        re2.purge()  # the library's cache has 128 entries of up to 1 MiB each
 
 
 def matches(pattern: str, text: str) -> Iterator[dict[str, str]]:

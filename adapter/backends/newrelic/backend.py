@@ -1,12 +1,12 @@
 """The New Relic backend: sends the queries of many rules in one NerdGraph request."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from adapter.backends.connection.http import HttpClient
 from adapter.backends.connection.secret_file import SecretFile, redacted_results
+from adapter.backends.connection.shared_limits import parse_in_thread
 from adapter.backends.newrelic.nerdgraph import PING, Samples, build_request, samples_by_query
 from adapter.backends.newrelic.settings import NewRelic, NewRelicParameters
 from adapter.backends.parameters import parameters
@@ -58,7 +58,7 @@ class NewRelicBackend:
 
             async def query() -> list[Samples | BackendError]:
                 body = await self._post(build_request(queries, self._account, time_left.total_seconds()))
-                return await asyncio.to_thread(samples_by_query, body, queries, now)
+                return await parse_in_thread(samples_by_query, body, queries, now)
 
             results = await self._client.run(
                 repr(queries), time_left, query, namespace=batch.namespace, is_quarantined=batch.is_quarantined

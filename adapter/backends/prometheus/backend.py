@@ -11,6 +11,7 @@ from cachetools import TTLCache
 from prometheus_api_client import PrometheusConnect
 
 from adapter.backends.connection.http import HttpClient
+from adapter.backends.connection.shared_limits import parse_in_thread
 from adapter.backends.prometheus.api_request import ApiRequest, RecordingSession
 from adapter.backends.prometheus.parse import ApiResponse, decode, names, partial_result_error, samples
 from adapter.backends.prometheus.settings import Prometheus
@@ -28,6 +29,11 @@ _PING_DEADLINE: Final = timedelta(seconds=5)
 _ALL_STATUSES: Final = range(600)
 """``decode`` translates error responses, because Prometheus explains errors in the body."""
 
+_MAX_LOGGED_CHARACTERS: Final = 1024
+_LOG_INTERVAL: Final = 60
+"""Seconds between two log lines with the same message for the same namespace: a tenant can cause any number."""
+
+_MAX_LOGGED_NAMESPACES: Final = 1024
 _MAX_CACHED_CHARACTERS: Final = 8 * 1024 * 1024
 _CHARACTERS_WITHOUT_VARIANT: Final = 16 * 1024
 _VARIANT_TTL: Final = 300
@@ -47,17 +53,18 @@ class PrometheusBackend:
             _MAX_CACHED_CHARACTERS, _VARIANT_TTL, getsizeof=_cached_characters
         )
         """By query, the variant of it that also yields timestamps; empty if no variant works; absent if unknown."""
-        self._last_warnings: tuple[str, ...] = ()
+        self._logged: TTLCache[tuple[str, str], bool] = TTLCache(_MAX_LOGGED_NAMESPACES, _LOG_INTERVAL)
 
     async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
         """Return all series of the query, each with the timestamp of its sample."""
         ends = asyncio.get_running_loop().time() + deadline.total_seconds()
         result, warnings = await self._client.run(
-            query.text, deadline, lambda: self._fetch(query.text, ends), namespace=query.namespace
+            query.text, deadline, lambda: self._fetch(query, ends), namespace=query.namespace
         )
-        if warnings != self._last_warnings:
-            self._last_warnings = warnings
-            _log.warning("responses have warnings", extra={"backend": self.name, "warnings": warnings[:5]})
+        if warnings:
+            self._log(
+                "responses have warnings", query, warnings=[text[:_MAX_LOGGED_CHARACTERS] for text in warnings[:5]]
+            )
         if warnings and self._settings.warnings == "refuse":
             raise partial_result_error(warnings)
         return result
@@ -77,8 +84,9 @@ class PrometheusBackend:
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    async def _fetch(self, text: str, ends: float) -> Result:
+    async def _fetch(self, query: Query, ends: float) -> Result:
         """Query values and timestamps together, or the values alone where the two cannot be combined."""
+        text = query.text
         variants = self._variants.get(text)
         if variants is None:
             variants = self._possible_variants(text)
@@ -92,8 +100,15 @@ class PrometheusBackend:
         result = await self._query(text, ends)
         if variants:
             self._variants[text] = ()
-            _log.warning("timestamps of a query are not available", extra={"backend": self.name, "query": text})
+            self._log("timestamps of a query are not available", query)
         return result
+
+    def _log(self, message: str, query: Query, **fields: object) -> None:
+        if (message, query.namespace) not in self._logged:
+            self._logged[message, query.namespace] = True
+            text = query.text[:_MAX_LOGGED_CHARACTERS]
+            fields = {"backend": self.name, "namespace": query.namespace, "query": text, **fields}
+            _log.warning(message, extra=fields)
 
     def _possible_variants(self, text: str) -> tuple[str, ...]:
         """Return the variants that yield timestamps too; one of them converts a scalar into a vector."""
@@ -112,8 +127,7 @@ class PrometheusBackend:
 
     async def _send(self, request: ApiRequest, parse: Callable[[ApiResponse], T]) -> T:
         response = await self._client.request(request.method, request.target, accept=_ALL_STATUSES, data=request.form)
-        # Parsed in a thread: ten thousand series would block the event loop.
-        return await asyncio.to_thread(lambda: parse(decode(response.status, response.body)))
+        return await parse_in_thread(lambda: parse(decode(response.status, response.body)))
 
 
 def _cached_characters(variants: tuple[str, ...]) -> int:

@@ -2,8 +2,8 @@
 
 Failures of a namespace open only its own circuit, so that a tenant cannot stop the queries of others with slow or
 failing queries of its own. The operator's circuit applies to all namespaces: while it is open, no request is sent.
-When it is half-open, each namespace may send a probe. Any success closes the operator's circuit; the failed probe of a
-namespace opens only the circuit of this namespace.
+When it is half-open, each namespace may send a probe. Any success closes the operator's circuit, and so does a response
+that rejects the query of a probe; the failed probe of a namespace opens only the circuit of this namespace.
 """
 
 from datetime import datetime
@@ -38,8 +38,19 @@ class Circuits:
         return self._circuit(namespace).allows(now, is_probe=state is CircuitState.HALF_OPEN)
 
     def succeeded(self, namespace: str) -> None:
-        """Record a response to a query of the namespace."""
+        """Record the result of a query of the namespace."""
         self._operator.succeeded()
+        if namespace in self._namespaces:
+            self._circuit(namespace).succeeded()
+
+    def rejected(self, namespace: str, now: datetime) -> None:
+        """Record a response that rejects a query of the namespace.
+
+        Anything between the adapter and the backend can reject an invalid query, so a tenant must not be able to close
+        the operator's circuit with such queries, or to reset its failures.
+        """
+        if namespace == OPERATOR or self._operator.state(now) is CircuitState.HALF_OPEN:
+            self._operator.succeeded()
         if namespace in self._namespaces:
             self._circuit(namespace).succeeded()
 

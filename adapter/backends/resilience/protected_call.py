@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
-from adapter.backends.connection.large_responses import reservation
+from adapter.backends.connection import shared_limits
 from adapter.backends.connection.secret_file import Redactor, redacted_error
 from adapter.backends.resilience.circuits import Circuits
 from adapter.backends.resilience.rate_limit import OPERATOR
@@ -17,7 +17,6 @@ T = TypeVar("T")
 _DEADLINE_MARGIN: Final = 0.98
 """The operation times out shortly before its caller does, so that the caller receives the reason."""
 
-_TOO_MANY_LARGE: Final = "other large responses were decoded until the deadline: aggregate series in the query"
 REMOVED: Final = "the backend was removed from the configuration"
 
 
@@ -56,7 +55,7 @@ class ProtectedCall:
         if not self._circuits.allows(namespace, self._clock()):
             raise redacted_error(self._open_circuit_error(namespace), self._secrets)
         try:
-            result = await self._run_within(deadline, operation)
+            result = await self._run_within(deadline, operation, namespace)
         except BackendError as error:
             is_ignored = isinstance(error, OverBudget) or (
                 isinstance(error, BackendTimeout) and (is_quarantined or deadline < self._min_timeout)
@@ -83,7 +82,7 @@ class ProtectedCall:
         elif error.affects_all_queries:
             self._circuits.failed(namespace, self._clock(), query_key, error)
         else:
-            self._circuits.succeeded(namespace)  # the backend responded; only this query failed
+            self._circuits.rejected(namespace, self._clock())  # the backend responded; only this query failed
 
     def _open_circuit_error(self, namespace: str) -> BackendError:
         last = self._circuits.last_failure(namespace, self._clock())
@@ -91,16 +90,16 @@ class ProtectedCall:
         error.was_sent = False
         return error
 
-    async def _run_within(self, deadline: timedelta, operation: Callable[[], Awaitable[T]]) -> T:
+    async def _run_within(self, deadline: timedelta, operation: Callable[[], Awaitable[T]], namespace: str) -> T:
         if self._is_closed:
             raise BackendUnreachable(REMOVED)
         timeout = asyncio.timeout(deadline.total_seconds() * _DEADLINE_MARGIN)
-        detail, reserved = "", None
+        detail, current = "", None
         try:
             async with timeout:
                 self._timeouts.add(timeout)
                 self._is_idle.clear()
-                with reservation() as reserved:
+                async with shared_limits.operation(namespace) as current:
                     return await operation()
         except TimeoutError:
             pass
@@ -112,6 +111,6 @@ class ProtectedCall:
                 self._is_idle.set()
         if self._is_closed:
             raise BackendUnreachable(REMOVED)
-        if reserved is not None and reserved.is_waiting:
-            raise BackendRejected(_TOO_MANY_LARGE)
+        if current is not None and current.waits_for:
+            raise BackendRejected(f"waited until the deadline for {current.waits_for}")
         raise BackendTimeout(f"no response within {deadline.total_seconds():g}s", detail=detail)

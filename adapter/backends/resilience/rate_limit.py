@@ -36,7 +36,6 @@ _LIMITS_INTERVAL: Final = 5.0
 _MAX_IDLE_SHARES: Final = 1000
 _MAX_WAITING: Final = 1000
 _TIMER_TOLERANCE: Final = 1e-3
-ENDED: Final = "the query was ended because it was slow and other namespaces waited for a connection of the backend"
 
 
 @dataclass(eq=False, slots=True)
@@ -78,8 +77,18 @@ class _Share:
 class RateLimit:
     """Delays requests that would exceed the limit."""
 
-    def __init__(self, *, max_concurrent: int, min_interval: timedelta = timedelta()) -> None:
+    def __init__(
+        self,
+        *,
+        max_concurrent: int,
+        min_interval: timedelta = timedelta(),
+        resource: str = "a connection of the backend",
+        ends_slow_requests: bool = True,
+    ) -> None:
+        """Create a limit; ``resource`` is what a slot stands for, for messages."""
         self._max_concurrent = max_concurrent
+        self._resource = resource
+        self._ends_slow_requests = ends_slow_requests
         self._max_of_tenants = self._max_per_tenant = max_concurrent
         self._next_limits = 0.0
         self._min_interval = min_interval.total_seconds()
@@ -107,7 +116,8 @@ class RateLimit:
         except TimeoutError:
             if not request.is_ended:
                 raise
-            raise OverBudget(ENDED) from None
+            message = f"the query was ended because it was slow and other namespaces waited for {self._resource}"
+            raise OverBudget(message) from None
         finally:
             self._release(request)
 
@@ -116,7 +126,7 @@ class RateLimit:
         if share is None:
             share = self._create_share(request.namespace)
         if request.namespace != OPERATOR and len(share.waiting) >= _MAX_WAITING:
-            raise OverBudget(f"more than {_MAX_WAITING} queries of the namespace wait for a connection of the backend")
+            raise OverBudget(f"more than {_MAX_WAITING} queries of the namespace wait for {self._resource}")
         share.waiting.append(request)
         self._pending[request.namespace] = share
         self._grant()
@@ -196,7 +206,7 @@ class RateLimit:
 
     def _end_slow_request(self, now: float) -> None:
         waiting = min((share for _, share in self._waiting()), key=lambda share: _precedence(share, now), default=None)
-        if waiting is None:
+        if waiting is None or not self._ends_slow_requests:
             return
         self._set_timer(now + _CHECK_INTERVAL)
         if now - waiting.waiting[0].queued < _MIN_WAIT or any(request.is_ended for request in self._running):

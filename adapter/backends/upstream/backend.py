@@ -1,6 +1,5 @@
 """The upstream backend: sends the requests of an HPA to another external metrics server."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -9,6 +8,7 @@ from urllib.parse import quote
 
 from adapter.backends.connection import http_errors
 from adapter.backends.connection.http import HttpClient
+from adapter.backends.connection.shared_limits import parse_in_thread
 from adapter.backends.parameters import parameters
 from adapter.backends.upstream.parse import samples, status_message
 from adapter.backends.upstream.settings import Upstream, UpstreamParameters
@@ -41,7 +41,7 @@ class UpstreamBackend:
             response = await self._client.request("GET", target, accept=_MAY_CONCERN_ONE_METRIC, headers=_JSON)
             if response.status != HTTPStatus.OK:
                 raise _from_status(response.status, response.body)
-            return await asyncio.to_thread(samples, response.body, now)
+            return await parse_in_thread(samples, response.body, now)
 
         return await self._client.run(query.text, deadline, operation, namespace=query.namespace)
 
