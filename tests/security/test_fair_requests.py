@@ -18,15 +18,19 @@ async def status_of(it: Served, namespace: str, caller: str) -> int:
         return response.status
 
 
+async def in_flight_or_refused(it: Served, attacks: Sequence[asyncio.Task[int]]) -> None:
+    """Wait until every attack either holds a slot or was refused."""
+    while it.metric("steadyscale_requests_in_flight") + sum(map(asyncio.Task.done, attacks)) < len(attacks):  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+
+
 async def victims_status(it: Served, attackers: Sequence[tuple[str, str]]) -> int:
     """Return the status that another caller gets while slow requests of the attackers are in progress."""
     attacks = [asyncio.create_task(status_of(it, *attacker)) for attacker in attackers]
-    # Every attack either holds a slot or was refused.
-    while it.metric("steadyscale_requests_in_flight") + sum(attack.done() for attack in attacks) < len(attacks):
-        await asyncio.sleep(0.001)
+    await in_flight_or_refused(it, attacks)
     in_flight = it.metric("steadyscale_requests_in_flight")
     victim = asyncio.create_task(status_of(it, "shop", "hpa"))
-    while not victim.done() and it.metric("steadyscale_requests_in_flight") == in_flight:
+    while not victim.done() and it.metric("steadyscale_requests_in_flight") == in_flight:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     it.backend.may_respond.set()
     await asyncio.gather(*attacks)
@@ -60,8 +64,7 @@ async def test_requests_that_are_not_authorized_do_not_use_up_the_share_of_a_nam
         it.server._authorizer = SlowReviews()
         it.backend.may_respond.set()
         attacks = [asyncio.create_task(status_of(it, "shop", "mallory")) for _ in range(REQUESTS)]
-        while it.metric("steadyscale_requests_in_flight") + sum(attack.done() for attack in attacks) < REQUESTS:
-            await asyncio.sleep(0.001)
+        await in_flight_or_refused(it, attacks)
 
         assert await status_of(it, "shop", "hpa") == 200
         for attack in attacks:

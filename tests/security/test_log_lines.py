@@ -89,8 +89,9 @@ def test_field_and_message_with_any_character_are_one_line(style: log.Format, va
 @pytest.mark.parametrize("separator", SEPARATORS, ids=ascii)
 def test_lines_of_a_traceback_cannot_be_mistaken_for_log_lines(style: log.Format, separator: str):
     try:
-        raise ValueError(f"x{separator}{FORGED}")
-    except ValueError:
+        int(f"x{separator}{FORGED}")
+    except ValueError as error:
+        error.args = (f"x{separator}{FORGED}",)  # int() escapes it
         record = logging.makeLogRecord({"msg": "unexpected error", "exc_info": sys.exc_info()})
     first, *further = log.FieldFormatter(style).format(record).splitlines()
 

@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,8 +28,8 @@ FEW: Final = 200
 METRIC: Final = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/whole"
 
 
-def request_with(token: str) -> web.BaseRequest:
-    return cast("web.BaseRequest", SimpleNamespace(headers={"Authorization": f"Bearer {token}"}, remote="10.0.0.1"))
+def request_with(token: str, source: str = "10.0.0.1") -> web.BaseRequest:
+    return cast("web.BaseRequest", SimpleNamespace(headers={"Authorization": f"Bearer {token}"}, remote=source))
 
 
 def token_authenticator(reviews: Reviews) -> TokenAuthenticator:
@@ -48,10 +49,50 @@ async def test_unknown_tokens_cause_few_reviews():
     assert len(reviews.tokens) < FEW
 
 
+async def test_new_valid_tokens_cause_few_reviews():
+    reviewed: list[str] = []
+
+    async def review(token: str) -> Subject:
+        reviewed.append(token)
+        return Subject("system:serviceaccount:team:robot", "", (), {})
+
+    tokens = TokenAuthenticator(review, Auth())
+    tokens._budget._timer = lambda: 0.0
+    for number in range(FLOOD):
+        with suppress(TooManyReviews):
+            await tokens.authenticate(request_with(f"created-{number}"))
+    count = len(reviewed)
+    await tokens.authenticate(request_with("created-0"))
+
+    assert count < FEW
+    assert len(reviewed) == count
+
+
+async def test_reviews_in_progress_of_one_source_address_leave_some_for_another():
+    ends, reviewed = asyncio.Event(), []
+
+    async def review(token: str) -> None:
+        reviewed.append(token)
+        if token != "other":  # noqa: S105
+            await ends.wait()
+
+    tokens = TokenAuthenticator(review, Auth())
+    flood = [asyncio.create_task(tokens.authenticate(request_with(f"random-{number}"))) for number in range(FEW)]
+    await asyncio.sleep(0)
+    while len(reviewed) + sum(attempt.done() for attempt in flood) < FEW:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    with pytest.raises(Unauthenticated):  # reviewed, not refused as too many
+        await tokens.authenticate(request_with("other", "10.0.0.2"))
+    ends.set()
+    await asyncio.gather(*flood, return_exceptions=True)
+
+    assert reviewed[-1] == "other"
+
+
 async def test_flood_of_unknown_tokens_does_not_evict_a_valid_one():
     reviews = Reviews()
     tokens = token_authenticator(reviews)
-    tokens._budget._burst = FLOOD  # as if the flood came from many addresses over hours
+    tokens._budget._burst = 2 * FLOOD  # as if the flood came from many addresses over hours
     await tokens.authenticate(request_with("good"))
     for number in range(FLOOD):
         with pytest.raises(Unauthenticated):
@@ -164,9 +205,8 @@ async def test_concurrency_limit_applies_before_the_access_review(tmp_path: Path
         tls.load_cert_chain(*running.credentials("alice"))
         async with aiohttp.ClientSession(running.url, connector=aiohttp.TCPConnector(ssl=tls)) as session:
             slow = asyncio.create_task(session.get(METRIC.replace("whole", "slow")))
-            while not running.server._in_flight:  # noqa: ASYNC110 - in another thread
+            while not running.reviews.access_reviews:  # noqa: ASYNC110 - in another thread
                 await asyncio.sleep(0.01)
-            await asyncio.sleep(0.1)
             running.reviews.access_reviews.clear()
             async with session.get(METRIC) as response:
                 assert response.status == 429

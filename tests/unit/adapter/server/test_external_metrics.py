@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
+from aiohttp.web import RequestHandler
 
 from adapter.config.model import Limits
 from adapter.sample import Sample
@@ -114,14 +115,22 @@ def serve_large_responses(it: Served) -> None:
     it.server._routes._metric = it.server._routes._metric._replace(handler=handler)
 
 
+def unread_bytes(connection: RequestHandler) -> int:
+    """Return the size of the write buffer, which is empty until the client reads too slowly."""
+    return connection.transport.get_write_buffer_size() if connection.transport else 0
+
+
 async def test_slow_reader_gets_no_further_responses_until_it_has_read():
     async with served() as it:
         serve_large_responses(it)
         reader, writer = await asyncio.open_connection("127.0.0.1", it.port, limit=1)
         writer.write(f"{REQUEST}\r\n".encode() * 20)
-        await asyncio.sleep(0.3)
+        while not any(map(unread_bytes, it.server.listeners[0].connections)):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        for _ in range(1000):  # without backpressure, all responses would be written in this time
+            await asyncio.sleep(0)
 
-        assert it.metric("steadyscale_requests_total", endpoint="metric", code="200") < 10
+        assert 1 <= it.metric("steadyscale_requests_total", endpoint="metric", code="200") < 10
         reader.feed_eof()
         writer.transport.abort()
 
