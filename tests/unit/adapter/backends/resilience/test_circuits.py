@@ -51,6 +51,17 @@ def test_each_namespace_may_send_one_probe():
     assert [circuits.allows(name, at(2)) for name in ("a", "b", OPERATOR)] == [False] * 3
 
 
+def test_rejected_query_of_a_namespace_closes_the_circuit_of_the_operator_only_as_a_probe():
+    circuits = with_failures(OPERATOR, queries="ab")
+    circuits.rejected("a", at(0))
+    circuits.failed(OPERATOR, at(0), "c", BackendUnreachable("x"))
+    circuits.rejected("a", at(1))
+    assert not circuits.allows(OPERATOR, at(1))
+    assert circuits.allows("a", at(2))
+    circuits.rejected("a", at(2))
+    assert all(circuits.allows(name, at(2)) for name in ("a", "b", OPERATOR) for _ in range(3))
+
+
 def test_successful_probe_of_a_namespace_closes_the_circuit_of_the_operator():
     circuits = with_failures(OPERATOR)
     assert circuits.allows("a", at(2))
