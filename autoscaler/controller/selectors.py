@@ -7,8 +7,9 @@ can match the same pods, the pods need not be listed at all.
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
+
+from cachetools import LRUCache, cached
 
 from autoscaler.algorithm.selection import selecting_autoscalers
 from autoscaler.types.observation import Pod
@@ -17,10 +18,17 @@ from autoscaler.values.selector import Selector, parse
 _Label: TypeAlias = tuple[str, str]
 """Key and value of a label that a selector requires."""
 
+_CACHE_BYTES: Final = 32 * 2**20
+"""The parsed selectors of about 25,000 targets with two labels each."""
+
+_REQUIREMENT_BYTES: Final = 384
+
 
 class _NamespaceIndex:
     def __init__(self) -> None:
         self.selectors: dict[str, Selector] = {}
+        self.labels: dict[str, tuple[_Label, ...]] = {}
+        """The labels that a selector requires, by autoscaler."""
         self.by_label: defaultdict[_Label, set[str]] = defaultdict(set)
         self.requiring_key: Counter[str] = Counter()
         """Number of selectors that require a specific value of a label, by label key."""
@@ -41,7 +49,7 @@ class TargetSelectors:
         self.remove(key)
         index = self._namespaces.setdefault(_namespace(key), _NamespaceIndex())
         index.selectors[key] = selector
-        labels = _required_labels(selector)
+        labels = index.labels[key] = _required_labels(selector)
         for label in labels:
             index.by_label[label].add(key)
         index.requiring_key.update({name for name, _ in labels})  # a selector counts once, also if it never matches
@@ -54,12 +62,15 @@ class TargetSelectors:
         selector = index.selectors.pop(key, None) if index is not None else None
         if index is None or selector is None:
             return None
-        labels = _required_labels(selector)
+        labels = index.labels.pop(key)
         for label in labels:
             index.by_label[label].discard(key)
             if not index.by_label[label]:
                 del index.by_label[label]
-        index.requiring_key.subtract({name for name, _ in labels})
+        for name in {name for name, _ in labels}:
+            index.requiring_key[name] -= 1
+            if not index.requiring_key[name]:
+                del index.requiring_key[name]
         index.unindexed.discard(key)
         if not index.selectors:
             del self._namespaces[_namespace(key)]
@@ -77,7 +88,7 @@ class TargetSelectors:
         total = len(index.selectors)
         if total == 1:
             return False
-        labels = _required_labels(index.selectors[key])
+        labels = index.labels[key]
         return all(total - index.requiring_key[label[0]] + len(index.by_label[label]) > 1 for label in labels)
 
     def selecting_autoscalers(self, namespace: str, pods: Sequence[Pod]) -> tuple[str, ...]:
@@ -91,13 +102,17 @@ class TargetSelectors:
         return selecting_autoscalers(pods, {key: index.selectors[key] for key in candidates})
 
 
-@lru_cache(maxsize=65536)
+def _size(selector: Selector) -> int:
+    """Estimate the memory of a parsed selector and its text."""
+    return 2 * selector.weight + _REQUIREMENT_BYTES * len(selector.requirements)
+
+
+@cached(LRUCache[tuple[str], Selector](_CACHE_BYTES, getsizeof=_size))
 def parse_cached(text: str) -> Selector:
     """Parse the selector of a target; cached, because every reconcile parses the same text."""
     return parse(text)
 
 
-@lru_cache(maxsize=65536)
 def _required_labels(selector: Selector) -> tuple[_Label, ...]:
     exact = ((requirement.key, requirement.exact_value()) for requirement in selector.requirements)
     return tuple({(key, value): None for key, value in exact if value is not None})

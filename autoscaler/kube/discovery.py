@@ -8,6 +8,9 @@ import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
+from weakref import WeakValueDictionary
+
+from cachetools import LRUCache
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound, client_go_message
@@ -17,6 +20,11 @@ from autoscaler.types.record import Record
 
 _RETRY_INTERVAL: Final = timedelta(seconds=10)
 """How often a group is fetched again for a kind that it did not contain."""
+
+_MAX_GROUPS: Final = 512
+"""Groups that are cached; autoscalers may refer to any number of groups that do not exist."""
+
+_MAX_GROUP_LENGTH: Final = 253
 
 
 class Resource(Record):
@@ -54,21 +62,26 @@ class Discovery:
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
-        self._groups: dict[str, _Group] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._groups: LRUCache[str, _Group] = LRUCache(_MAX_GROUPS)
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Locks of the groups that are being fetched."""
 
     async def resource(self, group: str, kind: str) -> Resource:
         """Return the resource of a kind in the preferred version; raise NoMatch if the kind is not served."""
         resource = self._cached(group, kind)
         if resource is not None:
             return resource
+        no_match = NoMatch(f'no matches for kind "{kind}" in group "{group}"')
+        if len(group) > _MAX_GROUP_LENGTH:
+            raise no_match
         async with self._locks.setdefault(group, asyncio.Lock()):
             resource = self._cached(group, kind)
             if resource is None and self._may_fetch(group):
                 self._groups[group] = await self._fetch(group)
                 resource = self._cached(group, kind)
         if resource is None:
-            raise NoMatch(self._groups[group].error or f'no matches for kind "{kind}" in group "{group}"')
+            known = self._groups.get(group)
+            raise NoMatch(known.error) if known is not None and known.error else no_match
         return resource
 
     def invalidate(self, resource: Resource) -> None:

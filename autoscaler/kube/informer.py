@@ -157,6 +157,7 @@ class Informer(Generic[T]):
             self._source,
             on_error=self._handle_error,
             on_invalid=self._handle_invalid,
+            reduce=self._reduce,
             freshness=self.freshness,
         )
         async with aclosing(changes) as items:
@@ -165,8 +166,9 @@ class Informer(Generic[T]):
                     self._replace(item)
                 elif item.type is WatchEventType.DELETED:
                     self._delete(key_of(item.object))
-                elif not self._is_outdated(item.object):
-                    self._update(item.object)
+                elif not self._is_outdated(key_of(item.object), resource_version_of(item.object)):
+                    self._update(*self._reduce(item.object))
+                del item  # may be large, and the next event may be far
 
     def _handle_error(self, error: KubeError) -> None:
         """Record a permanent error: the store is no longer kept up to date. A busy server is a temporary error."""
@@ -184,30 +186,36 @@ class Informer(Generic[T]):
         self.error = None
         if self.freshness.went_back:
             self._unconfirmed.clear()  # the cluster was restored from a backup: own writes may be lost
-        listed = {key_of(content): content for content in object_list.objects}
+        listed = dict[str, _Stored[T | None]](object_list.objects)
         for key in self.keys():
             if key not in listed:
                 self._delete(key)
-        for key, content in listed.items():
-            if key not in self._unconfirmed or not self._is_outdated(content):
-                self._update(content)
+        for key, new in listed.items():
+            if key not in self._unconfirmed or not self._is_outdated(key, new.resource_version):
+                self._update(key, new)
         self._list_done.set()
 
-    def _is_outdated(self, content: Json) -> bool:
-        stored = self._store.get(key_of(content))
-        return stored is not None and is_older(resource_version_of(content), stored.resource_version)
+    def _is_outdated(self, key: str, resource_version: str) -> bool:
+        stored = self._store.get(key)
+        return stored is not None and is_older(resource_version, stored.resource_version)
 
-    def _update(self, content: Json) -> None:
+    def _reduce(self, content: Json) -> "tuple[str, _Stored[T | None]]":
+        """Return the key of an object and what to store; the value is None if it cannot be transformed."""
         key, resource_version, uid = key_of(content), resource_version_of(content), uid_of(content)
         stored = self._store.get(key)
+        is_stored = stored is not None and (stored.resource_version, stored.uid) == (resource_version, uid)
+        value = stored.value if stored is not None and is_stored else self._transformed(content)
+        return key, _Stored(resource_version, uid, value)
+
+    def _update(self, key: str, new: "_Stored[T | None]") -> None:
+        stored = self._store.get(key)
         self._unconfirmed.discard(key)
-        if stored is not None and (stored.resource_version, stored.uid) == (resource_version, uid):
+        if stored is not None and (stored.resource_version, stored.uid) == (new.resource_version, new.uid):
             return
-        value = self._transformed(content)
-        if value is None:
+        if new.value is None:
             self._delete(key)
         else:
-            self._store[key] = _Stored(resource_version, uid, value)
+            self._store[key] = _Stored(new.resource_version, new.uid, new.value)
             self._notify(key)
 
     def _transformed(self, content: Json) -> T | None:

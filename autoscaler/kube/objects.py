@@ -1,14 +1,15 @@
 """Decodes the objects of lists and watch events one by one, so that an invalid object affects no other.
 
 `KubeClient` returns other responses as JSON objects. Lists and watch lines contain objects that tenants write, and a
-single one can make a decoder fail, for example by nesting that exceeds the recursion limit. If a whole document cannot
-be decoded, it is split without recursion and its parts are decoded separately.
+single one can make a decoder fail, for example by nesting that exceeds the recursion limit. The items of a list are
+therefore decoded one by one, which also limits memory: a decoded object takes up to twenty times the size of its JSON.
+If a document cannot even be split by the decoder, it is split without recursion.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -22,14 +23,24 @@ _MAX_REASON_LENGTH: Final = 256
 _MAX_VERSION_DIGITS: Final = 20
 """A resourceVersion is an unsigned 64-bit integer."""
 
-_TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
+_STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
+_FLAT: Final = rb'[\[{](?:[^"\[\]{}]++|' + _STRING + rb")*+[\]}]"
+"""An array or object that contains no other. Skipping it in the expression is ten times as fast as two matches."""
+
+_BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|' + _STRING + rb"|" + _FLAT + rb")*+[\[\]{}]", re.DOTALL)
+_DELIMITER: Final = re.compile(rb'(?:[^"\[\]{},]++|' + _STRING + rb")*+[\[\]{},]", re.DOTALL)
+
+Document: TypeAlias = bytes | msgspec.Raw
+"""JSON that is not decoded yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectList:
     """All objects of the collection; an object that is not in the list does not exist."""
 
-    objects: tuple[Json, ...]
+    objects: tuple[Any, ...]
+    """JSON objects, or what the ``reduce`` function of the consumer has returned for them."""
+
     resource_version: str = ""
     invalid: tuple[InvalidObject, ...] = ()
 
@@ -38,33 +49,31 @@ class ObjectList:
 class ObjectPage:
     """One page of a list, and the token of the next page."""
 
-    objects: list[Json]
-    invalid: list[InvalidObject]
+    items: Iterable[Document]
+    """Not decoded, see `check_object`."""
+
     resource_version: str
     continue_token: str
 
 
+class _Page(msgspec.Struct):
+    items: list[msgspec.Raw] | None
+    metadata: Json
+
+
 def decode_page(body: bytes) -> ObjectPage:
     """Decode a page of a list; raise MalformedResponse if it is not a list."""
-    items, metadata = decode_response("list", _items_and_metadata, body)
-    page = ObjectPage([], [], str(metadata["resourceVersion"]), str(metadata.get("continue") or ""))
-    for item in items:
-        checked = check_object(item)
-        if isinstance(checked, InvalidObject):
-            page.invalid.append(checked)
-        else:
-            page.objects.append(checked)
-    return page
+    return decode_response("list", _decode_page, body)
 
 
 def check_object(item: object) -> Json | InvalidObject:
-    """Return an object without managedFields, or why it is invalid; bytes are decoded."""
+    """Return an object without managedFields, or why it is invalid; a document is decoded."""
     content = item
-    if isinstance(item, bytes):
+    if isinstance(item, Document):
         try:
             content = decode_response("object", msgspec.json.decode, item)
         except MalformedResponse as error:
-            return _undecodable(item, error)
+            return _undecodable(bytes(item), error)
     if not isinstance(content, dict) or not isinstance(content.get("metadata"), dict):
         return InvalidObject("", "the object has no metadata")
     metadata = content["metadata"]
@@ -106,43 +115,69 @@ def is_older(resource_version: str, known: str) -> bool:
     return _is_number(resource_version) and _is_number(known) and int(resource_version) < int(known)
 
 
-def split(document: bytes) -> Iterator[bytes]:
-    """Yield the members of a JSON object or the items of a JSON array, without decoding or recursion."""
-    depth, start = 0, 0
-    for token in _TOKEN.finditer(document):
-        character = token[0][:1]
-        if character in b"[{":
-            depth += 1
-            start = token.end() if depth == 1 else start
-        elif character == b"," and depth == 1:
-            yield document[start : token.start()].strip()
-            start = token.end()
-        elif character in b"]}":
-            depth -= 1
-            if depth == 0:
-                if last := document[start : token.start()].strip():
-                    yield last
-                return
+def split(document: bytes, position: int = 0) -> Iterator[bytes]:
+    """Yield the items of the JSON array, or the members of the JSON object, at a position, without decoding them."""
+    position = _start(document, position)
+    while position < len(document):
+        end = _end(document, position)
+        if part := document[position:end].strip():
+            yield part
+        if document[end : end + 1] != b",":
+            return
+        position = end + 1
 
 
 def member(document: bytes, name: str) -> bytes:
     """Return the undecoded value of a field of a JSON object; empty if there is none."""
-    prefix = f'"{name}"'.encode()
-    for part in split(document):
-        if part.startswith(prefix):
-            return part.removeprefix(prefix).lstrip().removeprefix(b":").strip()
-    return b""
+    position = member_position(document, name)
+    return document[position : _end(document, position)].strip()
 
 
-def _items_and_metadata(body: bytes) -> tuple[list[object], Json]:
+def member_position(document: bytes, name: str) -> int:
+    """Return where the value of a field of a JSON object starts; the end of the document if there is none."""
+    field = re.compile(rf'\s*"{name}"\s*:'.encode())
+    position = _start(document, 0)
+    while position < len(document):
+        if match := field.match(document, position):
+            return match.end()
+        end = _end(document, position)
+        position = end + 1 if document[end : end + 1] == b"," else len(document)
+    return position
+
+
+def _start(document: bytes, position: int) -> int:
+    match = _DELIMITER.match(document, position)
+    return match.end() if match is not None and document[match.end() - 1] in b"[{" else len(document)
+
+
+def _end(document: bytes, position: int) -> int:
+    """Return the position of the comma or bracket after a value."""
+    depth = 0
+    while match := (_BRACKET if depth else _DELIMITER).match(document, position):
+        position = match.end()
+        character = document[position - 1]
+        if character in b"[{":
+            depth += 1
+        elif depth == 0:
+            return position - 1
+        else:
+            depth -= 1
+    return len(document)
+
+
+def _decode_page(body: bytes) -> ObjectPage:
+    items: Iterable[Document]
     try:
-        content = decode_response("list", msgspec.json.decode, body)
-        items, metadata = content["items"], content["metadata"]
-    except MalformedResponse:
-        items, metadata = list(split(member(body, "items"))), msgspec.json.decode(member(body, "metadata"))
-    if not isinstance(items, list | None) or not isinstance(metadata.get("resourceVersion"), str):
-        raise TypeError("a list has items and metadata.resourceVersion")
-    return items or [], metadata
+        page = msgspec.json.decode(body, type=_Page)
+        items, metadata = page.items or (), page.metadata
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        position = member_position(body, "items")
+        if body[position:].lstrip()[:1] != b"[":
+            raise
+        items, metadata = split(body, position), msgspec.json.decode(member(body, "metadata"))
+    if not isinstance(metadata["resourceVersion"], str):
+        raise TypeError("metadata.resourceVersion must be a string")
+    return ObjectPage(items, metadata["resourceVersion"], str(metadata.get("continue") or ""))
 
 
 def _undecodable(document: bytes, error: MalformedResponse) -> InvalidObject:

@@ -27,6 +27,9 @@ _SYNC_TIMEOUT: Final = timedelta(seconds=5)
 _MAX_NAMESPACE_INFORMERS: Final = 16
 """If another namespace is needed beyond these, one informer for the whole cluster replaces them."""
 
+_MAX_LABELS: Final = 256
+"""A pod with more labels is invalid: the labels of all pods are kept in memory."""
+
 
 class _PodIndex:
     """An informer for pods with an index by namespace."""
@@ -111,12 +114,15 @@ class PodLister:
 def decode_pod(content: Json) -> Pod:
     """Decode name, phase, labels, requests and readiness of a pod."""
     metadata, spec, status = content["metadata"], content.get("spec") or {}, content.get("status") or {}
+    labels = metadata.get("labels") or {}
+    if len(labels) > _MAX_LABELS:
+        raise ValueError(f"the pod has {len(labels)} labels, at most {_MAX_LABELS} are supported")
     ready = condition_of(status, "Ready")
     requests = (spec.get("resources") or {}).get("requests")
     return Pod(
         name=metadata["name"],
         phase=status.get("phase", ""),
-        labels=metadata.get("labels") or {},
+        labels=labels,
         containers=_containers(spec.get("containers")),
         init_containers=_containers(spec.get("initContainers")),
         requests=_quantities(requests) if requests else None,

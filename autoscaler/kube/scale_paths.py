@@ -12,7 +12,25 @@ from autoscaler.kube.client import Json
 from autoscaler.types.observation import ScaleTarget, UnavailableTarget
 from autoscaler.types.record import Record
 from autoscaler.values.requirement import DOUBLE_EQUALS, EQUALS, GREATER_THAN, LESS_THAN, NOT_EQUALS, NOT_IN
-from autoscaler.values.selector import LabelSelector, Requirement, Selector, SelectorError, from_label_selector, parse
+from autoscaler.values.selector import (
+    MAX_REQUIREMENTS,
+    LabelSelector,
+    Requirement,
+    Selector,
+    SelectorError,
+    from_label_selector,
+    parse,
+)
+
+_MAX_LENGTH: Final = 8192
+"""The longest text of a selector. A parsed selector takes up to a hundred times the memory of its text, and parsing
+blocks the event loop; a selector in use has a few hundred characters."""
+
+_TOO_LARGE: Final = UnavailableTarget(
+    f"the selector is too large: it may have {MAX_REQUIREMENTS} requirements and {_MAX_LENGTH} characters; "
+    "select the pods by fewer labels"
+)
+"""Kubernetes has no such limits."""
 
 _NORMALIZED_OPERATORS: Final = {DOUBLE_EQUALS: EQUALS, NOT_EQUALS: NOT_IN}
 """Operators that change when client-go parses a selector and prints it again."""
@@ -49,7 +67,8 @@ def built_in_scale(content: Json) -> ObservedScale:
     """Return the scale of a Deployment, StatefulSet or ReplicaSet."""
     spec, status = content.get("spec") or {}, content.get("status") or {}
     replicas, current = _int32(spec.get("replicas", 1)), _int32(status.get("replicas", 0))
-    return _observed(content, ScaleTarget(replicas, current, _selector_text(spec.get("selector"))))
+    selector = _selector_text(spec.get("selector"))
+    return _observed(content, _TOO_LARGE if selector is None else ScaleTarget(replicas, current, selector))
 
 
 def custom_scale(content: Json, paths: ScalePaths) -> ObservedScale:
@@ -72,10 +91,14 @@ def decode_scale(content: Json) -> ObservedScale:
 
 def scale_target(replicas: int, status_replicas: int, selector: str) -> ScaleTarget | UnavailableTarget:
     """Return a scale whose selector is parsed and printed again, as client-go does."""
+    if len(selector) > _MAX_LENGTH:
+        return _TOO_LARGE
     try:
         parsed = parse(selector)
     except SelectorError as error:
         return UnavailableTarget(f'couldn\'t parse the selector string "{selector}": {error}')
+    if len(parsed.requirements) > MAX_REQUIREMENTS:
+        return _TOO_LARGE
     for requirement in parsed.requirements:
         if requirement.operator in {GREATER_THAN, LESS_THAN}:
             return UnavailableTarget(f'"{requirement.operator}" isn\'t supported in label selectors')
@@ -104,12 +127,23 @@ def _int32(value: object) -> int:
     return value
 
 
-def _selector_text(selector: Json | None) -> str:
+def _selector_text(selector: Json | None) -> str | None:
+    """Return the text of a LabelSelector; None if it is too large."""
     try:
         parsed = msgspec.convert(selector, LabelSelector | None)
+        if parsed is not None and _is_too_large(parsed):
+            return None
         return str(from_label_selector(parsed))
     except (msgspec.ValidationError, SelectorError):
         return str(Selector())
+
+
+def _is_too_large(selector: LabelSelector) -> bool:
+    labels, expressions = selector.match_labels, selector.match_expressions
+    if len(labels) + len(expressions) > MAX_REQUIREMENTS:
+        return True
+    texts = [*labels, *labels.values(), *(text for each in expressions for text in (each.key, *each.values))]
+    return len(texts) + sum(map(len, texts)) > _MAX_LENGTH
 
 
 def value_at(content: Json, path: str) -> Any:  # noqa: ANN401 - any JSON value

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -22,21 +22,19 @@ from autoscaler.kube.errors import (
     Expired,
     KubeError,
     MalformedResponse,
-    ResponseTooLarge,
     TooManyRequests,
     Unavailable,
     error_for_response,
 )
 from autoscaler.kube.freshness import Freshness
 from autoscaler.kube.invalid_objects import InvalidObject, InvalidObjectLog
-from autoscaler.kube.objects import ObjectList, check_object, decode_page, decode_response, is_older, member
+from autoscaler.kube.listing import ListWatch, list_objects
+from autoscaler.kube.objects import ObjectList, check_object, decode_response, is_older, member, member_position
 
 __all__ = ["ListWatch", "ObjectList", "WatchDecoder", "WatchEvent", "WatchEventType", "WatchItem", "list_and_watch"]
 
 log = logging.getLogger(__name__)
 
-_PAGE_SIZE: Final = 500
-_MAX_PAGES: Final = 10_000
 _INITIAL_BACKOFF: Final = timedelta(milliseconds=800)
 _MAX_BACKOFF: Final = timedelta(seconds=30)
 _MIN_WATCH_SECONDS: Final = 1.0
@@ -70,24 +68,6 @@ class WatchEvent:
 
 
 WatchItem: TypeAlias = ObjectList | WatchEvent
-
-
-@dataclass(frozen=True, slots=True)
-class ListWatch:
-    """The collection to list and watch: its path and selectors."""
-
-    path: str
-    field_selector: str = ""
-    label_selector: str = ""
-
-    @property
-    def resource(self) -> str:
-        """The plural name of the resource."""
-        return self.path.rpartition("/")[2]
-
-    def query(self) -> dict[str, str]:
-        selectors = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
-        return {name: value for name, value in selectors.items() if value}
 
 
 @dataclass(slots=True)
@@ -130,12 +110,14 @@ async def list_and_watch(
     *,
     on_error: Callable[[KubeError], None] = lambda _: None,
     on_invalid: Callable[[InvalidObject], None] | None = None,
+    reduce: Callable[[Json], Any] = lambda content: content,
     freshness: Freshness | None = None,
     initial_backoff: timedelta = _INITIAL_BACKOFF,
 ) -> AsyncGenerator[WatchItem]:
     """Yield the list and then every change; retry failures without end, and report them only to ``on_error``.
 
-    Invalid objects are reported to ``on_invalid``, by default to the log, and skipped. ``initial_backoff`` is the delay
+    Invalid objects are reported to ``on_invalid``, by default to the log, and skipped. The list contains what
+    ``reduce`` returns for each object, so that the objects need not fit into memory. ``initial_backoff`` is the delay
     before the first retry; it doubles with each failure in a row.
     """
     freshness = freshness or Freshness(source.resource, client.now)
@@ -145,12 +127,13 @@ async def list_and_watch(
         retry_after, started = timedelta(), _now()
         try:
             if freshness.must_list:
-                yield await _list(client, source, freshness, on_invalid)
+                yield await list_objects(client, source, freshness, on_invalid, reduce)
                 logged_error = ""
             async with aclosing(_watch(client, source, freshness, on_invalid)) as events:
                 async for event in events:
                     backoff = initial_backoff
                     yield event
+                    del event  # may be large, and the next event may be far
             if _now() - started > _MIN_WATCH_SECONDS:
                 backoff = initial_backoff
                 continue  # the server closed the watch after timeoutSeconds
@@ -162,47 +145,10 @@ async def list_and_watch(
                 log.warning("watch failed", extra={"path": source.path, "error": str(error)})
             logged_error = str(error)
             on_error(error)
-            backoff = min(backoff * 2, _MAX_BACKOFF)
-            retry_after = error.retry_after or retry_after
+            backoff, retry_after = min(backoff * 2, _MAX_BACKOFF), error.retry_after or retry_after
             if not isinstance(error, Unavailable | TooManyRequests):
                 freshness.doubt()
         await asyncio.sleep(max(_jittered(backoff), retry_after.total_seconds()))
-
-
-async def _list(
-    client: KubeClient, source: ListWatch, freshness: Freshness, on_invalid: Callable[[InvalidObject], None]
-) -> ObjectList:
-    started, size = client.now(), _PAGE_SIZE
-    while True:
-        try:
-            listed = await _list_pages(client, source, {"limit": str(size)})
-            break
-        except Expired:
-            # The continue token has expired while the pages were fetched; a list without pages cannot expire.
-            listed = await _list_pages(client, source, {})
-            break
-        except ResponseTooLarge:
-            if size == 1:
-                raise
-            size = max(size // 10, 1)
-    for invalid in listed.invalid:
-        on_invalid(invalid)
-    freshness.listed(started, listed.resource_version)
-    return listed
-
-
-async def _list_pages(client: KubeClient, source: ListWatch, limit: dict[str, str]) -> ObjectList:
-    query = {**source.query(), **limit}
-    objects: list[Json] = []
-    invalid: list[InvalidObject] = []
-    for _ in range(_MAX_PAGES):
-        page = decode_page(await client.get_bytes(source.path, query))
-        objects += page.objects
-        invalid += page.invalid
-        if not page.continue_token:
-            return ObjectList(tuple(objects), page.resource_version, tuple(invalid))
-        query["continue"] = page.continue_token
-    raise Unavailable(f"GET {source.path}: the list does not end after {_MAX_PAGES} pages")
 
 
 async def _watch(
@@ -229,14 +175,19 @@ async def _watch(
                     freshness.doubt()  # the change of an unknown object was missed: list again when the watch ends
             elif event is not None:
                 yield event
+            del event, line
 
 
 def _type_and_object(line: bytes) -> tuple[str, object]:
-    """Return type and object of a watch event; the object is not decoded if that failed for the whole line."""
+    """Return type and object of a watch event.
+
+    If the line cannot be decoded, its object is invalid. The rest of the line from the start of the object is then
+    returned: its metadata is at the start, and finding its end would take long.
+    """
     try:
         event = decode_response("watch event", msgspec.json.decode, line)
     except MalformedResponse:
-        return member(line, "type").decode(errors="replace").strip('"'), member(line, "object")
+        return member(line, "type").decode(errors="replace").strip('"'), line[member_position(line, "object") :]
     if not isinstance(event, dict) or not isinstance(event.get("type"), str):
         return "", None
     return event["type"], event.get("object")

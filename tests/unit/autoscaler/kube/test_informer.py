@@ -24,7 +24,7 @@ async def informer() -> AsyncIterator[Informer[int]]:
 
 
 def receive_list(informer: Informer[int], *objects: Json) -> None:
-    informer._replace(ObjectList(objects))
+    informer._replace(ObjectList(tuple(map(informer._reduce, objects))))
 
 
 async def test_list_older_than_an_own_write_does_not_undo_the_write(informer):
@@ -38,7 +38,7 @@ async def test_list_replaces_an_own_write_after_its_watch_event(informer):
     """In a cluster restored from a backup, resourceVersions start again at lower values."""
     receive_list(informer, content(1, size=3))
     informer.apply_response(content(2, size=12))
-    informer._update(content(2, size=12))
+    informer._update(*informer._reduce(content(2, size=12)))
     receive_list(informer, content(1, size=3))
     assert informer.get(KEY) == 3
 
@@ -69,7 +69,7 @@ async def test_response_to_a_write_does_not_replace_a_recreated_object(informer)
     receive_list(informer, content(1, size=3))
     with informer.own_write(KEY):
         informer._delete(KEY)
-        informer._update(content(4, size=5, uid="second"))
+        informer._update(*informer._reduce(content(4, size=5, uid="second")))
         informer.apply_response(content(5, size=12))
     assert informer.get(KEY) == 5
 

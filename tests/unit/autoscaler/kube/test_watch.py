@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.kube.errors import Expired
+from autoscaler.kube.errors import Expired, KubeError
 from autoscaler.kube.invalid_objects import InvalidObject
 from autoscaler.kube.watch import (
     ListWatch,
@@ -114,24 +114,36 @@ async def test_expired_resource_version_causes_a_new_list(api: Cluster) -> None:
         assert data(await receive(items)) == ["1"]
 
 
-async def test_events_during_an_outage_are_received_after_it(api: Cluster) -> None:
-    async with api.client() as client, aclosing(list_and_watch(client, ALL, initial_backoff=SOON)) as items:
+@pytest.mark.parametrize("code", [503, 403])
+async def test_events_during_an_outage_are_received_after_it(api: Cluster, code: int) -> None:
+    failures: asyncio.Queue[KubeError] = asyncio.Queue()
+    async with (
+        api.client() as client,
+        aclosing(list_and_watch(client, ALL, initial_backoff=SOON, on_error=failures.put_nowait)) as items,
+    ):
         await receive(items)
-        api.faults.fail_all_with = 503
+        api.faults.fail_all_with = code
         api.close_watches()
-        await asyncio.sleep(0.05)
-        api.put(ONE, {"data": {"is": "2"}})
-        api.faults.fail_all_with = 0
-        assert data(await receive(items)) == (WatchEventType.MODIFIED, "2")
+        waiting = asyncio.create_task(anext(items))
+        async with asyncio.timeout(30):
+            await failures.get()
+            api.put(ONE, {"data": {"is": "2"}})
+            api.faults.fail_all_with = 0
+            # after a temporary failure the watch is resumed, after any other the collection is listed again
+            assert data(await waiting) == ((WatchEventType.MODIFIED, "2") if code == 503 else ["2"])
 
 
 async def test_failing_first_list_is_retried(api: Cluster) -> None:
+    failures: asyncio.Queue[KubeError] = asyncio.Queue()
     api.faults.fail_all_with = 403
-    async with api.client() as client, aclosing(list_and_watch(client, ALL, initial_backoff=SOON)) as items:
+    async with (
+        api.client() as client,
+        aclosing(list_and_watch(client, ALL, initial_backoff=SOON, on_error=failures.put_nowait)) as items,
+    ):
         waiting = asyncio.create_task(anext(items))
-        await asyncio.sleep(0.05)
-        api.faults.fail_all_with = 0
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
+            await failures.get()
+            api.faults.fail_all_with = 0
             assert data(await waiting) == ["1"]
 
 
