@@ -3,11 +3,14 @@
 A reconcile that takes long, for example because an API does not respond, moves to the slow pool and frees its slot in
 the main pool; the next reconcile of the same key starts in the slow pool. After a fast reconcile the key returns to the
 main pool. If the slow pool is full, known slow keys wait before they start, but fast keys are not affected.
+
+The slow pool is shared fairly: the next key is of the namespace with the fewest running slow reconciles, and a
+namespace can occupy only a part of the pool.
 """
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final
@@ -19,6 +22,9 @@ SLOW_AFTER: Final = timedelta(milliseconds=100)
 
 SLOW_POOL_SIZE: Final = 96
 """Slightly below the connection limit of the HTTP session."""
+
+_NAMESPACE_SHARE: Final = 0.75
+"""The part of the slow pool that the reconciles of one namespace can occupy."""
 
 
 class WorkerPool:
@@ -33,13 +39,19 @@ class WorkerPool:
     ) -> None:
         self._size = size
         self._slow_pool_size = slow_pool_size
+        self._namespace_limit = max(int(slow_pool_size * _NAMESPACE_SHARE), 1)
         self._reconcile = reconcile
         self._on_capacity = on_capacity
         """Called whenever another reconcile may start."""
         self._fast: set[str] = set()
         self._slow: set[str] = set()
         self._known_slow: set[str] = set()
-        self._waiting: deque[str] = deque()
+        self._running: Counter[str] = Counter()
+        """Number of slow reconciles by namespace. It may exceed the limit, because running reconciles become slow."""
+        self._occupied = 0
+        """Number of occupied slots of the slow pool. What exceeds the limit of a namespace occupies no slot."""
+        self._waiting: dict[str, deque[str]] = {}
+        """Waiting keys by namespace; the namespace that has waited longest for its turn is the first."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -51,11 +63,9 @@ class WorkerPool:
         if key not in self._known_slow:
             self._fast.add(key)
             self._create_task(key)
-        elif len(self._slow) < self._slow_pool_size:
-            self._slow.add(key)
-            self._create_task(key)
         else:
-            self._waiting.append(key)
+            self._waiting.setdefault(_namespace(key), deque()).append(key)
+            self._start_waiting()
 
     def forget(self, key: str) -> None:
         """Remove a deleted key from the known slow keys."""
@@ -88,15 +98,43 @@ class WorkerPool:
     def _move_to_slow_pool(self, key: str) -> None:
         if key in self._fast:
             self._fast.discard(key)
-            self._slow.add(key)
+            self._add_slow(key)
             self._known_slow.add(key)
             self._on_capacity()
 
     def _end(self, key: str) -> None:
         self._fast.discard(key)
-        self._slow.discard(key)
-        while self._waiting and len(self._slow) < self._slow_pool_size:
-            waiting = self._waiting.popleft()
-            self._slow.add(waiting)
-            self._create_task(waiting)
+        if key in self._slow:
+            self._remove_slow(key)
+            self._start_waiting()
         self._on_capacity()
+
+    def _start_waiting(self) -> None:
+        while self._waiting and self._occupied < self._slow_pool_size:
+            namespace = min(self._waiting, key=self._running.__getitem__)
+            if self._running[namespace] >= self._namespace_limit:
+                return
+            keys = self._waiting.pop(namespace)
+            key = keys.popleft()
+            if keys:
+                self._waiting[namespace] = keys
+            self._add_slow(key)
+            self._create_task(key)
+
+    def _add_slow(self, key: str) -> None:
+        namespace = _namespace(key)
+        self._slow.add(key)
+        self._running[namespace] += 1
+        self._occupied += self._running[namespace] <= self._namespace_limit
+
+    def _remove_slow(self, key: str) -> None:
+        namespace = _namespace(key)
+        self._slow.discard(key)
+        self._occupied -= self._running[namespace] <= self._namespace_limit
+        self._running[namespace] -= 1
+        if not self._running[namespace]:
+            del self._running[namespace]
+
+
+def _namespace(key: str) -> str:
+    return key.partition("/")[0]

@@ -92,6 +92,52 @@ async def test_slow_keys_wait_only_for_the_slow_pool():
         assert [key for _, key in reconciles.started] == ["a", "b", "c", "a", "b", "c"]
 
 
+async def make_slow(reconciles, keys):
+    for key in keys:
+        reconciles.pool.start(key)
+    await asyncio.sleep(600)
+    assert reconciles.is_idle
+    reconciles.started.clear()
+
+
+async def test_slow_keys_of_one_namespace_leave_slots_to_others():
+    many = [f"many/{index}" for index in range(80)]
+    async with running(dict.fromkeys([*many, "shop/web"], 5), size=100, slow_pool_size=8) as reconciles:
+        await make_slow(reconciles, [*many, "shop/web"])
+        for key in many:
+            reconciles.pool.start(key)
+        reconciles.pool.start("shop/web")
+        await asyncio.sleep(0)
+        assert [key for _, key in reconciles.started] == [*many[:6], "shop/web"]
+
+
+async def test_waiting_keys_start_in_the_namespace_with_the_fewest_slow_reconciles():
+    keys = [f"{namespace}/{index}" for namespace in ("a", "b", "c") for index in range(4)]
+    async with running(dict.fromkeys(keys, 5), size=100, slow_pool_size=4) as reconciles:
+        await make_slow(reconciles, keys)
+        for key in keys:
+            reconciles.pool.start(key)
+        await asyncio.sleep(60)
+        order = [key for _, key in reconciles.started]
+        assert order[:4] == ["a/0", "a/1", "a/2", "b/0"]  # nothing else was waiting when a/0 to a/2 started
+        assert order[4:8] == ["c/0", "a/3", "b/1", "c/1"]
+        assert sorted(order) == keys
+
+
+async def test_reconciles_that_become_slow_beyond_the_limit_of_their_namespace_do_not_block_others():
+    many = [f"many/{index}" for index in range(20)]
+    async with running({**dict.fromkeys(many, 500), "shop/web": 5}, size=100, slow_pool_size=8) as reconciles:
+        await make_slow(reconciles, ["shop/web"])
+        for key in many:
+            reconciles.pool.start(key)
+        await asyncio.sleep(1)
+        reconciles.pool.start("shop/web")
+        await asyncio.sleep(6)
+        assert reconciles.ended[-1] == "shop/web"
+        await asyncio.sleep(600)
+        assert (reconciles.pool._occupied, reconciles.pool._running) == (0, {})
+
+
 async def test_forgotten_key_is_no_longer_slow():
     async with running({"slow": 2}, size=1) as reconciles:
         reconciles.pool.start("slow")
