@@ -1,20 +1,23 @@
 """A client that opens many connections without credentials and keeps them open, in a process of its own.
 
-``python -m tests.security.attacker PORT CA_FILE STAGE ADDRESS`` prints a line when it has opened its connections once.
-It goes on until its standard input is closed. A connection that the server closes is opened again. It imports nothing
-of the project, so that it starts fast.
+``python -m tests.security.attacker PORT CA_FILE ADDRESS STAGE...`` prints a line when it has tried to open each of its
+connections, which it divides between the stages. It goes on until its standard input is closed. A connection that the
+server closes is opened again. It imports nothing of the project, so that it starts fast.
 """
 
 import asyncio
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import cycle
 from pathlib import Path
 from typing import Final, NamedTuple
 
-CONNECTIONS: Final = 400
+CONNECTIONS: Final = 300
+"""More than half of ``maxConnections``."""
+
 _PAUSE: Final = 1.0
 OTHER_ADDRESS: Final = "127.0.0.2"
 _REQUEST: Final = b"GET /apis HTTP/1.1\r\nHost: x\r\n"
@@ -51,39 +54,41 @@ STAGES: Final = {
 class Attacker:
     """Holds many connections."""
 
-    def __init__(self, port: int, tls: ssl.SSLContext, stage: Stage, address: str) -> None:
-        self._port, self._stage, self._address = port, stage, address
-        self._tls = tls if stage.tls else None
+    def __init__(self, port: int, tls: ssl.SSLContext, address: str) -> None:
+        self._port, self._tls, self._address = port, tls, address
         self._attempts = 0
         self.all_opened = asyncio.Event()
 
-    async def hold(self) -> None:
+    async def hold(self, stage: Stage) -> None:
         """Keep one connection open."""
         while True:
             with suppress(OSError):
-                await self._connect()
+                await self._connect(stage)
             await asyncio.sleep(_PAUSE)
 
-    async def _connect(self) -> None:
-        self._attempts += 1
-        if self._attempts > CONNECTIONS:
-            self.all_opened.set()
-        reader, writer = await asyncio.open_connection(
-            "127.0.0.1", self._port, ssl=self._tls, local_addr=(self._address, 0)
-        )
+    async def _connect(self, stage: Stage) -> None:
+        tls = self._tls if stage.tls else None
         try:
-            if not self._stage.reads:
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", self._port, ssl=tls, local_addr=(self._address, 0)
+            )
+        finally:
+            self._attempts += 1
+            if self._attempts >= CONNECTIONS:
+                self.all_opened.set()
+        try:
+            if not stage.reads:
                 writer.transport.pause_reading()  # type: ignore[attr-defined]  # a transport of a stream can pause
-            writer.write(self._stage.data)
-            await (reader.read() if self._stage.reads else asyncio.sleep(60))
+            writer.write(stage.data)
+            await (reader.read() if stage.reads else asyncio.sleep(60))
         finally:
             writer.transport.abort()
 
 
 @contextmanager
-def attacked(port: int, ca: Path, stage: str, address: str = OTHER_ADDRESS) -> Iterator[None]:
+def attacked(port: int, ca: Path, stages: Iterable[str], address: str = OTHER_ADDRESS) -> Iterator[None]:
     """Attack the server for the length of the block."""
-    command = [sys.executable, "-m", "tests.security.attacker", str(port), str(ca), stage, address]
+    command = [sys.executable, "-m", "tests.security.attacker", str(port), str(ca), address, *stages]
     with subprocess.Popen(  # noqa: S603
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as attacker:
@@ -97,9 +102,10 @@ def attacked(port: int, ca: Path, stage: str, address: str = OTHER_ADDRESS) -> I
             attacker.wait(30)
 
 
-async def _attack(port: int, ca: Path, stage: Stage, address: str) -> None:
-    attacker = Attacker(port, ssl.create_default_context(cafile=ca), stage, address)
-    attacks = [asyncio.create_task(attacker.hold()) for _ in range(CONNECTIONS)]
+async def _attack(port: int, ca: Path, address: str, stages: list[Stage]) -> None:
+    attacker = Attacker(port, ssl.create_default_context(cafile=ca), address)
+    holds = [attacker.hold(stage) for stage, _ in zip(cycle(stages), range(CONNECTIONS), strict=False)]
+    attacks = [asyncio.create_task(hold) for hold in holds]
     await attacker.all_opened.wait()
     print("opened", flush=True)  # noqa: T201
     await asyncio.to_thread(sys.stdin.read)
@@ -108,4 +114,4 @@ async def _attack(port: int, ca: Path, stage: Stage, address: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_attack(int(sys.argv[1]), Path(sys.argv[2]), STAGES[sys.argv[3]], sys.argv[4]))
+    asyncio.run(_attack(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], [STAGES[name] for name in sys.argv[4:]]))
