@@ -135,7 +135,9 @@ async def until_all_known(informer: Informer[Any], names: list[str]) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3, None], ids=["seed 1", "seed 2", "seed 3", "random seed"])
 @pytest.mark.parametrize("resource", TRANSFORMS)
-async def test_informer_delivers_every_valid_object_among_hostile_ones(resource: str, seed: int | None) -> None:
+async def test_informer_delivers_every_valid_object_among_hostile_ones(
+    resource: str, seed: int | None, caplog: pytest.LogCaptureFixture
+) -> None:
     transform, rest = TRANSFORMS[resource]
     seed = SystemRandom().randrange(10**9) if seed is None else seed
     print(f"seed {seed}")  # noqa: T201 - shown if the test fails
@@ -153,7 +155,7 @@ async def test_informer_delivers_every_valid_object_among_hostile_ones(resource:
         event_type = hostile.random.choice(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "NEW"])
         lines.append(hostile.mutate(event(content(f"evil-{index}", rest), event_type)))
     registry = CollectorRegistry()
-    logging.getLogger("autoscaler.kube").setLevel(logging.ERROR)
+    caplog.set_level(logging.ERROR, "autoscaler.kube")  # there are thousands of warnings
     page = hostile.mutate({"metadata": {"resourceVersion": "5"}, "items": [content("evil", rest, "1")]})
     async with informer_of(Api(parseable, lines, page), resource, transform, registry) as informer:
         await until_all_known(informer, names)

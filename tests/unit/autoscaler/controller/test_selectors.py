@@ -60,6 +60,23 @@ def test_updated_selector_replaces_the_old_one():
     assert index.selecting_autoscalers("shop", [pod(app="api")]) == ("shop/web",)
 
 
+def test_same_selector_again_changes_nothing():
+    index = selectors(web="app=web")
+    index.update("shop/web", parse_cached("app=web"))
+    assert index.selecting_autoscalers("shop", [pod(app="web")]) == ("shop/web",)
+
+
+def test_removed_selectors_leave_nothing_in_the_index_of_their_namespace():
+    index = selectors(web="app=web", api="tier=x")
+    index.remove("shop/api")
+    rest = index._namespaces["shop"]
+    assert (list(rest.labels), list(rest.by_label), list(rest.requiring_key)) == (
+        ["shop/web"],
+        [("app", "web")],
+        ["app"],
+    )
+
+
 def test_selector_that_requires_two_values_of_a_label_hides_no_overlap():
     index = selectors(web="app=a", tier="tier=x", never="app=b,app=c")
     assert index.may_overlap("shop/web")
