@@ -100,10 +100,11 @@ class Limits(Record, frozen=True):
     namespace and access reviews count for their caller in the same way. Health checks and discovery are not counted."""
 
     max_connections: int = 512
-    """Open connections, counted before the TLS handshake. Half of them are reserved for connections with any valid
-    credential. Above either half, the source address with most connections loses its least recently used one. Only the
-    front proxy, which is the API server, can displace a connection that has the front proxy's certificate. A connection
-    needs at most 0.5 MiB, so that with the default the process stays below the memory limit of 512 MiB."""
+    """Open connections, counted before the TLS handshake. Half of them are for the API server: connections with the
+    front proxy's certificate, which no others displace, and new ones from its addresses. A quarter is for connections
+    with another valid credential, a quarter for unauthenticated ones. Above its part, the source address with most
+    connections loses its least recently used one. A connection needs at most 0.5 MiB, so that with the default the
+    process stays below the memory limit of 512 MiB."""
 
     request_timeout: timedelta = timedelta(seconds=10)
     """Deadline of a request. The API server waits 60 s; an HPA reads again after 15 s."""

@@ -2,8 +2,11 @@
 
 asyncio's own server counts a connection only after the TLS handshake, when its buffers are already allocated. Here a
 connection counts from the moment it is accepted. It counts as unauthenticated until a request on it has a valid
-credential, which any pod has: the token of its service account. Half of ``maxConnections`` is reserved for connections
-with a valid credential, and among these the connections of the front proxy are displaced by no others.
+credential, which any pod has: the token of its service account.
+
+Half of ``maxConnections`` is for the API server: connections with the front proxy's certificate, which no others
+displace, and new connections from its addresses, so that a burst of them is accepted during an attack. The other half
+is divided between connections with another valid credential and unauthenticated ones.
 """
 
 import asyncio
@@ -18,6 +21,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.typedefs import Handler
+from cachetools import TTLCache
 
 from adapter.auth.source_address import source_of
 from adapter.config.model import Limits
@@ -33,6 +37,10 @@ _ACCEPT_BATCH: Final = 128
 _SOCKET_BUFFER: Final = 64 * 1024
 """Bytes that the kernel buffers per direction and connection; it counts twice as much against the memory limit."""
 
+_MAX_FRONT_PROXIES: Final = 256
+_FRONT_PROXY_TTL: Final = 600.0
+"""How many seconds the address of a front proxy is remembered after its last request."""
+
 _TLS_SHUTDOWN_TIMEOUT: Final = 1.0
 """Seconds to wait for the client's close_notify, in which the connection keeps its memory."""
 
@@ -47,10 +55,16 @@ class Listener(web.Server):
         super().__init__(handler, request_factory=self._create_request)  # type: ignore[arg-type]
         self.limits = limits
         self._accounting = accounting
-        half = max(1, limits.max_connections // 2)
-        self._unauthenticated: ConnectionLimit[Connection] = ConnectionLimit(half)
-        self._authenticated: ConnectionLimit[Connection] = ConnectionLimit(half)
+        quarter = max(1, limits.max_connections // 4)
+        self._unauthenticated: ConnectionLimit[Connection] = ConnectionLimit(quarter)
+        self._authenticated: ConnectionLimit[Connection] = ConnectionLimit(quarter)
+        self._front_proxy: ConnectionLimit[Connection] = ConnectionLimit(2 * quarter)
+        """Connections of the front proxy, and new ones from its addresses."""
+
+        self._front_proxy_sources: TTLCache[str, None] = TTLCache(_MAX_FRONT_PROXIES, _FRONT_PROXY_TTL)
         self._handshakes: dict[Connection, asyncio.Task[None]] = {}
+        self._waiting: dict[Connection, socket.socket] = {}
+        """Sockets whose handshake task has not begun yet; such a task, if cancelled, cannot close its socket."""
 
     def start(self, listening: socket.socket, tls: ssl.SSLContext | None) -> None:
         """Accept connections until ``stop`` is called."""
@@ -85,13 +99,15 @@ class Listener(web.Server):
 
     def authenticated(self, connection: Connection, *, is_front_proxy: bool) -> None:
         """Count the connection as one with a valid credential, or as one with the front proxy's certificate."""
-        is_counted = connection in self._authenticated
-        if is_counted and connection.is_front_proxy == is_front_proxy:
-            self._authenticated.touch(connection, self._loop.time())
-        elif is_counted or connection in self._unauthenticated:
+        if is_front_proxy:
+            self._front_proxy_sources[connection.source] = None
+        limit = self._front_proxy if is_front_proxy else self._authenticated
+        if connection in limit and connection.is_front_proxy == is_front_proxy:
+            limit.touch(connection, self._loop.time())
+        elif any(connection in counted for counted in self._limits):
             self._forget(connection)
             connection.is_front_proxy = is_front_proxy
-            self._add(self._authenticated, connection)
+            self._add(limit, connection)
 
     def drop(self, connection: Connection, reason: str, response: bytes = b"") -> None:
         """Close a connection, also during its handshake; send the response first, if there is one."""
@@ -137,8 +153,11 @@ class Listener(web.Server):
                 self._loop.call_later(_CHECK_INTERVAL, self._resume, listening, tls)
                 return
             source = source_of(address[0])
-            if self._unauthenticated.admits(source, self._loop.time()):
-                self._open(Connection(self, source), accepted, tls)
+            limit = self._front_proxy if source in self._front_proxy_sources else self._unauthenticated
+            if limit.admits(source, self._loop.time()):
+                connection = Connection(self, source)
+                self._add(limit, connection)
+                self._open(connection, accepted, tls)
             else:
                 accepted.close()
                 self._count_dropped("too_many_connections")
@@ -149,24 +168,34 @@ class Listener(web.Server):
 
     def _open(self, connection: Connection, accepted: socket.socket, tls: ssl.SSLContext | None) -> None:
         accepted.settimeout(0)
-        self._add(self._unauthenticated, connection)
-        handshake = self._loop.create_task(self._establish(connection, accepted, tls), name="handshake")
+        self._waiting[connection] = accepted
+        handshake = self._loop.create_task(self._establish(connection, tls), name="handshake")
         self._handshakes[connection] = handshake
-        handshake.add_done_callback(lambda _: self._handshakes.pop(connection))
+        handshake.add_done_callback(lambda _: self._handshake_ended(connection))
+
+    def _handshake_ended(self, connection: Connection) -> None:
+        del self._handshakes[connection]
+        if waiting := self._waiting.pop(connection, None):
+            waiting.close()
 
     def _add(self, limit: ConnectionLimit[Connection], connection: Connection) -> None:
         if excess := limit.add(connection, self._loop.time()):
             self.drop(excess, "too_many_connections")
 
+    @property
+    def _limits(self) -> tuple[ConnectionLimit[Connection], ...]:
+        return self._unauthenticated, self._authenticated, self._front_proxy
+
     def _count_dropped(self, reason: str) -> None:
         self._accounting.telemetry.connections_dropped.labels(reason).inc()
 
     def _forget(self, connection: Connection) -> None:
-        self._unauthenticated.remove(connection)
-        self._authenticated.remove(connection)
+        for limit in self._limits:
+            limit.remove(connection)
 
-    async def _establish(self, connection: Connection, accepted: socket.socket, tls: ssl.SSLContext | None) -> None:
+    async def _establish(self, connection: Connection, tls: ssl.SSLContext | None) -> None:
         """Perform the TLS handshake; the connection then serves itself."""
+        accepted = self._waiting.pop(connection)
         timeouts = (self.limits.header_timeout.total_seconds(), _TLS_SHUTDOWN_TIMEOUT) if tls else (None, None)
         try:
             await asyncio.get_running_loop().connect_accepted_socket(

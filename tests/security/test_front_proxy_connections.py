@@ -1,7 +1,9 @@
-"""Connections with any valid credential: they do not displace those of the API server."""
+"""The connections of the API server beside those of other clients, which do not displace or delay them."""
 
+import asyncio
+import socket
 import ssl
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 import aiohttp
@@ -46,3 +48,17 @@ async def test_connection_of_the_front_proxy_is_kept_while_tokens_open_many(tmp_
             await front_proxy.read()
 
             assert front_proxy.connects == 1
+
+
+async def test_burst_of_new_connections_of_the_front_proxy_is_accepted_beside_many_attackers(tmp_path: Path):
+    with loopback(tmp_path, Limits(max_connections=128)) as running, ExitStack() as held:
+        async with AsyncExitStack() as stack:
+            first, *burst = (Client(running, {"X-Remote-User": "alice"}, "fp") for _ in range(41))
+            for client in (first, *burst):
+                await stack.enter_async_context(client.session)
+            await first.read()  # the server now knows the address of the front proxy
+            for number in range(200):
+                source = f"127.0.2.{number % 40 + 1}", 0
+                held.enter_context(socket.create_connection(("127.0.0.1", running.port), source_address=source))
+
+            await asyncio.gather(*(client.read() for client in burst))
