@@ -64,7 +64,7 @@ class Fixture:
         )
 
     async def until(self, holds: Callable[[], object]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not holds():  # noqa: ASYNC110 - watches and fetches have no event for tests
                 await asyncio.sleep(0.01)
 
