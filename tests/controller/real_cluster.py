@@ -9,17 +9,19 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from http.client import HTTPException, HTTPSConnection
 from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import urlsplit
 
 from adapter.fakecluster.api_errors import ApiError
 from adapter.fakecluster.cluster import loop_clock, loop_time
 from adapter.fakecluster.server import ReceivedRequest
 from autoscaler.controller.dependencies import Dependencies
+from autoscaler.kube import freshness, freshness_check, watch
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import KubeConnection, connect
 from autoscaler.kube.informer import Informer
@@ -72,6 +74,17 @@ class WorkloadStatuses:
         return changed
 
 
+@contextmanager
+def _watches_in_virtual_time() -> Iterator[None]:
+    """Keep watches open, and do not check their age: the clock of the controller is ahead of the server's."""
+    with (
+        patch.multiple(freshness, MAX_AGE=timedelta.max, LIST_AFTER=timedelta.max),
+        patch.object(freshness_check, "_INTERVAL", timedelta(days=1)),
+        patch.object(watch, "_WATCH_SECONDS", (86_400, 86_400)),
+    ):
+        yield
+
+
 class RealCluster:
     """A real API server; tests access it directly, the controller through a proxy with fault injection."""
 
@@ -93,7 +106,7 @@ class RealCluster:
         cls, plane: ControlPlane, clock: Callable[[], datetime] = loop_clock
     ) -> AsyncIterator["RealCluster"]:
         """Run the proxy until the end of the block, on a cleaned-up cluster."""
-        with FrontProxy.open(await connect(plane.kubeconfig("admin"))) as proxy:
+        with FrontProxy.open(await connect(plane.kubeconfig("admin"))) as proxy, _watches_in_virtual_time():
             cluster = cls(plane, proxy, clock)
             try:
                 cluster._clear()

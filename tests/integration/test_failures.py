@@ -53,8 +53,8 @@ def test_stopped_leader_releases_the_lease(running):
     time.sleep(4)
     began = time.monotonic()
     running.programs[0].stop()
-    until(lambda: holder(running) not in ("", first), "another process leads", within=5)
-    assert time.monotonic() - began < 3  # most of it is kubectl
+    until(lambda: holder(running) not in ("", first), "another process leads", within=60)
+    assert time.monotonic() - began < 12  # before the lease of 15 s expires; most of it is kubectl
 
 
 def test_scaling_continues_after_an_outage_of_the_api_server(running):
@@ -64,7 +64,7 @@ def test_scaling_continues_after_an_outage_of_the_api_server(running):
     try:
         running.set(queue=60)
         # Until the watches have failed and the lease is lost: a longer outage changes nothing.
-        texts, log = ("/podautoscalers: ", "/horizontalpodautoscalers: ", "leadership lost"), running.programs[0].log
+        texts, log = ("/externalmetrics: ", "leadership lost"), running.programs[0].log
         until(lambda: all(text in log.read_text() for text in texts), f"{texts} are logged", within=90)
     finally:
         running.plane.apiserver.start()
