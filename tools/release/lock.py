@@ -9,6 +9,7 @@ wheels are locked: building a source distribution would run build dependencies t
 """
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -66,7 +67,7 @@ def sources() -> dict[Path, list[str]]:
 
 def resolve(requirements: list[str], locked: str) -> str:
     """Return the contents of a lock file; versions of ``locked`` that still fit are kept."""
-    uv = shutil.which("uv")
+    uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if uv is None:
         raise SystemExit("uv not found: install the distribution uv")
     with tempfile.TemporaryDirectory() as folder:
