@@ -46,6 +46,8 @@ def parse_flags(flags: Mapping[str, str]) -> ControllerOptions:
     options = replace(ControllerOptions(), settings=replace(Settings(), **settings), **others)
     if not options.retry_period < options.renew_deadline < options.lease_duration:
         raise InvalidFlags(["--leader-elect-*: retry-period < renew-deadline < lease-duration must hold"])
+    if options.shards > 1 and not options.leader_elect:
+        raise InvalidFlags(["--shards: shards are divided by leader election, which --leader-elect=false disables"])
     return options
 
 
@@ -66,7 +68,7 @@ def _bool(text: str) -> bool:
     return text.lower() == "true"
 
 
-_DURATION_PART: Final = re.compile(r"(?<![\d.])(\d++(?:\.\d++)?+)(h|ms|m|s)", re.ASCII)
+_DURATION_PART: Final = re.compile(r"(?<![\d.])(\d++(?:\.\d++)?)(h|ms|m|s)", re.ASCII)
 _UNIT_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
@@ -97,11 +99,20 @@ def _positive_int(text: str) -> int:
     return int(text)
 
 
+def _shards(text: str) -> int:
+    if _positive_int(text) > MAX_SHARDS:
+        raise ValueError(f"must be at most {MAX_SHARDS}, got {text}")
+    return int(text)
+
+
 def _metrics_source(text: str) -> str:
     if text not in (EMBEDDED, CLUSTER):
         raise ValueError(f"must be {EMBEDDED} or {CLUSTER}, got {text!r}")
     return text
 
+
+MAX_SHARDS: Final = 256
+"""Each shard has a Lease that is renewed every retry period."""
 
 _HPA: Final = "horizontal-pod-autoscaler"
 
@@ -161,4 +172,10 @@ FLAGS: Final = (
     Flag("leader-elect-retry-period", "retry_period", _duration, "Interval between lease attempts. (default 2s)"),
     Flag("leader-elect-resource-name", "lease_name", str, "Name of the Lease. (default steadyscale)"),
     Flag("leader-elect-resource-namespace", "lease_namespace", str, "Namespace of the Lease. (default steadyscale)"),
+    Flag(
+        "shards",
+        "shards",
+        _shards,
+        "Number of shards into which namespaces are divided; all replicas share them evenly. (default 1)",
+    ),
 )

@@ -4,14 +4,16 @@ The adapter's reader implements `ExternalMetricsSource` in the same process. Imp
 module; the interfaces are protocols.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
+from autoscaler.sharding.held_shards import HeldShards
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 from autoscaler.types.observation import ExternalReading, UnavailableReading
 from autoscaler.types.record import Record
+from autoscaler.values.requirement import Labels
 from autoscaler.values.selector import Selector
 
 Clock: TypeAlias = Callable[[], datetime]
@@ -24,6 +26,9 @@ class MetricChange(Record):
     metric: str
     namespace: str | None = None
     """The namespace; None means all namespaces."""
+
+    series: tuple[Labels, ...] | None = None
+    """The labels of the changed series; None means that any series may have changed."""
 
 
 Unsubscribe: TypeAlias = Callable[[], None]
@@ -38,8 +43,8 @@ class ExternalMetricsSource(Protocol):
         A cached value is returned without waiting. The caller sets the deadline and cancels a read that exceeds it.
         """
 
-    def subscribe(self, changed: Callable[[MetricChange], None]) -> Unsubscribe:
-        """Call ``changed`` on the event loop whenever a metric may have changed, until unsubscribed.
+    def subscribe(self, changed: Callable[[Sequence[MetricChange]], None]) -> Unsubscribe:
+        """Call ``changed`` on the event loop whenever metrics may have changed, until unsubscribed.
 
         ``changed`` does not block. An implementation that cannot detect changes never calls it; the controller reads
         every metric once per sync period anyway.
@@ -55,5 +60,12 @@ class DecisionListener(Protocol):
     def on_deleted(self, key: str) -> None:
         """Handle the deletion of an autoscaler."""
 
+    def on_leadership_acquired(self, keys: Collection[str], shards: HeldShards) -> None:
+        """Handle the start of a term, in which this process controls the autoscalers of the namespaces in ``shards``.
+
+        A term ends when the next one starts, because this process acquires or releases a shard. ``keys`` are the
+        autoscalers that exist.
+        """
+
     def on_leadership_lost(self) -> None:
-        """Handle the end of this process' term as leader."""
+        """Handle the end of this process' term as leader; it may begin another term later."""

@@ -80,5 +80,8 @@ class ControllerOptions(Record):
     retry_period: timedelta = timedelta(seconds=2)
     """The interval between attempts to acquire or renew the lease."""
 
+    shards: int = 1
+    """The number of shards into which the namespaces are divided; each shard is controlled by one process at a time."""
+
     lease_name: str = "steadyscale"
     lease_namespace: str = "steadyscale"

@@ -40,8 +40,8 @@ class AutoscalerState(Record):
     bounds: tuple[int, int] | None = None
     """minReplicas and maxReplicas; None if the last decision did not read the target."""
 
-    conditions: tuple[tuple[str, str], ...] = ()
-    """Type and status of each condition."""
+    conditions: tuple[tuple[str, str, str], ...] = ()
+    """Type, status and reason of each condition."""
 
 
 class OperationMetrics:
@@ -101,7 +101,28 @@ class ControllerTelemetry:
         )
         self.sync_period_ratio.set(1)
         self.leader = Gauge(
-            "steadyscale_autoscaler_leader", "Whether this process is the leader: 1 or 0.", registry=registry
+            "steadyscale_autoscaler_leader",
+            "Whether this process controls autoscalers, as the leader or the holder of a shard: 1 or 0.",
+            registry=registry,
+        )
+        self.shards = ShardTelemetry(registry)
+
+
+class ShardTelemetry:
+    """The metrics of shards."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.total = Gauge(
+            "steadyscale_autoscaler_shards", "Number of shards that is configured: --shards.", registry=registry
+        )
+        self.total.set(1)
+        self.held = Gauge(
+            "steadyscale_autoscaler_shards_held", "Number of shards that this process controls.", registry=registry
+        )
+        self.unheld = Gauge(
+            "steadyscale_autoscaler_shards_unheld",
+            "Number of shards that no process controls, as observed by this process.",
+            registry=registry,
         )
 
 
@@ -160,15 +181,12 @@ def _ages(states: Sequence[AutoscalerState], now: datetime) -> Metric:
 def _conditions(states: Sequence[AutoscalerState]) -> Metric:
     conditions = _gauge(
         "steadyscale_autoscaler_condition",
-        "The current status of each condition of an autoscaler, as a label: True, False or Unknown; always 1.",
-        "namespace",
-        "name",
-        "condition",
-        "status",
+        "The current status (True, False or Unknown) and reason of each condition of an autoscaler; always 1.",
+        *("namespace", "name", "condition", "status", "reason"),
     )
     for state in states:
-        for condition, status in state.conditions:
-            conditions.add_metric([state.namespace, state.name, condition, status], 1)
+        for condition in state.conditions:
+            conditions.add_metric([state.namespace, state.name, *condition], 1)
     return conditions
 
 

@@ -177,11 +177,11 @@ def from_average(
     overflows = caps_overflow and float(usage) >= float(MAX_INT64)
     average = MAX_INT64 if overflows else ceiling64(ratio(usage, status_replicas))
     if tolerance.covers(usage_ratio):
-        return Calculation(status_replicas, CalculationRule.WITHIN_TOLERANCE, average, target, usage_ratio)
+        return Calculation(status_replicas, CalculationRule.WITHIN_TOLERANCE, average, target, usage_ratio, total=usage)
     proposed = ratio(usage, target)
     replicas = MAX_INT32 if caps_overflow and proposed > MAX_INT32 else ceiling32(proposed)
     shown_ratio = usage_ratio if status_replicas else proposed
-    return Calculation(replicas, CalculationRule.TOTAL, average, target, shown_ratio)
+    return Calculation(replicas, CalculationRule.TOTAL, average, target, shown_ratio, total=usage)
 
 
 def total_of_value_target(values: Sequence[int]) -> int:

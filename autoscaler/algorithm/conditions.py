@@ -6,6 +6,8 @@ from functools import partial
 from typing import Final
 
 from autoscaler.algorithm.formatting import go_duration
+from autoscaler.algorithm.pause import Pause
+from autoscaler.types.autoscaler import PAUSED_ANNOTATION
 from autoscaler.types.decision import Event
 from autoscaler.types.record import Record
 from autoscaler.types.status import FALSE, TRUE, UNKNOWN
@@ -19,6 +21,7 @@ SCALED_TO_ZERO: Final = "ScaledToZero"
 FALLBACK_ACTIVE: Final = "ExternalMetricFallbackActive"
 
 FEATURE_DISABLED: Final = "FeatureDisabled"
+AMBIGUOUS_TARGET: Final = "AmbiguousTarget"
 
 
 class ConditionUpdate(Record):
@@ -108,6 +111,12 @@ def rescale_failed(error: str) -> ConditionUpdate:
     return _able_to_scale(FALSE, "FailedUpdateScale", message)
 
 
+def rescale_outcome_unknown(replicas: int, error: str) -> ConditionUpdate:
+    outcome = f"it is not known whether the target scale was updated to {replicas}: {error}"
+    message = f"{outcome}; the scale is read again until the outcome is known"
+    return _able_to_scale(UNKNOWN, "RescaleOutcomeUnknown", message)
+
+
 def metrics_valid(description: str) -> ConditionUpdate:
     message = f"the HPA was able to successfully calculate a replica count from {description}"
     return _scaling_active(TRUE, "ValidMetricFound", message)
@@ -128,8 +137,13 @@ def selector_invalid(reason: str, message: str) -> ConditionUpdate:
     return _scaling_active(FALSE, reason, message)
 
 
-def paused(until: datetime | None, replicas: int) -> ConditionUpdate:
-    when = f"until {format_rfc3339(until)}" if until else "until spec.mode is changed"
+def paused(pause: Pause, replicas: int) -> ConditionUpdate:
+    if pause.annotation not in (None, "true"):
+        when = f'until the annotation {PAUSED_ANNOTATION} is "true" or "false", is "{pause.annotation}"'
+    elif pause.annotation is not None:
+        when = f"until the annotation {PAUSED_ANNOTATION} is removed"
+    else:
+        when = f"until {format_rfc3339(pause.until)}" if pause.until else "until spec.mode is changed"
     return _able_to_scale(FALSE, "Paused", f"scaling is paused {when}; desired replicas: {replicas}")
 
 
@@ -137,31 +151,39 @@ def dry_run(replicas: int) -> ConditionUpdate:
     return _able_to_scale(FALSE, "DryRun", f"spec.mode is DryRun; desired replicas: {replicas}")
 
 
-def conflict(conflicts: Sequence[str]) -> ConditionUpdate:
-    """Return the condition that names the other autoscalers with the same target."""
-    message = f"the target is also scaled by {', '.join(conflicts)}: remove one of them; nothing is scaled until then"
-    return _able_to_scale(FALSE, "AmbiguousTarget", message)
+def conflict(conflicts: Sequence[str]) -> tuple[ConditionUpdate, ConditionUpdate]:
+    """Return the conditions that name the other autoscalers with the same target."""
+    others = ", ".join(conflicts)
+    message = (
+        f"the target is also scaled by {others}: remove one of them; this PodAutoscaler does not scale it until then"
+    )
+    return _able_to_scale(FALSE, AMBIGUOUS_TARGET, message), _scaling_active(FALSE, AMBIGUOUS_TARGET, message)
 
 
-def fallback_active(metrics: Sequence[tuple[str, datetime, int]]) -> ConditionUpdate:
-    """Return the condition that names every metric in fallback, since when, and its replicas."""
+def fallback_active(metrics: Sequence[tuple[str, datetime, int, str | None]]) -> ConditionUpdate:
+    """Return the condition that names every metric in fallback, since when, its replicas, and the failure."""
     message = "; ".join(
-        f"external metric '{name}' is unreadable since {format_rfc3339(since)}, using {replicas} replicas"
-        for name, since, replicas in metrics
+        f"external metric '{name}' is unreadable since {format_rfc3339(since)},"
+        f" using {replicas} replicas{_cause(cause)}"
+        for name, since, replicas, cause in metrics
     )
     return _fallback_active(TRUE, "FallbackActive", message)
 
 
-def fallback_inactive(failing: Sequence[tuple[str, datetime]]) -> ConditionUpdate:
+def fallback_inactive(failing: Sequence[tuple[str, datetime, str | None]]) -> ConditionUpdate:
     """Return the condition for no active fallback, with the metrics that are failing but not yet in fallback."""
     if not failing:
         # Also set by a reconcile that read no metric, hence "known".
         return _fallback_active(FALSE, "NoFailureKnown", "no external metric with a fallback is known to fail")
     message = "; ".join(
-        f"external metric '{name}' is unreadable since {format_rfc3339(since)}, not yet in fallback"
-        for name, since in failing
+        f"external metric '{name}' is unreadable since {format_rfc3339(since)}, not yet in fallback{_cause(cause)}"
+        for name, since, cause in failing
     )
     return _fallback_active(FALSE, "FallbackPending", message)
+
+
+def _cause(message: str | None) -> str:
+    return f": {message}" if message else ""
 
 
 def warning_event(reason: str, message: str) -> Event:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from autoscaler.algorithm import conditions, fallback
 from autoscaler.algorithm.conditions import ConditionUpdate
 from autoscaler.algorithm.fallback import FailureRuns
@@ -67,5 +69,15 @@ class DecisionBuilder:
             self.set_condition(unknown or fallback.fallback_condition(metrics or ()))
 
     def conditions(self) -> tuple[Condition, ...]:
-        """Return all conditions, in the order in which they were first set."""
-        return tuple(self._conditions.values())
+        """Return all conditions, in the order in which they were first set.
+
+        A reconcile may set a condition twice, as to True after reading the target and to False because of a pause. A
+        condition whose status is the same as before keeps its transition time, so that the status is not written again.
+        """
+        return tuple(self._with_transition_time(condition) for condition in self._conditions.values())
+
+    def _with_transition_time(self, condition: Condition) -> Condition:
+        before = self.autoscaler.status.condition(condition.type)
+        if before is None or before is condition or before.status != condition.status:
+            return condition
+        return replace(condition, last_transition_time=before.last_transition_time)

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from autoscaler.algorithm.explain_metrics import explain_fallback, explain_proposal, explain_unavailable
-from autoscaler.algorithm.formatting import count, seconds, time_of_day
+from autoscaler.algorithm.formatting import count, seconds, time_near, time_of_day
 from autoscaler.types import steps
+from autoscaler.types.autoscaler import PAUSED_ANNOTATION
 from autoscaler.types.decision import Decision
 from autoscaler.types.limiting_factor import winning_step
 from autoscaler.types.record import Record
@@ -34,13 +35,13 @@ class Explanation(Record):
 
 
 def explain(decision: Decision) -> Explanation:
-    return Explanation(decision.may_change_at, tuple(_explain_step(step, decision.steps) for step in decision.steps))
+    return Explanation(decision.may_change_at, tuple(_explain_step(step, decision) for step in decision.steps))
 
 
 _OUTPUTS = frozenset({"replicas", "blocked", "winner", "heldBy", "limit", "until", "fallbackAt", "calculation"})
 
 
-def _explain_step(step: Step, all_steps: Sequence[Step]) -> ExplainedStep:
+def _explain_step(step: Step, decision: Decision) -> ExplainedStep:
     fields = msgspec.to_builtins(step)
     name = fields.pop("step")
     return ExplainedStep(
@@ -48,7 +49,7 @@ def _explain_step(step: Step, all_steps: Sequence[Step]) -> ExplainedStep:
         rule=rule(step),
         inputs={key: value for key, value in fields.items() if key not in _OUTPUTS},
         outputs={key: value for key, value in fields.items() if key in _OUTPUTS},
-        text=step_text(step, all_steps),
+        text=step_text(step, decision.steps, decision.at),
     )
 
 
@@ -68,7 +69,7 @@ _RULES: dict[type[Step], str] = {
     steps.ScaleFromZeroStep: "a target scaled to zero is scaled to a raised minReplicas",
     steps.NotAppliedStep: "the decision is reported but not applied",
     steps.ResultStep: "the replica count is written if it changed",
-    steps.WriteFailedStep: "after a failed write the target is unchanged",
+    steps.WriteFailedStep: "after a failed write the target is unchanged; without a response its scale is read again",
 }
 
 
@@ -78,8 +79,8 @@ def rule(step: Step) -> str:
     return _RULES[type(step)]
 
 
-def step_text(step: Step, all_steps: Sequence[Step] = ()) -> str:  # noqa: C901, PLR0911, PLR0912 - one case per step
-    """Return one step as a line of text; ``all_steps`` are needed to name the metric of the recommendation."""
+def step_text(step: Step, all_steps: Sequence[Step] = (), at: datetime | None = None) -> str:  # noqa: C901, PLR0911, PLR0912
+    """Return a step as a line; ``all_steps`` name the metric of the recommendation, ``at`` is the decision's time."""
     match step:
         case steps.TargetStep():
             replicas = f"spec {count(step.replicas, 'replica')}, status {step.status_replicas}"
@@ -101,9 +102,9 @@ def step_text(step: Step, all_steps: Sequence[Step] = ()) -> str:  # noqa: C901,
         case steps.MetricProposalStep():
             return explain_proposal(step)
         case steps.MetricUnavailableStep():
-            return explain_unavailable(step)
+            return explain_unavailable(step, at)
         case steps.MetricFallbackStep():
-            return explain_fallback(step)
+            return explain_fallback(step, at)
         case steps.RecommendationStep():
             return f"recommendation: {_recommendation(step, all_steps)}"
         case steps.StabilizationStep():
@@ -113,18 +114,20 @@ def step_text(step: Step, all_steps: Sequence[Step] = ()) -> str:  # noqa: C901,
         case steps.ScaleFromZeroStep():
             return f"bounds: minReplicas was raised to {step.replicas} while at zero: scale to {step.replicas}"
         case steps.NotAppliedStep():
-            return f"not applied: {_not_applied(step)}; desired: {count(step.replicas, 'replica')}"
+            return f"not applied: {_not_applied(step, at)}; desired: {count(step.replicas, 'replica')}"
         case steps.ResultStep():
             change = "unchanged" if step.replicas == step.current else f"was {step.current}"
             return f"result: {count(step.replicas, 'replica')}, {change}"
         case _:
-            return f"result: write of {count(step.replicas, 'replica')} to the target failed: {step.message}"
+            outcome = "may have failed" if step.outcome_unknown else "failed"
+            return f"result: write of {count(step.replicas, 'replica')} to the target {outcome}: {step.message}"
 
 
 def _recommendation(step: steps.RecommendationStep, all_steps: Sequence[Step]) -> str:
     unavailable = f"{step.unavailable} of {step.metrics} metrics unavailable"
     if step.unavailable == step.metrics:
-        return f"none, all metrics are unavailable: stay at {step.current}"
+        which = "the metric is" if step.metrics == 1 else "all metrics are"
+        return f"none, {which} unavailable: stay at {step.current}"
     if step.blocked:
         return f"none, {unavailable}: do not scale down from {step.current}"
     winner = winning_step(step, all_steps) if all_steps else None
@@ -170,12 +173,14 @@ def _amount(policy: Policy) -> str:
     return f"{policy.value} %" if policy.type == PERCENT_POLICY else count(policy.value, "pod")
 
 
-def _not_applied(step: steps.NotAppliedStep) -> str:
+def _not_applied(step: steps.NotAppliedStep, at: datetime | None) -> str:
     match step.reason:
         case NotAppliedReason.CONFLICT:
             return f"the target is also scaled by {', '.join(step.conflicts)}"
         case NotAppliedReason.PAUSED:
-            until = time_of_day(step.until) if step.until is not None else "spec.mode is changed"
+            if step.annotation is not None:
+                return f"paused by the annotation {PAUSED_ANNOTATION}, until it is removed"
+            until = time_near(step.until, at) if step.until is not None else "spec.mode is changed"
             return f"paused until {until}"
         case _:
             return "spec.mode is DryRun"

@@ -32,6 +32,8 @@ from autoscaler.values.selector import SelectorError, from_label_selector, go_sy
 from autoscaler.values.timestamps import add_seconds
 
 NO_VALUE = MetricValue()
+_MAX_MESSAGE_LENGTH = 256
+"""Of the failure message in the status; the event has all of it."""
 
 MetricKey: TypeAlias = tuple[str, str]
 """Name and selector of a metric."""
@@ -44,6 +46,8 @@ class FailureRun(Record):
     since: datetime
     replicas: int | None = None
     captured: int | None = None
+    message: str | None = None
+    """Why the last read failed."""
 
     @property
     def is_in_fallback(self) -> bool:
@@ -52,7 +56,9 @@ class FailureRun(Record):
     def to_status(self, current: MetricValue = NO_VALUE) -> MetricStatus:
         """Return the entry of ``status.currentMetrics``."""
         state = FALLBACK if self.is_in_fallback else NORMAL
-        entry = ExternalMetricStatus(self.metric, current, state, self.since, self.replicas, self.captured)
+        entry = ExternalMetricStatus(
+            self.metric, current, state, self.since, self.replicas, self.captured, self.message
+        )
         return MetricStatus(type=EXTERNAL, external=entry)
 
 
@@ -93,7 +99,9 @@ def failure_runs_of(status: Status) -> FailureRuns:
         entry = metric_status.external
         if entry is not None and entry.first_failure_time is not None:
             replicas = entry.fallback_replicas if entry.fallback_status == FALLBACK else None
-            run = FailureRun(entry.metric, entry.first_failure_time, replicas, entry.captured_replicas)
+            run = FailureRun(
+                entry.metric, entry.first_failure_time, replicas, entry.captured_replicas, entry.failure_message
+            )
             key = metric_key(entry.metric)
             runs[key] = _merged(runs.get(key, run), run)
     return runs
@@ -162,20 +170,22 @@ def _failed_read(
     duration = fallback.failure_duration_seconds
     due = add_seconds(since, FAILURE_DURATION_SECONDS if duration is None else duration)
     events = [] if before is not None else [conditions.warning_event(result.reason, result.message)]
-    name = str(source.metric)
+    name, message = str(source.metric), result.message[:_MAX_MESSAGE_LENGTH]
     if context.now < due:
         pending = MetricUnavailableStep(
             name, result.message, result.cause, result.failure, since, due, fallback.replicas
         )
-        status = FailureRun(source.metric, since).to_status()
+        status = FailureRun(source.metric, since, message=message).to_status()
         return FallbackEvaluation(replace(result, status=status), pending, tuple(events))
     captured = captured_replicas(before, context)
     replicas = fallback_replicas(fallback, captured)
     if before is None or not before.is_in_fallback:
         events.append(conditions.fallback_activated(name, second - since, replicas))
     strategy = fallback.strategy or STATIC
-    step = MetricFallbackStep(name, replicas, result.message, since, strategy, fallback.replicas, captured)
-    status = FailureRun(source.metric, since, replicas, captured).to_status()
+    step = MetricFallbackStep(
+        name, replicas, result.message, since, strategy, fallback.replicas, captured, result.failure, due
+    )
+    status = FailureRun(source.metric, since, replicas, captured, message).to_status()
     return FallbackEvaluation(FallbackProposal(replicas, status), step, tuple(events))
 
 
@@ -199,7 +209,7 @@ def fallback_replicas(fallback: Fallback, captured: int) -> int:
 def fallback_condition(metrics: Sequence[MetricStatus]) -> ConditionUpdate:
     """Return the ExternalMetricFallbackActive condition for the metrics of a new status."""
     runs = failure_runs_of(Status(current_metrics=tuple(metrics))).values()
-    active = [(str(run.metric), run.since, run.replicas) for run in runs if run.replicas is not None]
+    active = [(str(run.metric), run.since, run.replicas, run.message) for run in runs if run.replicas is not None]
     if active:
         return conditions.fallback_active(active)
-    return conditions.fallback_inactive([(str(run.metric), run.since) for run in runs])
+    return conditions.fallback_inactive([(str(run.metric), run.since, run.message) for run in runs])

@@ -10,6 +10,13 @@ def time_of_day(moment: datetime) -> str:
     return to_utc(moment).strftime("%H:%M:%S")
 
 
+def time_near(moment: datetime, other: datetime | None) -> str:
+    """Format a time in UTC as ``14:03:20``, with its date if that is not the date of the other time."""
+    moment = to_utc(moment)
+    is_same_day = other is None or moment.date() == to_utc(other).date()
+    return time_of_day(moment) if is_same_day else moment.strftime("%Y-%m-%d %H:%M:%S")
+
+
 def seconds(duration: timedelta) -> str:
     """Format a duration as ``300 s``."""
     return f"{duration.total_seconds():g} s"
@@ -25,8 +32,10 @@ def go_duration(duration: timedelta) -> str:
 
 
 def decimal(milli: int) -> str:
-    """Format thousandths as a decimal number with six significant digits."""
-    return f"{milli / 1000:.6g}"
+    """Format thousandths as a decimal number with all its digits."""
+    whole, rest = divmod(abs(milli), 1000)
+    fraction = f".{rest:03}".rstrip("0") if rest else ""
+    return f"{'-' if milli < 0 else ''}{whole}{fraction}"
 
 
 def count(number: int, noun: str) -> str:

@@ -8,6 +8,7 @@ from autoscaler.algorithm import conditions, fallback
 from autoscaler.algorithm.decision_builder import DecisionBuilder
 from autoscaler.algorithm.evaluate_metrics import combined_error, first_unavailable
 from autoscaler.algorithm.limit import record_rescale
+from autoscaler.algorithm.pause import pause_of
 from autoscaler.algorithm.propose import UNKNOWN_SOURCE, describe
 from autoscaler.algorithm.selection import SelectorProblem
 from autoscaler.algorithm.stabilize import StabilizationResult
@@ -17,7 +18,7 @@ from autoscaler.types.decision import Decision
 from autoscaler.types.metric_result import EffectiveResult, FallbackProposal
 from autoscaler.types.observation import TargetReadStage, UnavailableTarget
 from autoscaler.types.record import Record
-from autoscaler.types.spec import DRY_RUN, PAUSED
+from autoscaler.types.spec import DRY_RUN
 from autoscaler.types.status import MetricStatus, Status
 
 _TARGET_ERRORS = {
@@ -185,13 +186,16 @@ def _check_applicable(builder: DecisionBuilder, replicas: int) -> bool:
     """Return whether the decision is applied. If a conflict or the mode prevents that, record it."""
     spec, conflicts, current = builder.autoscaler.spec, builder.observation.conflicts, builder.current
     if conflicts:
-        builder.set_condition(conditions.conflict(conflicts))
+        for update in conditions.conflict(conflicts):
+            builder.set_condition(update)
         builder.steps.append(
             steps.NotAppliedStep(steps.NotAppliedReason.CONFLICT, replicas, current, conflicts=conflicts)
         )
-    elif spec.mode == PAUSED and (spec.paused_until is None or spec.paused_until > builder.now):
-        builder.set_condition(conditions.paused(spec.paused_until, replicas))
-        builder.steps.append(steps.NotAppliedStep(steps.NotAppliedReason.PAUSED, replicas, current, spec.paused_until))
+    elif (pause := pause_of(builder.autoscaler, builder.now)) is not None:
+        builder.set_condition(conditions.paused(pause, replicas))
+        reason = steps.NotAppliedReason.PAUSED
+        step = steps.NotAppliedStep(reason, replicas, current, pause.until, annotation=pause.annotation)
+        builder.steps.append(step)
     elif spec.mode == DRY_RUN:
         builder.set_condition(conditions.dry_run(replicas))
         builder.steps.append(steps.NotAppliedStep(steps.NotAppliedReason.DRY_RUN, replicas, current))
@@ -211,6 +215,7 @@ def _status(
         last_scale_time=builder.status_time if rescaled else autoscaler.status.last_scale_time,
         current_replicas=builder.current,
         conditions=builder.conditions(),
+        state=autoscaler.status.state,
     )
 
 

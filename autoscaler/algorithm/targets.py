@@ -5,6 +5,7 @@ from typing import Final
 
 from autoscaler.types.spec import Metric, MetricTarget, Spec
 from autoscaler.types.status import UNREAD, MetricStatus, MetricValue, Status
+from autoscaler.values.arithmetic import MIN_INT64
 from autoscaler.values.quantity import Quantity
 
 _MAX_SHOWN: Final = 2
@@ -51,4 +52,5 @@ def _workload(target: MetricTarget, current: MetricValue) -> str:
 
 
 def _text(value: Quantity | None) -> str:
-    return _UNKNOWN if value is None else str(value)
+    """Format a value; the average over zero replicas, which upstream stores as the smallest number, is unknown."""
+    return _UNKNOWN if value is None or value.milli() == MIN_INT64 else str(value)

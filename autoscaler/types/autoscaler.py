@@ -1,10 +1,16 @@
 """One autoscaler object: metadata, spec and status."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from autoscaler.types.record import Record
 from autoscaler.types.spec import Spec
 from autoscaler.types.status import Status
+
+PAUSED_ANNOTATION: Final = "steadyscale.dev/paused"
+"""Pauses a PodAutoscaler, whatever its ``spec.mode``."""
+
+PAUSED_VALUES: Final = ("true", "false")
 
 
 class Metadata(Record):

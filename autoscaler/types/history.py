@@ -26,12 +26,25 @@ class ScaleEvent(Record):
     outdated: bool = False
 
 
+class UnknownRescale(Record):
+    """A rescale whose outcome is unknown: its response was lost, and the API server may still apply it."""
+
+    before: int
+    replicas: int
+    at: datetime
+    resource_version: str
+    """The resourceVersion of the target that the write requires; empty: not known."""
+
+    reason: str = ""
+
+
 class History(Record):
     """Recommendations and rescales of one autoscaler."""
 
     recommendations: tuple[Recommendation, ...] = ()
     scale_ups: tuple[ScaleEvent, ...] = ()
     scale_downs: tuple[ScaleEvent, ...] = ()
+    unknown: tuple[UnknownRescale, ...] = ()
 
     def seeded(self, replicas: int, now: datetime) -> "History":
         """Add the current replicas to an empty history, so that a restart does not skip the stabilization window."""

@@ -29,8 +29,8 @@ class LimitingFactor(StrEnum):
     RECONCILE_FAILED = "failed reconcile"
     SCALING_DISABLED = "scaling disabled: the target has 0 replicas"
     CONFLICT = "conflict: another autoscaler scales the target"
-    PAUSED = "mode: Paused"
-    DRY_RUN = "mode: DryRun"
+    PAUSED = "paused"
+    DRY_RUN = "dry run"
     WRITE_FAILED = "failed write of the scale"
 
 
@@ -46,6 +46,11 @@ _FINAL_STEPS: Final[Mapping[type[Step], LimitingFactor]] = {
     steps.ScalingDisabledStep: LimitingFactor.SCALING_DISABLED,
     steps.TargetUnavailableStep: LimitingFactor.TARGET_UNAVAILABLE,
 }
+_WITHOUT_FACTOR: Final = frozenset({steps.TargetStep, steps.MetricProposalStep, steps.ResultStep})
+"""Steps of most decisions that never determine the factor by themselves; checked first, because it is fast."""
+
+_NO_LIMIT: Final = steps.ScalingLimit.NONE
+_METRIC_STEPS: Final = (steps.MetricProposalStep, steps.MetricUnavailableStep, steps.MetricFallbackStep)
 _LIMITS: Final = {
     steps.ScalingLimit.MINIMUM: LimitingFactor.MIN_REPLICAS,
     steps.ScalingLimit.MAXIMUM: LimitingFactor.MAX_REPLICAS,
@@ -55,14 +60,21 @@ _LIMITS: Final = {
 
 def limiting_factor(all_steps: Sequence[Step]) -> LimitingFactor:
     """Return the factor of the last step that changed the result."""
-    factors = (_factor_of(step, all_steps) for step in reversed(all_steps))
-    return next((factor for factor in factors if factor is not None), LimitingFactor.NONE)
+    for step in reversed(all_steps):
+        is_inert = type(step) in _WITHOUT_FACTOR or (type(step) is steps.LimitStep and step.limit is _NO_LIMIT)
+        if not is_inert and (factor := _factor_of(step, all_steps)) is not None:
+            return factor
+    return LimitingFactor.NONE
 
 
 def decisive_step_index(all_steps: Sequence[Step]) -> int | None:
-    """Return the index of the step that ``limiting_factor`` is derived from."""
-    indices = reversed(range(len(all_steps)))
-    return next((index for index in indices if _factor_of(all_steps[index], all_steps) is not None), None)
+    """Return the index of the step that the limiting factor names: of a metric, if the factor is about a metric."""
+    decisive = next((step for step in reversed(all_steps) if _factor_of(step, all_steps) is not None), None)
+    if isinstance(decisive, steps.RecommendationStep):
+        unavailable = (step for step in all_steps if isinstance(step, steps.MetricUnavailableStep))
+        metric = next(unavailable, None) if decisive.blocked else winning_step(decisive, all_steps)
+        decisive = metric or decisive
+    return next((index for index, step in enumerate(all_steps) if step is decisive), None)
 
 
 def _factor_of(step: Step, all_steps: Sequence[Step]) -> LimitingFactor | None:  # noqa: PLR0911 - one case per step type
@@ -101,11 +113,7 @@ def winning_step(recommendation: steps.RecommendationStep, all_steps: Sequence[S
     """Return the step of the metric with the highest proposal. Each metric has one step, in the order of the spec."""
     if recommendation.winner is None:
         return None
-    metrics = [
-        step
-        for step in all_steps
-        if isinstance(step, steps.MetricProposalStep | steps.MetricUnavailableStep | steps.MetricFallbackStep)
-    ]
+    metrics = [step for step in all_steps if isinstance(step, _METRIC_STEPS)]
     return metrics[recommendation.winner]
 
 

@@ -61,6 +61,8 @@ class Calculation(Record):
     """Number of pods that the ratio was multiplied by."""
 
     pods: PodGroups | None = None
+    total: int | None = None
+    """Value of the whole workload in milli, for a target per pod that it is divided by."""
 
 
 class CalculationFailure(Record):

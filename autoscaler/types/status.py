@@ -72,6 +72,9 @@ class ExternalMetricStatus(Record):
     """The target's replicas when the fallback was activated. Constant until recovery: UseMax and UseMin would otherwise
     depend on their own result."""
 
+    failure_message: str | None = None
+    """Why the last read failed; None if it succeeded."""
+
 
 class MetricStatus(Record):
     """One entry of ``status.currentMetrics``. A metric that could not be read has an empty type, as in upstream."""
@@ -114,6 +117,12 @@ class Status(Record):
     controller_state: str | None = None
     """The history, serialized by ``controller.persistence``, so that a new leader continues from it."""
 
+    reference: str | None = None
+    """Kind and name of the target, for ``kubectl get``."""
+
+    state: str | None = None
+    """The states of the autoscaler, for ``kubectl get``; see ``algorithm.state_changes``."""
+
     targets: str | None = None
     """Current and target values of the metrics, for ``kubectl get``; see ``algorithm.targets``."""
 
@@ -124,7 +133,7 @@ class Status(Record):
         """Return whether this status need not be written, because ``other``, the stored one, is equivalent.
 
         Quantities are compared by value, None equals an empty list of metrics. ``controller_state`` is ignored, and
-        ``targets``, which depends on the other fields.
+        ``reference`` and ``targets``, which depend on the spec and the other fields.
         """
         return (
             self.desired_replicas == other.desired_replicas
@@ -132,5 +141,6 @@ class Status(Record):
             and self.observed_generation == other.observed_generation
             and self.last_scale_time == other.last_scale_time
             and self.conditions == other.conditions
+            and self.state == other.state
             and (self.current_metrics or ()) == (other.current_metrics or ())
         )

@@ -99,6 +99,9 @@ class MetricFallbackStep(StepRecord):
     strategy: str
     configured: int | None
     captured: int
+    failure: FailureClass | None = None
+    since: datetime | None = None
+    """When the fallback began: at the end of ``failureDurationSeconds``. None in old records."""
 
 
 class RecommendationStep(StepRecord):
@@ -183,6 +186,8 @@ class NotAppliedStep(StepRecord):
     current: int
     until: datetime | None = None
     conflicts: tuple[str, ...] = ()
+    annotation: str | None = None
+    """The value of the annotation that pauses the autoscaler; None: ``spec.mode`` does."""
 
 
 class ResultStep(StepRecord):
@@ -193,10 +198,11 @@ class ResultStep(StepRecord):
 
 
 class WriteFailedStep(StepRecord):
-    """The target's scale could not be written."""
+    """The target's scale could not be written, or it is unknown whether it was written."""
 
     replicas: int
     message: str
+    outcome_unknown: bool = False
 
 
 Step: TypeAlias = (

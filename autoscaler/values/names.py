@@ -34,10 +34,10 @@ _BAD_LABEL_VALUE: Final = (
     f"{_ALPHANUMERIC_ENDS} (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_LABEL_VALUE}')"
 )
 
-# Equivalent to the patterns above, which are only shown in messages; possessive quantifiers prevent backtracking.
-_IS_DNS_LABEL: Final = re.compile(r"[a-z0-9]++(?:-++[a-z0-9]++)*+")
-_IS_DNS_SUBDOMAIN: Final = re.compile(r"[a-z0-9]++(?:-++[a-z0-9]++)*+(?:\.[a-z0-9]++(?:-++[a-z0-9]++)*+)*+")
-_IS_LABEL_KEY: Final = re.compile(r"[A-Za-z0-9]++(?:[-_.]++[A-Za-z0-9]++)*+")
+# Equivalent to the patterns above, which are only shown in messages; these do not backtrack.
+_IS_DNS_LABEL: Final = re.compile(r"[a-z0-9]++(?>(?:-++[a-z0-9]++)*)")
+_IS_DNS_SUBDOMAIN: Final = re.compile(r"[a-z0-9]++(?>(?:(?:-++|\.)[a-z0-9]++)*)")
+_IS_LABEL_KEY: Final = re.compile(r"[A-Za-z0-9]++(?>(?:[-_.]++[A-Za-z0-9]++)*)")
 
 _CONTAINER_RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _STANDARD_RESOURCES: Final = _CONTAINER_RESOURCES | {

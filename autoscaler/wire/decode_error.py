@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from autoscaler.types.record import Record
 
@@ -50,7 +50,6 @@ def _wrong_type(expected: str, actual: str) -> str:
     return f"must be {_TYPE_NAMES.get(expected, expected)}, is {_TYPE_NAMES.get(actual, actual)}{hint}"
 
 
-_MSGSPEC_MESSAGE: Final = re.compile(r"(?P<text>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?", re.DOTALL)
 _TRANSLATIONS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
     (re.compile(r"Expected `int` <= (\d+)"), lambda match: f"must be at most {match[1]}"),
     (re.compile(r"Expected `int` >= (-\d+)"), lambda match: f"must be at least {match[1]}"),
@@ -64,24 +63,9 @@ _TRANSLATIONS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]
 """Messages of msgspec and of quantities, and their replacements."""
 
 
-def validation_field_error(message: str, document: object) -> FieldError:
-    """Translate a validation message of msgspec."""
-    parts = _MSGSPEC_MESSAGE.fullmatch(message)
-    assert parts is not None  # noqa: S101 - every part of the pattern may be empty
-    path = _with_map_key(parts["path"] or "", document)
-    subject = "each key " if parts["key"] else ""
+def translated(message: str) -> str:
+    """Translate the message of msgspec about one value."""
     for pattern, translate in _TRANSLATIONS:
-        if match := pattern.fullmatch(parts["text"]):
-            return FieldError(path, subject + translate(match))
-    return FieldError(path, parts["text"])
-
-
-def _with_map_key(path: str, document: object) -> str:
-    """Replace ``[...]`` in msgspec's path by the key of the map entry whose value is not a string."""
-    if not path.endswith("[...]"):
-        return path.removeprefix(".")
-    entries: Any = document
-    path = path.removesuffix("[...]").removeprefix(".")
-    for name, index in re.findall(r"(\w+)|\[(\d+)\]", path):
-        entries = entries[int(index)] if index else entries[name]
-    return next(f"{path}.{key}" for key, value in entries.items() if not isinstance(value, str | None))
+        if match := pattern.fullmatch(message):
+            return translate(match)
+    return message

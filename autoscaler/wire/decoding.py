@@ -1,6 +1,6 @@
 """Decodes JSON: a quantity is a string or number, null means absent, unknown keys are ignored unless strict."""
 
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -8,11 +8,13 @@ from msgspec.structs import replace
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.spec import Spec
 from autoscaler.types.status import Status
-from autoscaler.values.quantity import Quantity
-from autoscaler.wire.decode_error import DecodeError, json_type_name, validation_field_error
+from autoscaler.wire.decode_error import DecodeError, FieldError
 from autoscaler.wire.document import unknown_keys, with_zero_values
+from autoscaler.wire.quantities import decode_quantity
+from autoscaler.wire.undecodable import undecodable_values
 
 T = TypeVar("T")
+_UNREADABLE_STATUS: Final = "unreadable status: "
 
 
 def decode_autoscaler(document: object, *, strict: bool = False) -> Autoscaler:
@@ -37,8 +39,13 @@ def decode_stored(document: Any) -> Autoscaler:  # noqa: ANN401 - JSON
             readable[key] = value
         except DecodeError as error:
             errors.append(str(error))
-    status = replace(decode_status(readable), controller_state=f"unreadable status: {'; '.join(errors)}")
+    status = replace(decode_status(readable), controller_state=f"{_UNREADABLE_STATUS}{'; '.join(errors)}")
     return replace(autoscaler, status=status)
+
+
+def has_unreadable_fields(status: Status) -> bool:
+    """Return whether `decode_stored` has discarded fields of this status."""
+    return (status.controller_state or "").startswith(_UNREADABLE_STATUS)
 
 
 def decode_spec(document: object, *, strict: bool = False) -> Spec:
@@ -49,29 +56,13 @@ def decode_status(document: object, *, strict: bool = False) -> Status:
     return _decode(document, Status, strict=strict)
 
 
-def _quantity(_: type, value: object) -> Quantity:
-    match value:
-        case str():
-            return Quantity.parse(value.strip(" "))  # as Go, which trims the JSON text: an escaped tab stays
-        case bool():
-            pass
-        case int():
-            return Quantity.parse(str(value))
-        case float() if value.is_integer() and abs(value) < 1e21:
-            return Quantity.parse(str(int(value)))  # YAML parses 1e3 as a float
-        case float():
-            return Quantity.parse(repr(value))
-        case _:
-            pass
-    raise ValueError(f"must be a quantity, is {json_type_name(value)}")
-
-
 def _decode(document: object, kind: type[T], *, strict: bool) -> T:
     errors = tuple(unknown_keys(document, kind)) if strict else ()
     try:
         value = _convert(document, kind)
     except msgspec.ValidationError as error:
-        raise DecodeError((*errors, validation_field_error(str(error), document))) from error
+        wrong = tuple(value.error for value in undecodable_values(document, kind))
+        raise DecodeError((*errors, *(wrong or (FieldError("", str(error)),)))) from error
     if errors:
         raise DecodeError(errors)
     return value
@@ -79,7 +70,7 @@ def _decode(document: object, kind: type[T], *, strict: bool) -> T:
 
 def _convert(document: object, kind: type[T]) -> T:
     try:
-        return msgspec.convert(document, kind, dec_hook=_quantity)
+        return msgspec.convert(document, kind, dec_hook=decode_quantity)
     except msgspec.ValidationError:
         # Nulls and missing keys are rare, so zero values are only filled in after a failure.
-        return msgspec.convert(with_zero_values(document, kind), kind, dec_hook=_quantity)
+        return msgspec.convert(with_zero_values(document, kind), kind, dec_hook=decode_quantity)

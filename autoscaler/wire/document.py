@@ -31,17 +31,17 @@ _ALSO_KNOWN: Final[Mapping[type[Struct], tuple[str, ...]]] = {
 """Keys that Kubernetes defines and that are not used here."""
 
 
-_shape = cache(inspect.type_info)
+shape_of = cache(inspect.type_info)
 
 
 def unknown_keys(document: object, kind: type) -> Iterator[FieldError]:
     """Yield an error for every key of the document that its type does not define, in the document's order."""
-    return _unknown(document, _shape(kind), "")
+    return _unknown(document, shape_of(kind), "")
 
 
 def with_zero_values(document: object, kind: type) -> object:
     """Remove nulls and add missing required keys; in Kubernetes both mean the zero value."""
-    return _completed(document, _shape(kind))
+    return _completed(document, shape_of(kind))
 
 
 def _unknown(value: object, shape: inspect.Type, path: str) -> Iterator[FieldError]:
@@ -62,10 +62,11 @@ def _unknown_in_struct(value: Mapping[Any, Any], struct: inspect.StructType, pat
         if key in fields:
             yield from _unknown(item, fields[key], f"{path}.{key}" if path else key)
         elif key not in also_known:
-            yield _unknown_key_error(path, str(key), (*fields, *also_known))
+            yield unknown_key_error(path, str(key), (*fields, *also_known))
 
 
-def _unknown_key_error(parent: str, key: str, known: tuple[str, ...]) -> FieldError:
+def unknown_key_error(parent: str, key: str, known: tuple[str, ...]) -> FieldError:
+    """Return the error for an unknown key, with the most similar one of the known keys."""
     prefix = f"{parent}." if parent else ""
     by_lower_case = {name.lower(): name for name in known}
     for match in get_close_matches(key.lower(), by_lower_case, n=1):
