@@ -6,24 +6,28 @@ was computed from. A concurrent edit of the object therefore causes a Conflict i
 
 from typing import Any, Final
 
+import msgspec
+
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.informer import Informer
+from autoscaler.kube.partial_informer import Accepts, PartialInformer, accept_all
 from autoscaler.kube.paths import api_path
 from autoscaler.kube.watch import ListWatch
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.status import Status
-from autoscaler.wire import decode_autoscaler, decode_stored, encode
+from autoscaler.wire import decode_autoscaler, decode_stored, encode, has_unreadable_fields
 
 _POD_AUTOSCALERS: Final = "/apis/steadyscale.dev/v1beta1"
 _HORIZONTAL_POD_AUTOSCALERS: Final = "/apis/autoscaling/v2"
 
 
-def podautoscaler_informer(client: KubeClient) -> Informer[Autoscaler]:
-    return Informer(client, ListWatch(f"{_POD_AUTOSCALERS}/podautoscalers"), decode_stored)
+def podautoscaler_informer(client: KubeClient, accepts: Accepts = accept_all) -> PartialInformer[Autoscaler]:
+    return PartialInformer(client, ListWatch(f"{_POD_AUTOSCALERS}/podautoscalers"), decode_stored, accepts)
 
 
-def hpa_informer(client: KubeClient) -> Informer[Autoscaler]:
-    return Informer(client, ListWatch(f"{_HORIZONTAL_POD_AUTOSCALERS}/horizontalpodautoscalers"), decode_autoscaler)
+def hpa_informer(client: KubeClient, accepts: Accepts = accept_all) -> PartialInformer[Autoscaler]:
+    source = ListWatch(f"{_HORIZONTAL_POD_AUTOSCALERS}/horizontalpodautoscalers")
+    return PartialInformer(client, source, decode_autoscaler, accepts)
 
 
 class StatusWriter:
@@ -41,11 +45,18 @@ class StatusWriter:
         metadata = autoscaler.metadata
         below = api_path("namespaces", metadata.namespace, "podautoscalers", metadata.name, "status")
         path = f"{_POD_AUTOSCALERS}{below}"
-        patch = merge_patch(encode(autoscaler.status), encode(status))
+        patch = status_patch(autoscaler.status, status)
         body: Json = {"metadata": {"resourceVersion": metadata.resource_version}, "status": patch}
         with self._informer.own_write(f"{metadata.namespace}/{metadata.name}"):
             written = self._informer.apply_response(await self._client.patch(path, body))
         return autoscaler if written is None else written
+
+
+def status_patch(before: Status, after: Status) -> Json:
+    """Return the merge patch of a status; it also removes stored fields that could not be decoded."""
+    if has_unreadable_fields(before):  # by this process, or by a stricter definition: any field may be affected
+        return dict.fromkeys(field.encode_name for field in msgspec.structs.fields(Status)) | encode(after)
+    return merge_patch(encode(before), encode(after))
 
 
 def merge_patch(before: Json, after: Json) -> Json:

@@ -5,12 +5,14 @@ forever. The client retries only once, after a 401, because the service account 
 ago. All other retries belong to the caller, which knows whether a request is safe to repeat.
 """
 
+import asyncio
 import json
 import logging
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 import aiohttp
@@ -18,7 +20,14 @@ import msgspec
 from aiohttp.connector import NEEDS_CLEANUP_CLOSED
 
 from autoscaler.kube.connection import KubeConnection
-from autoscaler.kube.errors import ResponseTooLarge, Unauthorized, Unavailable, describe, error_for_response
+from autoscaler.kube.errors import (
+    RequestNotSent,
+    ResponseTooLarge,
+    Unauthorized,
+    Unavailable,
+    describe,
+    error_for_response,
+)
 from autoscaler.kube.metrics import KubeMetrics
 from autoscaler.kube.paths import api_url
 
@@ -63,7 +72,9 @@ class KubeClient:
             enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,  # an aborted watch must not leave a half-closed TLS socket
         )
         headers = {"Accept": _JSON, "User-Agent": FIELD_MANAGER}
-        async with aiohttp.ClientSession(connector=connector, headers=headers, trust_env=False) as session:
+        tracing = aiohttp.TraceConfig()
+        tracing.on_request_headers_sent.append(_record_sent)
+        async with aiohttp.ClientSession(connector=connector, headers=headers, trace_configs=[tracing]) as session:
             yield cls(connection, session, metrics or KubeMetrics())
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
@@ -102,9 +113,9 @@ class KubeClient:
             raise Unavailable(f"{method} {path}: response is not a JSON object")
         return content
 
-    async def get_bytes(self, path: str, query: Mapping[str, str]) -> bytes:
+    async def get_bytes(self, path: str, query: Mapping[str, str], accept: str = _JSON) -> bytes:
         """Return the response to a GET request without decoding it."""
-        return await self._request("GET", path, query, None, _JSON, _REQUEST_TIMEOUT)
+        return await self._request("GET", path, query, None, accept, _REQUEST_TIMEOUT)
 
     async def _request(
         self,
@@ -141,10 +152,9 @@ class KubeClient:
 
     @asynccontextmanager
     async def _response(self, request: "_Request") -> AsyncIterator[aiohttp.ClientResponse]:
-        connection = self._connection
+        connection, sent = self._connection, asyncio.Event()
         headers = dict(await connection.credentials())
-        if request.body is not None:
-            headers["Content-Type"] = request.content_type
+        headers["Accept" if request.body is None else "Content-Type"] = request.content_type
         try:
             async with self._session.request(
                 request.method,
@@ -156,6 +166,7 @@ class KubeClient:
                 server_hostname=connection.server_name,
                 proxy=connection.proxy,
                 allow_redirects=False,
+                trace_request_ctx=sent,
             ) as response:
                 if not 200 <= response.status < 300:
                     body, retry_after = await _read(response), response.headers.get("Retry-After")
@@ -163,10 +174,10 @@ class KubeClient:
                 for warning in response.headers.getall("Warning", ()):
                     log.warning("API server warning", extra={"path": request.path, "warning": warning[:256]})
                 yield response
-        except TimeoutError as error:
-            raise Unavailable(f"{request.method} {request.path}: request timed out") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise Unavailable(f"{request.method} {request.path}: {describe(error)}") from error
+        except (aiohttp.ClientError, OSError) as error:  # also TimeoutError
+            reason = "request timed out" if isinstance(error, TimeoutError) else describe(error)
+            kind = Unavailable if sent.is_set() else RequestNotSent
+            raise kind(f"{request.method} {request.path}: {reason}") from error
 
 
 class _Request(NamedTuple):
@@ -175,7 +186,14 @@ class _Request(NamedTuple):
     query: dict[str, str]
     body: bytes | None
     content_type: str
+    """Of the body; without a body, of the response."""
+
     timeout: aiohttp.ClientTimeout
+
+
+async def _record_sent(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    """Set the event of a request; its error does not tell, as aiohttp repeats a PUT if a reused connection closes."""
+    context.trace_request_ctx.set()
 
 
 class _LineBuffer:

@@ -6,17 +6,20 @@ and never releases the lease. Its generated client builds model objects, where i
 """
 
 import asyncio
+import os
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 from kubernetes_asyncio.client import Configuration
-from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
+from kubernetes_asyncio.config import ConfigException, load_kube_config
 
-from autoscaler.kube.errors import Unavailable, describe
+from autoscaler.kube.errors import RequestNotSent, Unavailable, describe
+from autoscaler.kube.service_account import load_service_account
 
 
 def suspend_aware_time() -> float:
@@ -47,34 +50,64 @@ class KubeConnection:
     """The clock of leases and of the age of watched objects, in seconds; tests replace it by the event loop's."""
 
 
-async def connect(kubeconfig: Path | None = None) -> KubeConnection:
-    """Load the connection from ``kubeconfig``, or from the pod's service account if it is None."""
+async def connect(kubeconfig: Path | None = None, context: str | None = None) -> KubeConnection:
+    """Load the connection from ``kubeconfig``, or from the pod's service account if it is None.
+
+    As in the variable KUBECONFIG, ``kubeconfig`` can be several files with ``os.pathsep`` between them.
+    """
     settings = Configuration()
     try:
         if kubeconfig is None:
-            load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
+            load_service_account(settings)
         else:
-            await asyncio.to_thread(kubeconfig.read_bytes)  # load_kube_config does not fail if the file is missing
-            await load_kube_config(str(kubeconfig), client_configuration=settings, persist_config=False)
-    except (ConfigException, OSError, ValueError, yaml.YAMLError) as error:
+            current = await asyncio.to_thread(_current_context, str(kubeconfig).split(os.pathsep))
+            if not (context or current):
+                raise ConfigException("it has no current-context; set one with kubectl config use-context NAME")  # noqa: TRY301
+            await load_kube_config(str(kubeconfig), context or current, settings, persist_config=False)
+        tls = _tls(settings)
+    except Exception as error:  # kubernetes-asyncio raises AttributeError, KeyError and others for unexpected content
         source = "the pod's service account (outside a pod, set a kubeconfig)" if kubeconfig is None else kubeconfig
-        reason = " ".join(str(error).split())
+        reason = " ".join((str(error) or type(error).__name__).split()).removesuffix(".")
         raise Unavailable(f"cannot load the Kubernetes client configuration from {source}: {reason}") from error
 
     async def credentials() -> Mapping[str, str]:
         try:
             token = await settings.get_api_key_with_prefix("BearerToken")
         except Exception as error:  # reads files and runs programs
-            raise Unavailable(f"cannot load the credentials for the Kubernetes API: {describe(error)}") from error
+            raise RequestNotSent(f"cannot load the credentials for the Kubernetes API: {describe(error)}") from error
         return {"Authorization": token} if token else {}
 
     return KubeConnection(
         server=str(settings.host).rstrip("/"),
-        tls=_tls(settings),
+        tls=tls,
         server_name=settings.tls_server_name,
         proxy=settings.proxy,
         credentials=credentials,
     )
+
+
+def _current_context(files: Sequence[str]) -> str | None:
+    """Return the first current-context, as kubectl does; raise an error with a plain message if one is no kubeconfig.
+
+    kubernetes-asyncio checks the details, and would use the last current-context.
+    """
+    contents = [_content(Path(file)) for file in files]
+    return next((content["current-context"] for content in contents if content.get("current-context")), None)
+
+
+def _content(file: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(file.read_bytes())
+    except OSError as error:
+        raise ConfigException(error.strerror) from error
+    except yaml.MarkedYAMLError as error:
+        line = f": line {error.problem_mark.line + 1}: {error.problem}" if error.problem_mark else ""
+        raise ConfigException(f"it is not YAML{line}") from error
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise ConfigException("it is not YAML") from error
+    if not isinstance(content, dict):
+        raise ConfigException("it is not a kubeconfig")
+    return content
 
 
 def _tls(settings: Configuration) -> ssl.SSLContext:

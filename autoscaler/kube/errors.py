@@ -12,6 +12,7 @@
     ├── Expired           410        the resourceVersion is too old: list again
     ├── TooManyRequests   429        rate limited; `retry_after` is the server's delay
     └── Unavailable       5xx        server error, connection error, timeout or malformed response
+        ├── RequestNotSent           no credentials or no connection: a write was certainly not applied
         ├── MalformedResponse        the response cannot be decoded
         └── ResponseTooLarge         the response exceeds the size limit: request less
 """
@@ -77,6 +78,10 @@ class Unavailable(KubeError):
     """The server failed, could not be reached, did not respond in time, or sent a malformed response."""
 
 
+class RequestNotSent(Unavailable):
+    """The request was not sent, because there were no credentials or no connection."""
+
+
 class MalformedResponse(Unavailable):
     """The response cannot be decoded."""
 
@@ -84,6 +89,11 @@ class MalformedResponse(Unavailable):
 class ResponseTooLarge(Unavailable):
     """The response exceeds the size limit."""
 
+
+_REFUSED_BY_WEBHOOK: Final = "failed calling webhook"
+"""Part of the API server's message if a request was refused because a webhook failed; the code is 500."""
+
+_REQUEST_TIMEOUT: Final = 408
 
 NO_RESOURCE: Final = "the server could not find the requested resource"
 
@@ -117,9 +127,20 @@ def error_for_response(code: int, body: bytes, retry_after: str | None = None) -
     return kind(f"{code}: {message}", code=code, retry_after=_delay(retry_after), server_message=server_message)
 
 
+def is_outcome_unknown(error: KubeError) -> bool:
+    """Return whether a write that ended with this error may have been applied, or may still be applied.
+
+    The API server applies nothing that it answers with a code below 500. A 5xx can come from a load balancer, and the
+    API server answers so as well if etcd did not respond in time.
+    """
+    if isinstance(error, RequestNotSent) or _REFUSED_BY_WEBHOOK in (error.server_message or ""):
+        return False
+    return isinstance(error, Unavailable) or error.code == _REQUEST_TIMEOUT
+
+
 def describe(error: BaseException) -> str:
     """Return the message of an error, or its type if it has none, such as a TimeoutError."""
-    return str(error)[:MAX_MESSAGE_LENGTH] or type(error).__name__
+    return str(error).strip()[:MAX_MESSAGE_LENGTH] or type(error).__name__
 
 
 def client_go_message(error: KubeError, action: str) -> str:

@@ -52,6 +52,11 @@ class Freshness:
         """Whether the watch cannot be resumed: nothing is known yet, or it may have missed changes."""
         return self._is_doubtful or not self.resource_version or self.age > LIST_AFTER.total_seconds()
 
+    @property
+    def until_list(self) -> float:
+        """Seconds until the collection must be listed again if the watch makes no progress."""
+        return LIST_AFTER.total_seconds() - self.age
+
     def doubt(self) -> None:
         """Record that a change may have been missed."""
         self._is_doubtful = True

@@ -1,9 +1,7 @@
 """Leader election with a Lease: at most one process leads, and it stops before another one can take over.
 
-As in client-go, a lease of another process has expired if it was not *observed* to change for its duration on the
-local monotonic clock; clocks of different machines are never compared. The leader counts the renew deadline from
-before it sent the last successful write, and stops some seconds before the lease expires for others. The clock
-advances while the machine is suspended, so a process that was suspended is no longer leader at its next check.
+`autoscaler.sharding.lease_state` has the rules. The clock advances while the machine is suspended, so a process that
+was suspended is no longer leader at its next check.
 
 Use a separate KubeClient, so that renewals never queue behind other requests.
 """
@@ -11,20 +9,18 @@ Use a separate KubeClient, so that renewals never queue behind other requests.
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from datetime import datetime, timedelta
-from typing import Annotated, Final, NamedTuple, TypeAlias
-
-import msgspec
+from typing import Final
 
 from autoscaler.kube.client import Json, KubeClient
-from autoscaler.kube.errors import KubeError, MalformedResponse, NotFound, describe
-from autoscaler.kube.objects import decode_response
+from autoscaler.kube.errors import KubeError, NotFound, describe
+from autoscaler.kube.lease_objects import decode_lease, holder_of, lease_collection
 from autoscaler.kube.paths import api_path
 from autoscaler.kube.watch import ListWatch, WatchEvent, list_and_watch
 from autoscaler.settings import ControllerOptions
-from autoscaler.types.record import Record
+from autoscaler.sharding.lease_state import LeaseSpec, LeaseState
 from autoscaler.values.timestamps import format_rfc3339
 
 log = logging.getLogger(__name__)
@@ -37,22 +33,6 @@ _RELEASE_TIMEOUT: Final = timedelta(seconds=1)
 """Bounds the release, because it delays the shutdown of the process."""
 
 
-_Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
-
-
-class _LeaseSpec(Record):
-    holder_identity: str | None = None
-    lease_duration_seconds: _Int32 | None = None
-    acquire_time: str | None = None
-    renew_time: str | None = None
-    lease_transitions: _Int32 | None = None
-
-
-class _Lease(NamedTuple):
-    content: Json
-    spec: _LeaseSpec
-
-
 class LeadershipLost(Exception):
     """The lease was not renewed in time; another process may be the leader."""
 
@@ -61,30 +41,41 @@ class LeaderElector:
     """Acquires, renews and releases one Lease on behalf of this process."""
 
     def __init__(
-        self, client: KubeClient, options: ControllerOptions, *, identity: str, clock: Callable[[], datetime]
+        self,
+        client: KubeClient,
+        options: ControllerOptions,
+        *,
+        identity: str,
+        clock: Callable[[], datetime],
+        name: str = "",
+        labels: Mapping[str, str] | None = None,
+        state: LeaseState | None = None,
     ) -> None:
+        """Create the elector of the Lease ``name``, by default that of the options.
+
+        ``labels`` are those of a Lease that it creates. ``state`` may also be updated by observations of the caller.
+        """
         self.identity = identity
         self._client = client
-        below = api_path("namespaces", options.lease_namespace, "leases")
-        self._collection = f"/apis/coordination.k8s.io/v1{below}"
-        self._name = options.lease_name
+        self._collection = lease_collection(options)
+        self._name = name or options.lease_name
+        self._labels = labels
         self._clock = clock
         self._options = options
-        self._lease: _Lease | None = None
-        self._changed_at = 0.0
-        """When the lease was last observed to change."""
-        self._leader_until = 0.0
-        """Until when no other process can have acquired the lease."""
+        self._content: Json | None = None
+        """The Lease as it was last read or written; None if it does not exist."""
+        seconds = options.lease_duration.total_seconds(), options.renew_deadline.total_seconds()
+        self._state = state or LeaseState(identity, *seconds)
 
     @property
     def is_leader(self) -> bool:
         """Whether this process is the leader; checked right before each write."""
-        return self._client.now() < self._leader_until
+        return self._state.is_held(self._client.now())
 
     @property
     def holder(self) -> str:
         """The identity of the observed leader; empty if there is none."""
-        return "" if self._lease is None else self._lease.spec.holder_identity or ""
+        return self._state.holder
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Acquire the lease, then run ``work`` while this process is the leader.
@@ -95,8 +86,12 @@ class LeaderElector:
         try:
             await self._acquire()
         except asyncio.CancelledError:
-            await self._release()  # the lease may have been acquired a moment ago
+            await self.release()  # the lease may have been acquired a moment ago
             raise
+        await self.hold(work)
+
+    async def hold(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Run ``work`` and renew the lease, which was acquired before; see `run`."""
         working = asyncio.ensure_future(work())
         renewing = asyncio.ensure_future(self._renew())
         try:
@@ -108,7 +103,7 @@ class LeaderElector:
             lost = renewing.done()
             await _stop(renewing)
             if not lost:
-                await self._release()
+                await self.release()
         if lost:
             raise LeadershipLost(f"{self.identity} did not renew the lease {self._name} in time")
 
@@ -117,7 +112,7 @@ class LeaderElector:
         released = asyncio.Event()
         watching = asyncio.ensure_future(self._watch_release(released))
         try:
-            while not await self._try_acquire_or_renew():
+            while not await self.try_acquire_or_renew():
                 released.clear()
                 delay = self._options.retry_period.total_seconds() * random.uniform(1, 2.2)  # noqa: S311 - jitter
                 with suppress(TimeoutError):
@@ -131,24 +126,24 @@ class LeaderElector:
         source = ListWatch(self._collection, field_selector=f"metadata.name={self._name}")
         async with aclosing(list_and_watch(self._client, source)) as items:
             async for item in items:
-                if isinstance(item, WatchEvent) and not _holder_of(item.object):
+                if isinstance(item, WatchEvent) and not holder_of(item.object):
                     released.set()
 
     async def _renew(self) -> None:
         """Renew the lease every retry period; return when the renew deadline has passed."""
         period = self._options.retry_period.total_seconds()
         # Counted from the start of the last request, so that a slow API server does not delay the next renewal.
-        next_attempt = self._leader_until - self._options.renew_deadline.total_seconds() + period
-        while (remaining := self._leader_until - self._client.now()) > 0:
+        next_attempt = self._state.held_until - self._options.renew_deadline.total_seconds() + period
+        while (remaining := self._state.held_until - self._client.now()) > 0:
             await asyncio.sleep(min(max(next_attempt - self._client.now(), 0), remaining))
             started = self._client.now()
-            renewed = self.is_leader and await self._try_acquire_or_renew()
+            renewed = self.is_leader and await self.try_acquire_or_renew()
             next_attempt = started + (period if renewed else period / 4)
         log.warning(
             "failed to renew lease before the renew deadline", extra={"lease": self._name, "identity": self.identity}
         )
 
-    async def _try_acquire_or_renew(self) -> bool:
+    async def try_acquire_or_renew(self) -> bool:
         """Try once to acquire or renew the lease; return whether it succeeded. The reason of a failure is logged."""
         try:
             return await self._acquire_or_renew()
@@ -157,53 +152,52 @@ class LeaderElector:
             return False
 
     async def _acquire_or_renew(self) -> bool:
-        if not self.is_leader or self._lease is None:
-            await self._fetch()
-        if self._lease is None:
-            body = {"metadata": {"name": self._name}, "spec": self._spec(transitions=0, acquired=None)}
+        if not self.is_leader or self._content is None:
+            await self.fetch()
+        if self._content is None:
+            metadata = {"name": self._name, **({"labels": dict(self._labels)} if self._labels else {})}
+            body = {"metadata": metadata, "spec": self._spec(transitions=0, acquired=None)}
             await self._write("POST", self._collection, {**_KIND, **body})
             return True
-        if self.holder not in {"", self.identity} and not self._has_expired():
-            self._leader_until = 0.0
+        is_renewal = self.holder == self.identity
+        if not is_renewal and not self._state.is_free(self._client.now()):
+            self._state.drop()
             return False
-        spec, is_renewal = self._lease.spec, self.holder == self.identity
+        spec = self._state.spec or LeaseSpec()
         transitions = (spec.lease_transitions or 0) + (0 if is_renewal else 1)
-        renewed = {**self._lease.content, "spec": self._spec(transitions, spec.acquire_time if is_renewal else None)}
+        renewed = {**self._content, "spec": self._spec(transitions, spec.acquire_time if is_renewal else None)}
         try:
             await self._write("PUT", f"{self._collection}{api_path(self._name)}", renewed)
         except KubeError:
-            await self._fetch()  # the next attempt needs the current resourceVersion
+            await self.fetch()  # the next attempt needs the current resourceVersion
             raise
         return True
 
-    async def _fetch(self) -> None:
+    async def fetch(self) -> None:
+        """Read the lease."""
+        started = self._client.now()
         try:
             path = f"{self._collection}{api_path(self._name)}"
-            self._observe(await self._client.request("GET", path, timeout=self._request_timeout()))
+            lease = decode_lease(await self._client.request("GET", path, timeout=self._request_timeout()))
         except NotFound:
-            self._lease = None
+            self._content = None
+            self._state.observe(None, started, self._client.now())
+        else:
+            self._content = lease.content
+            self._state.observe(lease.spec, started, self._client.now())
 
     async def _write(self, method: str, path: str, body: Json) -> None:
         """Create or replace the lease; if it was changed meanwhile, the API server responds with a Conflict."""
         started = self._client.now()
-        self._observe(await self._client.request(method, path, body=body, timeout=self._request_timeout()))
-        self._leader_until = started + self._options.renew_deadline.total_seconds()
+        lease = decode_lease(await self._client.request(method, path, body=body, timeout=self._request_timeout()))
+        self._content = lease.content
+        self._state.written(lease.spec, started, self._client.now())
 
     def _request_timeout(self) -> timedelta:
         """Return half of the renew deadline for each request; less if leadership would be lost before."""
         half = self._options.renew_deadline / 2
-        remaining = timedelta(seconds=max(self._leader_until - self._client.now(), 0))
+        remaining = timedelta(seconds=max(self._state.held_until - self._client.now(), 0))
         return min(half, remaining) if remaining else half
-
-    def _observe(self, content: Json) -> None:
-        lease = decode_response("Lease", _decode, content)
-        if self._lease is None or self._lease.spec != lease.spec:
-            self._changed_at = self._client.now()
-        self._lease = lease
-
-    def _has_expired(self) -> bool:
-        seconds = self._lease.spec.lease_duration_seconds if self._lease is not None else None
-        return self._client.now() >= self._changed_at + (seconds or self._options.lease_duration.total_seconds())
 
     def _spec(self, transitions: int, acquired: str | None) -> Json:
         now = format_rfc3339(self._clock(), "microseconds")  # the API server requires all six digits
@@ -215,16 +209,19 @@ class LeaderElector:
             "leaseTransitions": transitions,
         }
 
-    async def _release(self) -> None:
+    async def release(self) -> None:
         """Release the lease, so that another process acquires it at once; if that fails, the lease expires."""
-        self._leader_until = 0.0
-        if self._lease is None or self.holder != self.identity:
-            return
-        spec = {**self._lease.content["spec"], "holderIdentity": "", "leaseDurationSeconds": _RELEASED_SECONDS}
-        path, body = f"{self._collection}{api_path(self._name)}", {**self._lease.content, "spec": spec}
+        self._state.drop()
         try:
-            await self._client.request("PUT", path, body=body, timeout=_RELEASE_TIMEOUT)
-        except KubeError as error:
+            async with asyncio.timeout(_RELEASE_TIMEOUT.total_seconds()):
+                with suppress(KubeError):
+                    await self.fetch()  # the last write may have been applied without a response, or was cancelled
+                if self._content is None or self.holder != self.identity:
+                    return
+                spec = {**self._content["spec"], "holderIdentity": "", "leaseDurationSeconds": _RELEASED_SECONDS}
+                path, body = f"{self._collection}{api_path(self._name)}", {**self._content, "spec": spec}
+                await self._client.request("PUT", path, body=body)
+        except (KubeError, TimeoutError) as error:
             log.info("failed to release lease", extra={"lease": self._name, "error": describe(error)})
 
 
@@ -234,14 +231,3 @@ async def _stop(task: "asyncio.Future[None]") -> None:
     await asyncio.wait((task,))
     if not task.cancelled():
         task.exception()
-
-
-def _decode(content: Json) -> "_Lease":
-    return _Lease(content, msgspec.convert(content.get("spec") or {}, _LeaseSpec))
-
-
-def _holder_of(content: Json) -> str:
-    try:
-        return decode_response("Lease", _decode, content).spec.holder_identity or ""
-    except MalformedResponse:
-        return ""  # read the lease

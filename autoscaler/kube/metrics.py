@@ -1,4 +1,4 @@
-"""Prometheus metrics of watches and background tasks."""
+"""Prometheus metrics of watches, background tasks and events."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -33,6 +33,12 @@ class KubeMetrics(Collector):
             "steadyscale_task_restarts",
             "Number of restarts of background tasks after an unexpected error.",
             ["task"],
+            registry=registry,
+        )
+        self.events_dropped = Counter(
+            "steadyscale_autoscaler_events_dropped",
+            "Number of Kubernetes events of autoscalers that were not delivered, by reason.",
+            ["reason"],
             registry=registry,
         )
         self.watches: WeakSet[Aged] = WeakSet()

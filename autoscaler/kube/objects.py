@@ -23,13 +23,13 @@ _MAX_REASON_LENGTH: Final = 256
 _MAX_VERSION_DIGITS: Final = 20
 """A resourceVersion is an unsigned 64-bit integer."""
 
-_STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
-_FLAT: Final = rb'[\[{](?:[^"\[\]{}]++|' + _STRING + rb")*+[\]}]"
+_STRING: Final = rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)(?:"|\\?\Z)'
+_FLAT: Final = rb'[\[{](?>(?:[^"\[\]{}]++|' + _STRING + rb")*)[\]}]"
 """An array or object that contains no other. Skipping it in the expression is ten times as fast as two matches."""
 
-_BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|' + _STRING + rb"|" + _FLAT + rb")*+[\[\]{}]", re.DOTALL)
+_BRACKET: Final = re.compile(rb'(?>(?:[^"\[\]{}]++|' + _STRING + rb"|" + _FLAT + rb")*)[\[\]{}]", re.DOTALL)
 _FIELD: Final = re.compile(rb'\s*"([^"\\]*+)"\s*:')
-_DELIMITER: Final = re.compile(rb'(?:[^"\[\]{},]++|' + _STRING + rb")*+[\[\]{},]", re.DOTALL)
+_DELIMITER: Final = re.compile(rb'(?>(?:[^"\[\]{},]++|' + _STRING + rb")*)[\[\]{},]", re.DOTALL)
 
 Document: TypeAlias = bytes | msgspec.Raw
 """JSON that is not decoded yet."""

@@ -14,7 +14,7 @@ from yarl import URL
 from autoscaler.kube.errors import BadRequest
 from autoscaler.values.names import path_segment_problems
 
-_ENCODED: Final = re.compile(r"(?:/(?:[A-Za-z0-9._~*:@-]|%[0-9A-F]{2})++)++")
+_ENCODED: Final = re.compile(r"(?>(?:/(?:[A-Za-z0-9._~*:@-]|%[0-9A-F]{2})+)+)")
 
 
 def api_path(*segments: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import Unavailable
-from autoscaler.kube.informer import Informer
+from autoscaler.kube.partial_informer import Accepts, PartialInformer, accept_all
 from autoscaler.kube.paths import api_path
 from autoscaler.kube.tasks import StartTask, background_tasks
 from autoscaler.kube.watch import ListWatch
@@ -34,8 +34,8 @@ _MAX_LABELS: Final = 256
 class _PodIndex:
     """An informer for pods with an index by namespace."""
 
-    def __init__(self, client: KubeClient, path: str) -> None:
-        self.informer = Informer(client, ListWatch(path), decode_pod)
+    def __init__(self, client: KubeClient, path: str, accepts: Accepts) -> None:
+        self.informer = PartialInformer(client, ListWatch(path), decode_pod, accepts)
         self.pods: dict[str, dict[str, Pod]] = defaultdict(dict)
         self.changes: dict[str, int] = defaultdict(int)
         """Number of changes by namespace; invalidates cached results."""
@@ -60,9 +60,10 @@ class _CachedPods(NamedTuple):
 class PodLister:
     """Lists pods by namespace and selector. Open it with `PodLister.open`."""
 
-    def __init__(self, client: KubeClient, start_task: StartTask) -> None:
+    def __init__(self, client: KubeClient, start_task: StartTask, accepts: Accepts) -> None:
         self._client = client
         self._start_task = start_task
+        self._accepts = accepts
         self._cluster: _PodIndex | None = None
         self._namespaces: dict[str, _PodIndex] = {}
         self._running: list[asyncio.Task[None]] = []
@@ -70,9 +71,15 @@ class PodLister:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, client: KubeClient) -> AsyncIterator[Self]:
+    async def open(cls, client: KubeClient, accepts: Accepts = accept_all) -> AsyncIterator[Self]:
+        """Open the lister; only pods in namespaces that ``accepts`` returns True for are stored."""
         async with background_tasks(client.metrics) as start_task:
-            yield cls(client, start_task)
+            yield cls(client, start_task, accepts)
+
+    @property
+    def informers(self) -> tuple[PartialInformer[Pod], ...]:
+        indexes = self._namespaces.values() if self._cluster is None else (self._cluster,)
+        return tuple(index.informer for index in indexes)
 
     async def list(self, namespace: str, selector: Selector) -> tuple[Pod, ...]:
         """Return the pods of a namespace that match a selector; raise a KubeError if they are unknown."""
@@ -106,7 +113,7 @@ class PodLister:
         return self._namespaces[namespace]
 
     def _start(self, path: str) -> _PodIndex:
-        index = _PodIndex(self._client, path)
+        index = _PodIndex(self._client, path, self._accepts)
         self._running.append(self._start_task(index.informer.run, "informer pods"))
         return index
 

@@ -14,8 +14,8 @@ from typing import Final, Self
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.discovery import Resource, split_api_version
 from autoscaler.kube.errors import KubeError
-from autoscaler.kube.informer import Informer
 from autoscaler.kube.objects import decode_response
+from autoscaler.kube.partial_informer import Accepts, PartialInformer, accept_all
 from autoscaler.kube.paths import api_path
 from autoscaler.kube.scale_paths import BUILT_IN, ObservedScale, built_in_scale, custom_scale, scale_paths_of
 from autoscaler.kube.tasks import StartTask, background_tasks
@@ -51,10 +51,11 @@ def target_of(autoscaler: Autoscaler) -> TargetKey:
 class TargetInformers:
     """The informers of the watched kinds. Open it with `TargetInformers.open`."""
 
-    def __init__(self, client: KubeClient, start_task: StartTask) -> None:
+    def __init__(self, client: KubeClient, start_task: StartTask, accepts: Accepts) -> None:
         self._client = client
         self._start_task = start_task
-        self._informers: dict[tuple[str, str], Informer[ObservedScale]] = {}
+        self._accepts = accepts
+        self._informers: dict[tuple[str, str], PartialInformer[ObservedScale]] = {}
         self._retry_at: dict[tuple[str, str], float] = {}
         """When to try again to watch a kind that could not be watched."""
         self._starting = asyncio.Lock()
@@ -62,13 +63,22 @@ class TargetInformers:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, client: KubeClient) -> AsyncIterator[Self]:
+    async def open(cls, client: KubeClient, accepts: Accepts = accept_all) -> AsyncIterator[Self]:
+        """Open the informers; only targets in namespaces that ``accepts`` returns True for are stored."""
         async with background_tasks(client.metrics) as start_task:
-            yield cls(client, start_task)
+            yield cls(client, start_task, accepts)
 
-    def add_listener(self, listener: Callable[[TargetKey], None]) -> None:
-        """Call ``listener`` with each watched target that is added, changed or deleted."""
+    @property
+    def informers(self) -> tuple[PartialInformer[ObservedScale], ...]:
+        return tuple(self._informers.values())
+
+    def add_listener(self, listener: Callable[[TargetKey], None]) -> Callable[[], None]:
+        """Call ``listener`` with each watched target that is added, changed or deleted.
+
+        Returns the function that removes the listener.
+        """
         self._listeners.append(listener)
+        return partial(self._listeners.remove, listener)
 
     def replicas(self, target: TargetKey) -> int | None:
         """Return spec.replicas of a watched target; None if it does not exist, is not watched or is malformed."""
@@ -76,7 +86,7 @@ class TargetInformers:
         observed = informer.get(f"{target.namespace}/{target.name}") if informer is not None else None
         return observed.scale.replicas if observed is not None and isinstance(observed.scale, ScaleTarget) else None
 
-    async def informer(self, resource: Resource) -> Informer[ObservedScale] | None:
+    async def informer(self, resource: Resource) -> PartialInformer[ObservedScale] | None:
         """Return the synced informer of a kind, started if necessary; None if there is none."""
         kind = (resource.group, resource.kind)
         informer = self._informers.get(kind)
@@ -87,13 +97,13 @@ class TargetInformers:
             return informer
         return informer if await informer.wait_for_sync(_SYNC_TIMEOUT) else None
 
-    async def _start(self, resource: Resource) -> Informer[ObservedScale] | None:
+    async def _start(self, resource: Resource) -> PartialInformer[ObservedScale] | None:
         kind = (resource.group, resource.kind)
         transform = await self._scale_transform(resource)
         if transform is None:
             self._retry_at[kind] = asyncio.get_running_loop().time() + _RETRY_INTERVAL.total_seconds()
             return None
-        informer = Informer(self._client, ListWatch(resource.collection), transform)
+        informer = PartialInformer(self._client, ListWatch(resource.collection), transform, self._accepts)
         informer.add_listener(partial(self._notify, kind))
         self._informers[kind] = informer
         self._start_task(informer.run, f"informer {resource.plural}")
@@ -114,5 +124,5 @@ class TargetInformers:
 
     def _notify(self, kind: tuple[str, str], key: str) -> None:
         namespace, _, name = key.rpartition("/")
-        for listener in self._listeners:
+        for listener in tuple(self._listeners):
             listener(TargetKey(*kind, namespace, name))

@@ -51,4 +51,5 @@ async def background_tasks(metrics: KubeMetrics) -> AsyncIterator[StartTask]:
             yield start
         finally:
             for task in tasks:
-                task.cancel()
+                if not task.cancelling():  # a second cancellation would end its cleanup, such as releasing the lease
+                    task.cancel()

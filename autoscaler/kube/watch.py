@@ -7,6 +7,7 @@ objects. Bookmarks, invalid objects, expired resourceVersions, closed streams an
 
 import asyncio
 import logging
+import math
 import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -143,19 +144,21 @@ async def list_and_watch(
         except KubeError as error:
             if logged_error != str(error):  # a persistent error, such as missing permissions, is logged once
                 log.warning("watch failed", extra={"path": source.path, "error": str(error)})
-            logged_error = str(error)
+            logged_error, retry_after = str(error), error.retry_after or retry_after
             on_error(error)
-            backoff, retry_after = min(backoff * 2, _MAX_BACKOFF), error.retry_after or retry_after
             if not isinstance(error, Unavailable | TooManyRequests):
                 freshness.doubt()
-        await asyncio.sleep(max(_jittered(backoff), retry_after.total_seconds()))
+        backoff = _next_backoff(backoff, initial_backoff, started)
+        await asyncio.sleep(_delay(backoff, retry_after, freshness))
 
 
 async def _watch(
     client: KubeClient, source: ListWatch, freshness: Freshness, on_invalid: Callable[[InvalidObject], None]
 ) -> AsyncGenerator[WatchEvent]:
     decoder = WatchDecoder(freshness.resource_version)
-    duration = timedelta(seconds=random.randint(*_WATCH_SECONDS))  # noqa: S311 - spreads load, not security
+    spread = random.randint(*_WATCH_SECONDS)  # noqa: S311 - spreads load, not security
+    # Without progress the watch ends when the collection must be listed again, which is before it is stale.
+    duration = timedelta(seconds=min(spread, math.ceil(max(freshness.until_list, _MIN_WATCH_SECONDS + 1))))
     query = {
         **source.query(),
         "watch": "1",
@@ -205,8 +208,17 @@ def _decode_error(status: Json) -> KubeError:
     return error_for_response(int(status["code"]), msgspec.json.encode(status))
 
 
-def _jittered(delay: timedelta) -> float:
-    return delay.total_seconds() * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, not security
+def _next_backoff(backoff: timedelta, initial: timedelta, started: float) -> timedelta:
+    """Double the backoff; start again if the attempt took longer than it, as the timeout of a stalled watch does."""
+    took = timedelta(seconds=_now() - started)
+    return min((initial if took > backoff else backoff) * 2, _MAX_BACKOFF)
+
+
+def _delay(backoff: timedelta, retry_after: timedelta, freshness: Freshness) -> float:
+    """Return the seconds until the next attempt, with jitter; at most until the collection must be listed again."""
+    jittered = backoff.total_seconds() * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, not security
+    delay = max(jittered, retry_after.total_seconds())
+    return delay if freshness.must_list else min(delay, freshness.until_list + 1)
 
 
 def _now() -> float:
