@@ -9,13 +9,13 @@ so the effective period grows evenly for all autoscalers; `OverloadMonitor` meas
 import asyncio
 import logging
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Final
 
 from autoscaler.controller.apply import NotLeader
 from autoscaler.controller.dependencies import Dependencies
+from autoscaler.controller.metric_readers import spread
 from autoscaler.controller.observe import Observer
 from autoscaler.controller.overload import OverloadMonitor
 from autoscaler.controller.owners import HPA, POD_AUTOSCALER
@@ -31,9 +31,6 @@ from autoscaler.types.autoscaler import Autoscaler
 
 log = logging.getLogger(__name__)
 
-_METRIC_CHANGE_SPACING: Final = timedelta(milliseconds=1)
-"""Delay between the reconciles of one metric change: a thousand at once would delay all other autoscalers."""
-
 
 class Controller:
     """Reconciles autoscalers while `run` is running."""
@@ -47,8 +44,11 @@ class Controller:
         *,
         concurrent_syncs: int,
         listeners: Sequence[DecisionListener] = (),
+        controls: Callable[[str], bool] = lambda _: True,
     ) -> None:
+        """Create the controller of the autoscalers whose keys ``controls`` returns True for."""
         self._dependencies = dependencies
+        self._controls = controls
         self._sync_period = settings.sync_period
         self._observer = Observer(dependencies, gates)
         self.reconciler = Reconciler(dependencies, self._observer, settings, gates, Reporter(telemetry, listeners))
@@ -63,8 +63,8 @@ class Controller:
     async def run(self) -> None:
         """Reconcile until cancelled; when this returns, nothing is written any more."""
         dependencies = self._dependencies
-        dependencies.targets.add_listener(self._on_target_change)
         unsubscribes = [
+            dependencies.targets.add_listener(self._on_target_change),
             dependencies.hpas.add_listener(self._on_hpa_change),
             dependencies.autoscalers.add_listener(self._on_autoscaler_change),
         ]
@@ -136,14 +136,13 @@ class Controller:
             return False
         return now < state.rescaled_at + self._sync_period and self.reconciler.plans.is_current(key, autoscaler)
 
-    def _enqueue(self, key: str, delay: timedelta = timedelta(0)) -> None:
-        if delay:
-            self._queue.add_at(key, self._dependencies.clock() + delay)
-        else:
-            self._queue.add(key)
+    def _enqueue(self, key: str) -> None:
+        self._queue.add(key)
         self._wake()
 
     def _on_autoscaler_change(self, key: str) -> None:
+        if not self._controls(key):
+            return
         autoscaler = self._dependencies.autoscalers.get(key)
         for other in self._observer.owners.update(POD_AUTOSCALER, key, autoscaler):
             self._enqueue(other)
@@ -160,6 +159,8 @@ class Controller:
         return max(now, rescaled_at + self._sync_period)
 
     def _on_hpa_change(self, key: str) -> None:
+        if not self._controls(key):
+            return
         for other in self._observer.owners.update(HPA, key, self._dependencies.hpas.get(key)):
             self._enqueue(other)
 
@@ -180,9 +181,13 @@ class Controller:
         state = self.reconciler.state.get(key)
         return state is not None and state.decision is not None and state.decision.replicas == replicas
 
-    def _on_metric_change(self, change: MetricChange) -> None:
-        for index, key in enumerate(self.reconciler.plans.reading(change.metric, change.namespace)):
-            self._enqueue(key, _METRIC_CHANGE_SPACING * index)
+    def _on_metric_change(self, changes: Sequence[MetricChange]) -> None:
+        """Reconcile the autoscalers that read a changed series, spread over a part of the sync period."""
+        readers, now = self.reconciler.plans.readers, self._dependencies.clock()
+        keys = {key: None for change in changes for key in readers.concerned(change)}
+        for key, delay in spread(keys, self._sync_period):
+            self._queue.add_at(key, now + delay)
+        self._wake()
 
 
 def _phase(key: str) -> float:

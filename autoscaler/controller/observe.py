@@ -88,14 +88,16 @@ class Observer:
         self, key: str, autoscaler: Autoscaler, plan: ReconcilePlan, target: ScaleTarget, deadline: float
     ) -> Observation:
         namespace, selector = autoscaler.metadata.namespace, parse_cached(target.selector)
-        reads = [_timed(self._read_metric(namespace, read, selector, deadline)) for read in plan.reads]
+        reading = self._read_metrics(namespace, plan, selector, deadline)
         if not (plan.needs_pods or self.selectors.may_overlap(key)):
-            return _with_readings(Observation(target), await _gather(reads))
-        pods, results = await asyncio.gather(self._list_pods(namespace, selector, deadline), _gather(reads))
+            return _with_readings(Observation(target), await reading)
+        pods, results = await asyncio.gather(self._list_pods(namespace, selector, deadline), reading)
         if isinstance(pods, UnavailableTarget):
             # Pods that are only needed to check for overlapping selectors may be missing.
             return _with_readings(Observation(pods if plan.needs_pods else target), results)
-        selected_by = self.selectors.selecting_autoscalers(namespace, pods)
+        # An autoscaler with mode: DryRun scales no pods, so it does not compete for them.
+        is_dry_run = self.owners.is_dry_run
+        selected_by = () if is_dry_run(key) else self.selectors.selecting_autoscalers(namespace, pods, is_dry_run)
         return _with_readings(Observation(target, pods, selected_by=selected_by), results)
 
     async def _list_pods(
@@ -108,6 +110,13 @@ class Observer:
             return UnavailableTarget(f"unable to get its pods: {_TIMED_OUT}")
         except KubeError as error:
             return UnavailableTarget(f"unable to get its pods: {client_go_message(error, 'get pods')}")
+
+    async def _read_metrics(
+        self, namespace: str, plan: ReconcilePlan, pods: Selector, deadline: float
+    ) -> Sequence[_TimedReading]:
+        """Read all metrics concurrently; a single read is awaited without a task."""
+        reads = [_timed(self._read_metric(namespace, read, pods, deadline)) for read in plan.reads]
+        return (await reads[0],) if len(reads) == 1 else await asyncio.gather(*reads)
 
     async def _read_metric(self, namespace: str, read: MetricRead, pods: Selector, deadline: float) -> Reading:
         external, metrics = self._dependencies.external, self._dependencies.metrics
@@ -131,13 +140,6 @@ async def _timed(read: Awaitable[Reading]) -> _TimedReading:
     started = loop.time()
     reading = await read
     return reading, timedelta(seconds=loop.time() - started)
-
-
-async def _gather(reads: Sequence[Awaitable[_TimedReading]]) -> Sequence[_TimedReading]:
-    """Await all reads concurrently; a single read is awaited without a task."""
-    if len(reads) == 1:
-        return (await reads[0],)
-    return await asyncio.gather(*reads)
 
 
 def _with_readings(observation: Observation, timed: Sequence[_TimedReading]) -> Observation:

@@ -46,6 +46,12 @@ class TargetOwners:
         others = self._owners[target].items()
         return tuple(sorted(other for other, is_dry_run in others if other != owner and not is_dry_run))
 
+    def is_dry_run(self, key: str) -> bool:
+        """Return whether a PodAutoscaler has ``mode: DryRun``."""
+        owner = f"{POD_AUTOSCALER}/{key}"
+        target = self._targets.get(owner)
+        return target is not None and self._owners[target][owner]
+
     def keys(self, target: TargetKey) -> tuple[str, ...]:
         """Return the keys of the PodAutoscalers of a target."""
         prefix = f"{POD_AUTOSCALER}/"

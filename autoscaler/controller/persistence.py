@@ -8,7 +8,8 @@ one would have.
 ``v1;at=2026-03-01T12:00:00.000Z;rec=5@285.01,3@0;up=4@15.2;down=`` means: relative to that time, 5 replicas were
 recommended 285.01 s before and 3 at that time, and a rescale added 4 replicas 15.2 s before. A last recommendation of
 age 0 was still in effect when the text was written. A later change would have changed the status, so it stayed in
-effect until the restart.
+effect until the restart. A last field ``unknown=4>8@2@1234`` means that the outcome of a rescale from 4 to 8 replicas
+2 s before is unknown, and that the write requires the target's resourceVersion 1234.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from autoscaler.settings import Settings
-from autoscaler.types.history import History, Recommendation, ScaleEvent
+from autoscaler.types.history import History, Recommendation, ScaleEvent, UnknownRescale
 from autoscaler.types.record import Record
 from autoscaler.types.spec import Behavior, Spec
 from autoscaler.values.arithmetic import MAX_INT32
@@ -28,6 +29,9 @@ MAX_ENTRIES: Final = 24
 
 _MAX_LENGTH: Final = 8192
 """A longer text is unreadable."""
+
+_RESTORED: Final = "decided by the previous leader"
+"""The reason of a restored rescale; the original one is not persisted."""
 
 _Entry: TypeAlias = tuple[int, datetime]
 """A number of replicas and its time."""
@@ -41,6 +45,7 @@ class Fingerprint(Record):
 
     scale_ups: tuple[ScaleEvent, ...]
     scale_downs: tuple[ScaleEvent, ...]
+    unknown: tuple[UnknownRescale, ...] = ()
 
 
 NOT_PERSISTED: Final = Fingerprint(-1, (), ())
@@ -51,7 +56,8 @@ def fingerprint(history: History, spec: Spec, now: datetime) -> Fingerprint:
     last = _latest(history.recommendations)
     period = _longest_period(spec.behavior or Behavior())
     recommended = last.replicas if last is not None and last.at == now else None
-    return Fingerprint(recommended, _within(history.scale_ups, period, now), _within(history.scale_downs, period, now))
+    ups, downs = _within(history.scale_ups, period, now), _within(history.scale_downs, period, now)
+    return Fingerprint(recommended, ups, downs, history.unknown)
 
 
 def is_outdated(persisted: Fingerprint | None, current: Fingerprint) -> bool:
@@ -59,7 +65,7 @@ def is_outdated(persisted: Fingerprint | None, current: Fingerprint) -> bool:
     if persisted is None:
         return current != Fingerprint(None, (), ())
     return (
-        persisted.recommended != current.recommended
+        (persisted.recommended, persisted.unknown) != (current.recommended, current.unknown)
         or not set(current.scale_ups) <= set(persisted.scale_ups)
         or not set(current.scale_downs) <= set(persisted.scale_downs)
     )
@@ -79,10 +85,12 @@ def encode_history(history: History, spec: Spec, settings: Settings, now: dateti
     period = _longest_period(behavior)
     ups = _merge_oldest((event.change, event.at) for event in _within(history.scale_ups, period, now))
     downs = _merge_oldest((event.change, event.at) for event in _within(history.scale_downs, period, now))
-    if not (extremes or ups or downs):
+    if not (extremes or ups or downs or history.unknown):
         return None
     recommendations = sorted(extremes, key=lambda entry: entry[1])
-    fields = (_encode("rec", recommendations, now), _encode("up", ups, now), _encode("down", downs, now))
+    fields = [_encode("rec", recommendations, now), _encode("up", ups, now), _encode("down", downs, now)]
+    if history.unknown:
+        fields.append("unknown=" + ",".join(_encode_unknown(rescale, now) for rescale in history.unknown))
     return ";".join(("v1", f"at={format_rfc3339(now, 'milliseconds')}", *fields))
 
 
@@ -117,7 +125,7 @@ def _decode_history(text: str, now: datetime) -> History:
         recommendations.append(Recommendation(last.replicas, now))
     ups = tuple(ScaleEvent(change, time) for change, time in _decode(values["up"], at))
     downs = tuple(ScaleEvent(change, time) for change, time in _decode(values["down"], at))
-    return History(tuple(recommendations), ups, downs)
+    return History(tuple(recommendations), ups, downs, tuple(_decode_unknown(values.get("unknown", ""), at)))
 
 
 def _extremes(entries: Sequence[_Entry], *, highest: bool) -> Iterator[_Entry]:
@@ -187,10 +195,27 @@ def _encode(name: str, entries: Iterable[_Entry], now: datetime) -> str:
 
 def _decode(text: str, now: datetime) -> Iterator[_Entry]:
     for entry in filter(None, text.split(",")):
-        number, age = entry.split("@")
-        if not 0 <= int(number) <= MAX_INT32 or not float(age) >= 0:
-            raise ValueError(f"the entry {entry[:40]!r} is out of range")
-        yield int(number), now - timedelta(seconds=float(age))
+        yield _decode_entry(entry, now)
+
+
+def _decode_entry(entry: str, now: datetime) -> _Entry:
+    number, age = entry.split("@")
+    if not 0 <= int(number) <= MAX_INT32 or not float(age) >= 0:
+        raise ValueError(f"the entry {entry[:40]!r} is out of range")
+    return int(number), now - timedelta(seconds=float(age))
+
+
+def _encode_unknown(rescale: UnknownRescale, now: datetime) -> str:
+    age = _format_age(now - rescale.at)
+    return f"{rescale.before}>{rescale.replicas}@{age}@{rescale.resource_version}"
+
+
+def _decode_unknown(text: str, now: datetime) -> Iterator[UnknownRescale]:
+    for entry in filter(None, text.split(",")):
+        change, age, resource_version = entry.split("@")
+        numbers = [_decode_entry(f"{number}@{age}", now) for number in change.split(">")]
+        (before, at), (replicas, _) = numbers
+        yield UnknownRescale(before, replicas, at, resource_version, _RESTORED)
 
 
 def _format_age(age: timedelta) -> str:

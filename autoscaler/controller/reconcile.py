@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from autoscaler.algorithm.conditions import state_discarded
 from autoscaler.algorithm.decide import decide
+from autoscaler.algorithm.future_times import without_future_times
+from autoscaler.algorithm.next_reconcile import next_delay
 from autoscaler.algorithm.not_evaluated import decide_failed_reconcile, decide_invalid_spec
 from autoscaler.algorithm.stale_zero import clear_stale_zero
 from autoscaler.algorithm.zero import scaled_to_zero
 from autoscaler.controller import persistence
-from autoscaler.controller.apply import DecisionWriter, NotLeader, with_pending_status
+from autoscaler.controller.apply import DecisionWriter, NotLeader, may_be_in_flight, with_pending_status
 from autoscaler.controller.backoff import ReconcileBackoff
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.observe import Observer
@@ -28,8 +30,8 @@ from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 from autoscaler.types.history import History
+from autoscaler.types.observation import ScaleTarget
 from autoscaler.types.spec import Spec
-from autoscaler.types.steps import MetricUnavailableStep, NotAppliedStep
 
 _INITIAL_RETRY_DELAY: Final = timedelta(seconds=1)
 _SHUTDOWN_SECONDS: Final = 0.6
@@ -112,7 +114,7 @@ class Reconciler:
     async def _write_failure(self, key: str, stored: Autoscaler, error: Exception) -> None:
         spec, now = with_defaults(stored.spec), self._dependencies.clock()
         state = self.state.for_object(key, stored.metadata.uid) or self._restore(key, stored, spec, now)
-        effective = self._effective(stored, spec, state)
+        effective = without_future_times(self._effective(stored, spec, state), now)
         text = f"{type(error).__name__}: {error}"[:_MAX_ERROR_LENGTH]
         decision = decide_failed_reconcile(
             autoscaler=effective, error=text, history=state.history, gates=self._gates, now=now
@@ -143,10 +145,15 @@ class Reconciler:
     ) -> tuple[Decision, ReconcileState, tuple[timedelta, ...]]:
         """Return the decision, the state of the autoscaler, and how long each metric read took."""
         state = self.state.for_object(key, stored.metadata.uid)
+        state = state or self._restore(key, stored, plan.spec, self._dependencies.clock())
+        await self._writer.settle(self._effective(stored, plan.spec, state), state)
         effective = self._effective(stored, plan.spec, state)
         observation = None if plan.problems else await self._observer.observe(key, effective, plan)
         now = self._dependencies.clock()
-        state = state or self._restore(key, stored, plan.spec, now)
+        if observation is not None and isinstance(observation.target, ScaleTarget):
+            self._writer.settle_observed(observation.target.replicas, effective, state)
+            effective = self._effective(stored, plan.spec, state)
+        effective = without_future_times(effective, now)
         if observation is None:
             decision = decide_invalid_spec(
                 autoscaler=effective, problems=plan.problems, history=state.history, gates=self._gates, now=now
@@ -160,7 +167,8 @@ class Reconciler:
             gates=self._gates,
             now=now,
         )
-        return clear_stale_zero(decision), state, observation.read_durations
+        in_flight = bool(state.history.unknown) or may_be_in_flight(state, now)
+        return clear_stale_zero(decision, in_flight=in_flight), state, observation.read_durations
 
     def _restore(self, key: str, stored: Autoscaler, spec: Spec, now: datetime) -> ReconcileState:
         """Create the state of an autoscaler from the history in its status; discard an unreadable one."""
@@ -171,7 +179,7 @@ class Reconciler:
             history, persisted = History(), persistence.NOT_PERSISTED
             self._dependencies.events.record(stored, state_discarded(str(error)))
             self._reporter.report_discarded_state(key, str(error))
-        state = self.state[key] = ReconcileState(stored.metadata.uid, history, persisted=persisted)
+        state = self.state[key] = ReconcileState(stored.metadata.uid, now, history, persisted=persisted)
         return state
 
     @staticmethod
@@ -189,12 +197,12 @@ class Reconciler:
         self._reporter.report_deleted(key)
 
     def _next_delay(self, decision: Decision, state: ReconcileState) -> timedelta:
-        """Return the sync period, or less if a failure duration or pause expires or ScaledToZero is pending."""
-        expiries = [_expiry(step) for step in decision.steps]
-        delays = [expiry - decision.at for expiry in expiries if expiry is not None and expiry > decision.at]
-        if state.pending_status is not None and scaled_to_zero(decision.status):
-            delays.append(_INITIAL_RETRY_DELAY * 2 ** min(state.failed_status_writes - 1, 2))
-        return min([self._settings.sync_period, *delays])
+        """Return the delay of `next_delay`, or less if ScaledToZero is pending."""
+        delay = next_delay(decision, self._settings.sync_period)
+        if state.pending_status is None or not scaled_to_zero(decision.status):
+            return delay
+        retry: timedelta = _INITIAL_RETRY_DELAY * 2 ** min(state.failed_status_writes - 1, 2)
+        return min(delay, retry)
 
 
 async def _finish_on_cancel(applying: Coroutine[None, None, Decision]) -> Decision:
@@ -207,9 +215,3 @@ async def _finish_on_cancel(applying: Coroutine[None, None, Decision]) -> Decisi
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         raise
-
-
-def _expiry(step: object) -> datetime | None:
-    if isinstance(step, MetricUnavailableStep):
-        return step.fallback_at
-    return step.until if isinstance(step, NotAppliedStep) else None

@@ -1,8 +1,9 @@
 """Reconcile plans: the defaulted spec, its problems and its metric reads, computed once per generation of a spec."""
 
-from collections.abc import Mapping
 from typing import TypeAlias
 
+from autoscaler.algorithm.pause import annotation_of
+from autoscaler.controller.metric_readers import MetricReaders
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
@@ -53,14 +54,19 @@ class ReconcilePlan(Record):
     """One read per metric, in the order of spec.metrics."""
 
     needs_pods: bool
+    pause: str | None
+    """The annotation that pauses the autoscaler, which a new generation does not reflect."""
 
     def is_current(self, autoscaler: Autoscaler) -> bool:
-        """Return whether the plan is for this generation of this object."""
-        return self.generation == autoscaler.metadata.generation and self.uid == autoscaler.metadata.uid
+        """Return whether the plan is for this generation of this object and for its annotation."""
+        metadata = autoscaler.metadata
+        is_same = self.generation == metadata.generation and self.uid == metadata.uid
+        return is_same and self.pause == annotation_of(metadata)
 
-    def external_metrics(self) -> frozenset[str]:
-        """Return the names of the external metrics that are read."""
-        return frozenset(read.identifier.name for read in self.reads if isinstance(read, ExternalMetricRead))
+    def external_reads(self) -> frozenset[tuple[str, Selector]]:
+        """Return the names and selectors of the external metrics that are read."""
+        external = (read for read in self.reads if isinstance(read, ExternalMetricRead))
+        return frozenset((read.identifier.name.lower(), read.selector) for read in external)
 
 
 def make_plan(autoscaler: Autoscaler, settings: Settings, gates: FeatureGates) -> ReconcilePlan:
@@ -74,6 +80,7 @@ def make_plan(autoscaler: Autoscaler, settings: Settings, gates: FeatureGates) -
         problems=tuple(dict.fromkeys(map(str, spec_problems))),
         reads=tuple(map(_read, metrics)),
         needs_pods=any(map(_needs_pods, metrics)),
+        pause=annotation_of(autoscaler.metadata),
     )
 
 
@@ -104,7 +111,7 @@ class ReconcilePlans:
         self._settings = settings
         self._gates = gates
         self._plans: dict[str, ReconcilePlan] = {}
-        self._readers: dict[str, dict[str, None]] = {}
+        self.readers = MetricReaders()
 
     def get(self, key: str, autoscaler: Autoscaler) -> ReconcilePlan:
         """Return the plan of an autoscaler; create it if the spec has changed."""
@@ -112,8 +119,8 @@ class ReconcilePlans:
         if plan is None or not plan.is_current(autoscaler):
             self.remove(key)
             plan = self._plans[key] = make_plan(autoscaler, self._settings, self._gates)
-            for metric in plan.external_metrics():
-                self._readers.setdefault(metric, {})[key] = None
+            for metric, selector in plan.external_reads():
+                self.readers.add(metric, key, selector)
         return plan
 
     def is_current(self, key: str, autoscaler: Autoscaler) -> bool:
@@ -121,15 +128,7 @@ class ReconcilePlans:
         plan = self._plans.get(key)
         return plan is not None and plan.is_current(autoscaler)
 
-    def reading(self, metric: str, namespace: str | None) -> tuple[str, ...]:
-        """Return the keys of autoscalers that read an external metric, in one namespace or in all."""
-        keys: Mapping[str, None] = self._readers.get(metric, {})
-        return tuple(key for key in keys if namespace is None or key.startswith(f"{namespace}/"))
-
     def remove(self, key: str) -> None:
         plan = self._plans.pop(key, None)
-        for metric in plan.external_metrics() if plan is not None else ():
-            readers = self._readers[metric]
-            del readers[key]
-            if not readers:
-                del self._readers[metric]
+        for metric, selector in plan.external_reads() if plan is not None else ():
+            self.readers.remove(metric, key, selector)

@@ -85,7 +85,7 @@ def state_of(key: str, decision: Decision) -> AutoscalerState:
         tuple(_metrics(status)),
         status.current_replicas,
         None if target is None else (target.minimum, target.maximum),
-        tuple((condition.type, condition.status) for condition in status.conditions),
+        tuple((condition.type, condition.status, condition.reason) for condition in status.conditions),
     )
 
 
@@ -105,7 +105,7 @@ def _log_decision(key: str, decision: Decision) -> None:
     """Log every decision with its steps at debug level; the steps of metrics contain ratio and tolerance."""
     if not log.isEnabledFor(logging.DEBUG):
         return
-    steps = "; ".join(step_text(step, decision.steps) for step in decision.steps)
+    steps = "; ".join(step_text(step, decision.steps, decision.at) for step in decision.steps)
     fields = {"replicas": decision.replicas, "limiting_factor": decision.limiting_factor.value, "steps": steps}
     log.debug("decided", extra={"autoscaler": key, **fields})
 
@@ -123,7 +123,8 @@ def _log_change(key: str, before: Status, decision: Decision) -> None:
         log.info("rescaled", extra={**fields, **rescale})
     elif failed is not None:
         failure = {"replicas": failed.replicas, "error": failed.message[:256]}
-        log.warning("rescale failed", extra={**fields, **failure})
+        message = "rescale outcome unknown" if failed.outcome_unknown else "rescale failed"
+        log.warning(message, extra={**fields, **failure})
     elif changed := _changed_conditions(before, decision.status):
         error = {"error": decision.error[:256]} if decision.error else {}
         log.info("conditions changed", extra={**fields, "conditions": changed, **error})

@@ -6,7 +6,7 @@ can match the same pods, the pods need not be listed at all.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from cachetools import LRUCache, cached
@@ -91,7 +91,9 @@ class TargetSelectors:
         labels = index.labels[key]
         return all(total - index.requiring_key[label[0]] + len(index.by_label[label]) > 1 for label in labels)
 
-    def selecting_autoscalers(self, namespace: str, pods: Sequence[Pod]) -> tuple[str, ...]:
+    def selecting_autoscalers(
+        self, namespace: str, pods: Sequence[Pod], is_ignored: Callable[[str], bool] = lambda _: False
+    ) -> tuple[str, ...]:
         """Return autoscalers whose targets select one of the pods; at most two, enough to report an ambiguity."""
         index = self._namespaces.get(namespace)
         if index is None or not pods:
@@ -99,7 +101,7 @@ class TargetSelectors:
         candidates = set(index.unindexed)
         for label in {label for pod in pods for label in pod.labels.items()}:
             candidates |= index.by_label.get(label, set())
-        return selecting_autoscalers(pods, {key: index.selectors[key] for key in candidates})
+        return selecting_autoscalers(pods, {key: index.selectors[key] for key in candidates if not is_ignored(key)})
 
 
 def _size(selector: Selector) -> int:

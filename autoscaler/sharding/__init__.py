@@ -1,0 +1,1 @@
+"""The shard protocol: which process controls which autoscalers. Pure; the I/O is in `autoscaler.controller.shards`."""
