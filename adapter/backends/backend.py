@@ -1,5 +1,6 @@
 """The interface of all backends."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Protocol, runtime_checkable
 
@@ -18,10 +19,11 @@ class Backend(Protocol):
     def name(self) -> str:
         """The backend's name in the configuration and in messages."""
 
-    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+    async def fetch(self, query: Query, deadline: timedelta) -> Sequence[RawSample]:
         """Return all series of a query; raise ``BackendError`` if they cannot be fetched before the deadline.
 
-        Series whose value is NaN, negative or old are returned, too: evaluation rejects them one by one.
+        Series whose value is NaN, negative or old are returned, too: evaluation rejects them one by one. A result with
+        many series is a ``SeriesTable``.
         """
 
     async def ping(self) -> None:

@@ -24,7 +24,7 @@ from adapter.backends.sqs.settings import Sqs
 from adapter.backends.upstream.settings import Upstream
 from adapter.decoding import documents
 from adapter.decoding.problem import ConfigInvalid, Problem
-from adapter.rules.rule import STATIC, Rule
+from adapter.rules.rule import DEFAULT_INTERVAL, STATIC, Rule
 from autoscaler.types.record import Record
 
 
@@ -118,7 +118,14 @@ def price_per_day(rule: Rule, entry: BackendEntry | None) -> Price | None:
     if entry is None or not entry.kind or entry.settings.parameters_type is None or not rule.parameters:
         return None
     parameters = documents.decode(rule.parameters, entry.settings.parameters_type)
-    return entry.settings.price_per_day(parameters, rule.interval)
+    return entry.settings.price_per_day(parameters, rule.interval or DEFAULT_INTERVAL)
+
+
+def selection(rule: Rule, entry: BackendEntry | None) -> str:
+    """Return what determines the series of a rule, for messages: its query, or names such as that of a queue."""
+    if rule.query or entry is None or not entry.kind or entry.settings.parameters_type is None:
+        return rule.query
+    return documents.decode(rule.parameters, entry.settings.parameters_type).selection()
 
 
 def _parameter_problems(rule: Rule, settings: BackendSettings, path: str) -> Iterator[Problem]:

@@ -3,7 +3,7 @@
 Settings modules import no client library of a metric system, so a configuration can be checked without them installed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Annotated, ClassVar, Final, TypeAlias
 
@@ -21,9 +21,24 @@ QueryText: TypeAlias = Annotated[str, msgspec.Meta(max_length=16384)]
 class Parameters(Record, frozen=True):
     """The ``parameters`` of a rule, for one backend kind."""
 
+    selecting: ClassVar[tuple[str, ...]] = ()
+    """The fields that determine which series a query has, for messages about a query without series."""
+
+    def selection(self) -> str:
+        """Return the fields in ``selecting`` that are set: ``queue 'orders', vhost '/'``."""
+        keys = dict(zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True))
+        values = ((keys[field], getattr(self, field)) for field in self.selecting)
+        return ", ".join(f"{key} {_shown(value)}" for key, value in values if value)
+
     def problems(self, path: str) -> Iterator[Problem]:  # noqa: ARG002 - overridden
         """Return the problems that decoding does not find, each with its path."""
         yield from ()
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={_shown(inner)}" for key, inner in value.items())
+    return " or ".join(map(repr, value)) if isinstance(value, tuple) else repr(value)
 
 
 class Price(Record, frozen=True):
@@ -56,6 +71,10 @@ class BackendSettings(Record, frozen=True):
 
     query_language: ClassVar[str] = ""
     """The language of a rule's ``query``; empty if rules of this kind have none."""
+
+    has_adaptive_interval: ClassVar[bool] = False
+    """Whether the interval of a rule without one is adapted to the duration of its query. Only if requests cost no
+    money, have no rate limit of a provider, and are not combined into batches."""
 
     labels_controlled_by_rules: ClassVar[bool] = False
     """Whether a rule determines the labels of its series, or no label identifies their owner. Then a label cannot

@@ -5,7 +5,7 @@ Every error becomes a ``FetchFailure``.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -52,16 +52,19 @@ class Fetcher:
         *,
         budgets: TenantBudgets | None = None,
         max_connections: Callable[[str], int | None] = lambda _backend: None,
+        has_adaptive_interval: Callable[[str], bool] = lambda _backend: False,
     ) -> None:
         """Create a fetcher; ``on_fetch`` is called with the backend, ``ok`` or the failure class, and the seconds.
 
         ``max_connections`` returns the size of a backend's connection pool; None if it has none.
+        ``has_adaptive_interval`` returns whether the interval of a backend's queries is adapted to their duration.
         """
         self.backends = backends
         self.clock = clock
         self.query_count = 0
         self.budgets = budgets or TenantBudgets()
         self._on_fetch = on_fetch
+        self.has_adaptive_interval = has_adaptive_interval
         self._max_connections = max_connections
         self._rate_limits: dict[str, tuple[Backend, RateLimit]] = {}
 
@@ -70,14 +73,18 @@ class Fetcher:
         found: object = self.backends.get(backend)
         return isinstance(found, Aligned) and found.aligned
 
-    async def fetch(self, query: Query, deadline: timedelta, indexed_labels: Collection[str] = ()) -> FetchResult:
-        """Send a query and return its snapshot, or the failure if it fails or exceeds the deadline."""
+    async def fetch(self, query: Query, deadline: timedelta, previous: FetchResult | None = None) -> FetchResult:
+        """Send a query and return its snapshot, or the failure if it fails or exceeds the deadline.
+
+        The snapshot shares labels and indexes with the previous one.
+        """
         loop = asyncio.get_running_loop()
         started = loop.time()
         result = "ok"
         try:
             series = await self._fetch_series(query, deadline)
-            snapshot = Snapshot(series, self.clock(), timedelta(seconds=loop.time() - started), indexed_labels)
+            before = previous if isinstance(previous, Snapshot) else None
+            snapshot = Snapshot(series, self.clock(), timedelta(seconds=loop.time() - started), before)
             self.budgets.store(query, snapshot)
         except Exception as unexpected:  # noqa: BLE001 - any failure of one rule must not affect the others
             error = _as_adapter_error(unexpected, query)
@@ -89,7 +96,7 @@ class Fetcher:
             if result != errors.OverBudget.failure:  # no fault of the backend; the budgets count it
                 self._on_fetch(query.backend, result, loop.time() - started)
 
-    async def _fetch_series(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+    async def _fetch_series(self, query: Query, deadline: timedelta) -> Sequence[RawSample]:
         backend = self.backends.get(query.backend)
         if backend is None:
             raise errors.BackendUnreachable(f"backend {query.backend!r} is not configured")
@@ -97,12 +104,12 @@ class Fetcher:
             self.budgets.take_query(query)
         self.query_count += 1
         loop = asyncio.get_running_loop()
-        asked, started = loop.time(), None
+        queued, started = loop.time(), None
         timeout = asyncio.timeout(deadline.total_seconds())
         try:
             async with timeout, self._slot(query, backend):
                 started = loop.time()
-                return await backend.fetch(query, deadline - timedelta(seconds=started - asked))
+                return await backend.fetch(query, deadline - timedelta(seconds=started - queued))
         except errors.OverBudget:
             self.budgets.record_refusal(query, MAX_CONNECTIONS)
             raise

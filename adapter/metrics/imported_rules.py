@@ -126,7 +126,8 @@ class ImportedRules:
 
     def _publish(self, file: WatchedFile) -> None:
         settings = file.settings
-        self._registry.set_imported_rules(settings.file, convert_rules(file.imported, file.series_names, settings))
+        rules = convert_rules(file.imported, file.series_names, settings)
+        self._registry.set_imported_rules(settings.file, rules, file.imported.refusals(file.errors))
 
     def _set_error(self, file: WatchedFile, series_query: str, error: str) -> None:
         """Store the error of a series query, and log it once; an empty text clears it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from adapter.backends.backend import Backend
-from adapter.backends.configuration import BackendEntry, price_per_day
+from adapter.backends.configuration import BackendEntry, price_per_day, selection
 from adapter.backends.loader import import_backend
 from adapter.backends.settings import BackendSettings
 from adapter.backends.static import StaticBackend
@@ -14,7 +14,8 @@ from adapter.config.loading import Loaded
 from adapter.config.model import Config
 from adapter.metrics.comparison import Comparisons
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.metrics.tenant_budgets import TenantBudgets
 from adapter.rules.rule import STATIC
 from adapter.rules.rule_registry import RuleRegistry
@@ -39,7 +40,7 @@ class MetricPipeline:
         self._config = loaded.config
         for name, problems in loaded.invalid_rules.items():
             _log.error("invalid rule ignored", extra={"rule": name, "problems": [*map(str, problems)]})
-        self.registry = RuleRegistry(loaded.config.rules, loaded.invalid_rules)
+        self.registry = RuleRegistry(loaded.config.rules, loaded.invalid_rules, loaded.invalid_in)
         opened = {name: self._open(name, entry) for name, entry in loaded.config.backends.items()}
         self.fetcher = Fetcher(
             {STATIC: StaticBackend(clock), **opened},
@@ -47,6 +48,7 @@ class MetricPipeline:
             telemetry.record_query,
             budgets=TenantBudgets(lambda: self._config.tenant_limits, telemetry.record_refused_query),
             max_connections=self._max_connections,
+            has_adaptive_interval=self._has_adaptive_interval,
         )
         sources = Sources(
             self.fetcher, telemetry.cache_read_counter("snapshots"), telemetry.cache_read_counter("queries")
@@ -60,6 +62,7 @@ class MetricPipeline:
             clock,
             delegate=lambda: self._config.delegate,
             price_per_day=lambda rule: price_per_day(rule, self._config.backends.get(rule.backend)),
+            selection=lambda rule: selection(rule, self._config.backends.get(rule.backend)),
             on_read=self.comparisons.on_read,
         )
 
@@ -93,6 +96,10 @@ class MetricPipeline:
     def _max_connections(self, backend: str) -> int | None:
         entry = self._config.backends.get(backend)
         return None if entry is None else getattr(entry.settings, "max_connections", None)
+
+    def _has_adaptive_interval(self, backend: str) -> bool:
+        entry = self._config.backends.get(backend)
+        return entry is not None and entry.settings.has_adaptive_interval
 
     def _open(self, name: str, entry: BackendEntry) -> Backend:
         return self._open_backend(name, entry.settings, self._clock)

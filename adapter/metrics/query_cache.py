@@ -14,6 +14,7 @@ from adapter.metrics.fetcher import Fetcher, FetchFailure, FetchResult
 from adapter.metrics.namespace_cache import NamespaceCache
 from adapter.metrics.snapshot import Snapshot
 from adapter.rules.query_builder import Query
+from adapter.rules.rule import DEFAULT_INTERVAL
 from adapter.ttl_cache import TTLCache
 
 _MAX_BYTES: Final = 64 * 1024 * 1024
@@ -45,17 +46,19 @@ class QueryCache:
             entries=NamespaceCache(max_bytes, attrgetter("namespace"), _size),
         )
 
-    async def get(self, query: Query, interval: timedelta, deadline: timedelta) -> FetchResult:
-        """Return the query's result, at most ``interval`` old."""
+    async def get(self, query: Query, interval: timedelta | None, deadline: timedelta) -> FetchResult:
+        """Return the query's result, at most ``interval`` old; None: the default, which is not adaptive here."""
         cached = self.peek(query)
         self._on_read(cached is not None)
         if cached is not None:
             return cached
 
+        max_age = interval or DEFAULT_INTERVAL
+
         def ttl(result: FetchResult) -> timedelta:
             if len(query.text) > _MAX_QUERY_LENGTH:
                 return timedelta()
-            return min(interval, _FAILURE_TTL) if isinstance(result, FetchFailure) else interval
+            return min(max_age, _FAILURE_TTL) if isinstance(result, FetchFailure) else max_age
 
         return await self._results.get_or_load(query, lambda: self._fetcher.fetch(query, deadline), ttl)
 

@@ -5,21 +5,22 @@ A read finds the rule, gets the result of its query, selects the matching series
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from adapter import errors
 from adapter.backends.settings import Price
 from adapter.metrics.evaluation_cache import EvaluationCache, ResolvedRead
-from adapter.metrics.fetcher import Fetcher, FetchFailure, FetchResult
-from adapter.metrics.query_cache import QueryCache
+from adapter.metrics.fetcher import FetchFailure, FetchResult
+from adapter.metrics.no_match import describe_no_match
 from adapter.metrics.read_history import ReadHistory, ReadKey
+from adapter.metrics.refresh_interval import MIN_ADAPTIVE_INTERVAL
 from adapter.metrics.snapshot import Snapshot
-from adapter.metrics.snapshots import Snapshots
+from adapter.metrics.sources import Sources
 from adapter.rules.delegation import Delegate, DelegatedRule, delegated_rule
 from adapter.rules.evaluation import evaluate
 from adapter.rules.query_builder import Query, delegated_query, snapshot_query, template_query
-from adapter.rules.rule import STATIC, Rule
+from adapter.rules.rule import DEFAULT_INTERVAL, STATIC, Rule
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample, Sample
 from autoscaler.values.selector import MAX_REQUIREMENTS, MAX_SELECTOR_LENGTH, Selector
@@ -42,29 +43,6 @@ class ReadTrace:
     """The cache entry of the read; None for delegated and failed reads."""
 
 
-class Sources:
-    """The caches that queries are read through: snapshots, or the query cache for queries that contain a selector."""
-
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        on_snapshot_read: Callable[[bool], None] = lambda _is_hit: None,
-        on_query_cache_read: Callable[[bool], None] = lambda _is_hit: None,
-    ) -> None:
-        self.fetcher = fetcher
-        self.snapshots = Snapshots(fetcher, on_snapshot_read)
-        self.query_cache = QueryCache(fetcher, on_read=on_query_cache_read)
-
-    def of(self, rule: Rule) -> Snapshots | QueryCache:
-        return self.query_cache if rule.is_template else self.snapshots
-
-    async def aclose(self) -> None:
-        await self.snapshots.aclose()
-        await self.query_cache.aclose()
-        for backend in self.fetcher.backends.values():
-            await backend.aclose()
-
-
 class MetricReader:
     """Reads metrics by the rules of a registry; drops the snapshots of rules that change."""
 
@@ -76,9 +54,13 @@ class MetricReader:
         *,
         delegate: Callable[[], Delegate | None] = lambda: None,
         price_per_day: Callable[[Rule], Price | None] = lambda _rule: None,
+        selection: Callable[[Rule], str] = lambda rule: rule.query,
         on_read: Callable[[ReadTrace], None] = lambda _trace: None,
     ) -> None:
-        """Create a reader; ``on_read`` is called after every read of a metric that has a rule."""
+        """Create a reader; ``on_read`` is called after every read of a metric that has a rule.
+
+        ``selection`` returns what determines the series of a rule, for messages.
+        """
         self.registry = registry
         self.sources = sources
         self.clock = clock
@@ -88,6 +70,7 @@ class MetricReader:
 
         self.price_per_day = price_per_day
         self._delegate = delegate
+        self._selection = selection
         self._on_read = on_read
         self._evaluations = EvaluationCache()
         registry.add_listener(self._drop_snapshots)
@@ -133,6 +116,16 @@ class MetricReader:
                 self._evaluate(trace, trace.rule, trace.result, self.clock())
         return trace
 
+    def interval(self, rule: Rule) -> tuple[timedelta, bool]:
+        """Return the current interval of a rule's query, and whether it is adaptive."""
+        fetcher, snapshots = self.sources.fetcher, self.sources.snapshots
+        if rule.is_template:
+            return rule.interval or DEFAULT_INTERVAL, False
+        query = snapshot_query(rule)
+        is_adaptive = rule.interval is None and fetcher.has_adaptive_interval(query.backend)
+        default = MIN_ADAPTIVE_INTERVAL if is_adaptive else rule.interval or DEFAULT_INTERVAL
+        return snapshots.interval(query) or default, is_adaptive
+
     def history_of(self, trace: ReadTrace) -> ReadHistory:
         is_unknown = trace.rule is None or isinstance(trace.rule, DelegatedRule)
         return self.unknown_reads if is_unknown else self.history
@@ -163,7 +156,7 @@ class MetricReader:
         return trace
 
     def _resolve_unknown(self, key: ReadKey) -> ReadTrace:
-        """Return the trace of a metric without a rule: delegated if configured, otherwise with ``MetricNotFound``."""
+        """Return the trace of a metric without a rule: delegated if configured, otherwise with an error."""
         delegate = self.delegate
         if delegate is not None and delegate.unknown_metrics:
             rule = delegated_rule(delegate, *key)
@@ -172,6 +165,8 @@ class MetricReader:
             except errors.InvalidRequest as error:
                 return ReadTrace(key, rule, error=error)
             return ReadTrace(key, rule, delegated_query(rule, key.namespace))
+        if refusal := self.registry.refusal(key.namespace, key.metric):
+            return ReadTrace(key, error=errors.RuleRefused(f"metric {key.metric!r}: refused: {refusal}"))
         similar = ", ".join(map(repr, self.registry.rules.similar_names(key.namespace, key.metric)))
         hint = f"; did you mean {similar}?" if similar else ""
         message = f"no rule defines metric {key.metric!r} in namespace {key.namespace!r}{hint}"
@@ -192,12 +187,17 @@ class MetricReader:
             trace.matched = result.select(trace.key.selector, label, fixed or trace.key.namespace)
         try:
             repeated = result.repeated_labels(trace.matched)
-            trace.samples = evaluate(rule, trace.matched, now, lambda: _no_match(trace.key, rule, result), repeated)
+            trace.samples = evaluate(rule, trace.matched, now, lambda: self._no_match(trace, rule, result), repeated)
         except errors.AdapterError as error:
             trace.error = _error_of(error, rule)
         else:
             if trace.resolved is not None:
                 trace.resolved.store(result, trace.matched, trace.samples, now)
+
+    def _no_match(self, trace: ReadTrace, rule: Rule, snapshot: Snapshot) -> str:
+        # A template is shown as it was rendered and sent.
+        selection = trace.query.text if rule.query and trace.query is not None else self._selection(rule)
+        return describe_no_match(trace.key, rule, selection, snapshot)
 
     def _drop_snapshots(self, rules: tuple[Rule, ...]) -> None:
         """Drop the snapshots of these rules; the next read of a rule that still exists fetches again."""
@@ -238,18 +238,3 @@ def _check_selector(rule: Rule, selector: Selector) -> None:
                 f"metric {rule.name!r}: label {requirement.key!r} is not allowed in selectors;"
                 f" allowed labels: {', '.join(rule.labels)}"
             )
-
-
-def _no_match(key: ReadKey, rule: Rule, snapshot: Snapshot) -> str:
-    selector, label = str(key.selector), rule.namespacing.label
-    matching = f"no series match selector {selector}" if selector else "no series"
-    in_namespace = f"{matching} in namespace {rule.namespacing.fixed or key.namespace} (label {label})"
-    if rule.is_template:
-        return matching if selector else "the query returned no series"
-    if label and rule.tenant:
-        return in_namespace  # whether there are series of other namespaces is not the tenant's to know
-    if not snapshot.series:
-        return "the query returned no series"
-    if label and not any(label in series.labels for series in snapshot.series):
-        return f"no series has the label {label!r} (namespace.label of the rule)"
-    return in_namespace if label else matching

@@ -1,135 +1,85 @@
-"""All series of one query at one time, with indexes on their labels, so that any selector is evaluated in memory.
+"""All series of one query at one time."""
 
-The index of a label is built when a selector first uses the label. The next snapshot of the same query is constructed
-with the indexes that reads of this one used, so that reads do not wait for them. Callers can make up selectors: only
-labels that a series has are indexed, and at most ``MAX_INDEXES`` of them besides the namespace label of the rule.
-"""
-
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from itertools import chain
-from typing import Final
+from typing import Final, Optional, TypeAlias
 
+from adapter.label_sets import Labels, LabelSets, with_known_labels
 from adapter.sample import RawSample
-from autoscaler.values.requirement import EXISTS, Requirement
+from adapter.series_table import SeriesTable
 from autoscaler.values.selector import Selector
 
-MAX_INDEXES: Final = 16
-_LARGE_SHARE: Final = 0.25
-"""Of the series of a snapshot; for reads of so many, whether labels repeat is determined once for all series."""
-
-_EQUALITY: Final = frozenset({"=", "==", "in"})
+ChangedLabels: TypeAlias = tuple[Labels, ...] | None
+"""The labels of the series that changed; None: unknown, so possibly all."""
 
 
 class Snapshot:
-    """The result of one query. Immutable, except for the indexes that are built on demand."""
+    """The result of one query."""
 
-    __slots__ = ("__weakref__", "_indexes", "_is_distinct", "_names", "_used", "duration", "fetched_at", "series")
+    __slots__ = ("__weakref__", "duration", "fetched_at", "label_sets", "series", "values")
 
     def __init__(
         self,
         series: Iterable[RawSample],
         fetched_at: datetime,
         duration: timedelta = timedelta(),
-        indexed_labels: Collection[str] = (),
+        previous: Optional["Snapshot"] = None,
     ) -> None:
-        self.series: Final = tuple(series)
+        """Create a snapshot; it shares labels and indexes with the previous one of the same query."""
+        self.series: Final[Sequence[RawSample]] = series if isinstance(series, SeriesTable) else tuple(series)
         self.fetched_at: Final = fetched_at
         """When the response arrived."""
 
         self.duration: Final = duration
         """How long the backend took to respond."""
 
-        self._names: frozenset[str] | None = None
-        self._is_distinct: bool | None = None
-        self._indexes: dict[str, dict[str, list[RawSample]]] = {}
-        self._used: dict[str, None] = {}
-        for key in indexed_labels:
-            if len(self._indexes) < MAX_INDEXES:
-                self._build_index(key)
-
-    @property
-    def indexed_labels(self) -> tuple[str, ...]:
-        """The labels whose indexes reads of this snapshot used."""
-        return tuple(self._used)
-
-    @property
-    def index_count(self) -> int:
-        return len(self._indexes)
+        self.label_sets: Final = _label_sets(self.series, previous)
+        self.values: Final = _values(self.series)
+        self.label_sets.count_refresh()
 
     def select(self, selector: Selector, label: str = "", value: str = "") -> Sequence[RawSample]:
         """Return the series that match the selector and, if ``label`` is given, have this value for it."""
         if selector.is_empty and not label:
             return self.series
-        candidates = self._candidates(selector.requirements, label, value)
-        if label:
-            candidates = [series for series in candidates if series.labels.get(label) == value]
-        return [series for series in candidates if selector.matches(series.labels)]
+        return [*map(self.series.__getitem__, self.label_sets.select(selector, label, value))]
 
-    def repeated_labels(self, matched: Sequence[RawSample]) -> Mapping[str, str] | None:
-        """Return labels that two of the matching series have; None if the labels of each series differ.
+    def repeated_labels(self, matched: Sequence[RawSample]) -> Labels | None:
+        """Return labels that two of the matching series have; None if the labels of each series differ."""
+        return self.label_sets.repeated_labels([series.labels for series in matched])
 
-        Series without labels are not compared: they are values to aggregate, such as those of a CloudWatch expression.
-        """
-        if len(matched) < _LARGE_SHARE * len(self.series):
-            return _repeated_labels(matched)
-        if self._is_distinct is None:
-            self._is_distinct = _repeated_labels(self.series) is None
-        return None if self._is_distinct else _repeated_labels(matched)
-
-    def _candidates(self, requirements: Iterable[Requirement], label: str, value: str) -> Sequence[RawSample]:
-        """Return the smallest indexed list that contains all matching series."""
-        smallest: Sequence[RawSample] = self.series
-        if label:
-            self._build_index(label)
-            self._used[label] = None
-            smallest = self._indexes[label].get(value, ())
-        for requirement in requirements:
-            if requirement.operator not in _EQUALITY and requirement.operator != EXISTS:
-                continue
-            if requirement.key not in self._label_names():
+    def changes_since(self, before: "Snapshot") -> ChangedLabels:
+        """Return the labels of the series that have another value than before, appeared or disappeared."""
+        if self.label_sets is before.label_sets:
+            if self.values == before.values:
                 return ()
-            if requirement.operator in _EQUALITY and (index := self._index(requirement.key)) is not None:
-                lists = [index[value] for value in dict.fromkeys(requirement.values) if value in index]
-                series = lists[0] if len(lists) == 1 else [*chain.from_iterable(lists)]
-                if len(series) < len(smallest):
-                    smallest = series
-        return smallest
-
-    def _label_names(self) -> frozenset[str]:
-        if self._names is None:
-            self._names = frozenset().union(*(series.labels for series in self.series))
-        return self._names
-
-    def _index(self, key: str) -> dict[str, list[RawSample]] | None:
-        """Return the series by their value for a label; None if there are too many indexes to build another one."""
-        if key not in self._indexes:
-            if len(self._indexes) >= MAX_INDEXES:
-                return None
-            self._build_index(key)
-        self._used[key] = None
-        return self._indexes[key]
-
-    def _build_index(self, key: str) -> None:
-        if key in self._indexes:
-            return
-        index = self._indexes[key] = {}
-        for series in self.series:
-            if (value := series.labels.get(key)) is not None:
-                index.setdefault(value, []).append(series)
+            pairs = zip(self.label_sets.labels, before.values, self.values, strict=True)
+            return tuple(labels for labels, old, new in pairs if _differs(old, new))
+        old_rows, new_rows = _by_labels(before), _by_labels(self)
+        if len(old_rows) != len(before.values) or len(new_rows) != len(self.values):
+            return None  # two series have the same labels
+        gone = [labels for key, (labels, _) in old_rows.items() if key not in new_rows]
+        changed = [
+            labels for key, (labels, new) in new_rows.items() if key not in old_rows or _differs(old_rows[key][1], new)
+        ]
+        return (*gone, *changed)
 
 
-def _repeated_labels(series: Sequence[RawSample]) -> Mapping[str, str] | None:
-    """Return the first labels that two series have; the order of the labels is irrelevant."""
-    if len(series) < 2:
-        return None
-    labelled = [each.labels for each in series if each.labels]
-    orders = set(map(tuple, labelled))
-    if len(orders) == len(set(map(frozenset, orders))):  # else equal labels may be in another order
-        keys: list[Hashable] = [(*labels, *labels.values()) for labels in labelled]
-    else:
-        keys = [frozenset(labels.items()) for labels in labelled]
-    if len(set(keys)) == len(keys):
-        return None
-    first: dict[Hashable, int] = {}
-    return next(labelled[position] for position, key in enumerate(keys) if first.setdefault(key, position) != position)
+def _label_sets(series: Sequence[RawSample], previous: Snapshot | None) -> LabelSets:
+    if isinstance(series, SeriesTable):
+        return series.label_sets
+    return with_known_labels([each.labels for each in series], None if previous is None else previous.label_sets)
+
+
+def _values(series: Sequence[RawSample]) -> "array[float]":
+    return series.values if isinstance(series, SeriesTable) else array("d", [each.value for each in series])
+
+
+def _by_labels(snapshot: Snapshot) -> dict[int, tuple[Labels, float]]:
+    """Return labels and value of each series by the identity of the labels, which successive snapshots share."""
+    rows = zip(snapshot.label_sets.labels, snapshot.values, strict=True)
+    return {id(labels): (labels, value) for labels, value in rows}
+
+
+def _differs(old: float, new: float) -> bool:
+    return old != new and (old == old or new == new)  # noqa: PLR0124 - NaN twice is no change

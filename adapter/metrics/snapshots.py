@@ -8,6 +8,7 @@ replaces the previous snapshot, is returned to all readers, and is retried with 
 import asyncio
 import logging
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,9 +16,9 @@ from typing import Final, TypeAlias
 
 from adapter import errors
 from adapter.metrics.fetcher import Fetcher, FetchFailure, FetchResult
-from adapter.metrics.snapshot import Snapshot
+from adapter.metrics.refresh_interval import MIN_ADAPTIVE_INTERVAL, RefreshInterval
+from adapter.metrics.snapshot import ChangedLabels, Snapshot
 from adapter.rules.query_builder import Query
-from adapter.sample import RawSample
 
 _log = logging.getLogger(__name__)
 
@@ -29,11 +30,14 @@ _FIRST_RETRY_SECONDS: Final = 1.0
 _TOLERANCE_SECONDS: Final = 1.0
 """How late a fetch may be before it is overdue, and how early its timer may fire."""
 
-ChangedSeries: TypeAlias = tuple[RawSample, ...] | None
-"""The series that changed; None: unknown, so possibly all."""
+_NOTIFIED_SERIES: Final = 2000
+"""Changed series in one notification: the event loop handles requests and reconciles between two of them."""
 
-Listener: TypeAlias = Callable[[Hashable, ChangedSeries], None]
-"""Called with the key of a query and its changed series."""
+_COMPARED_SERIES: Final = 2000
+"""More label sets are compared in a thread."""
+
+Listener: TypeAlias = Callable[[Hashable, ChangedLabels], None]
+"""Called with the key of a query and the labels of its changed series."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,8 +45,8 @@ class RefreshedQuery:
     """A query that is fetched periodically, with its last result; times are those of the event loop."""
 
     query: Query
-    interval: timedelta
     deadline: timedelta
+    refresh: RefreshInterval
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     """Stored, because get_running_loop() is a system call (getpid)."""
 
@@ -56,11 +60,14 @@ class RefreshedQuery:
     rescheduled: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
-    def include(self, interval: timedelta, deadline: timedelta) -> None:
+    @property
+    def interval(self) -> timedelta:
+        return self.refresh.current
+
+    def include(self, interval: timedelta | None, deadline: timedelta) -> None:
         """Use the shortest interval and the longest deadline of all rules that share the query."""
         self.deadline = max(deadline, self.deadline)
-        if interval < self.interval:
-            self.interval = interval
+        if self.refresh.include(interval):
             self.rescheduled.set()
 
     @property
@@ -88,13 +95,19 @@ class Snapshots:
         self._fetcher = fetcher
         self._on_read = on_read
         self._queries: dict[Hashable, RefreshedQuery] = {}
+        self._queries_of_tenants: Counter[str] = Counter()
         self._listeners: list[Listener] = []
 
-    async def get(self, query: Query, interval: timedelta, deadline: timedelta) -> FetchResult:
-        """Return the current result of a query; wait for a fetch only if there is none."""
+    async def get(self, query: Query, interval: timedelta | None, deadline: timedelta) -> FetchResult:
+        """Return the current result of a query; wait for a fetch only if there is none.
+
+        ``interval`` is None if the rule has none.
+        """
         refreshed = self._queries.get(query.key)
         if refreshed is None:
-            refreshed = self._queries[query.key] = RefreshedQuery(query, interval, deadline)
+            refresh = RefreshInterval(adapts=self._fetcher.has_adaptive_interval(query.backend))
+            refreshed = self._queries[query.key] = RefreshedQuery(query, deadline, refresh)
+            self._queries_of_tenants[query.tenant] += 1
             refreshed.task = asyncio.create_task(self._refresh(refreshed), name=f"snapshot {query.backend}")
         refreshed.read_at = refreshed.loop.time()
         refreshed.include(interval, deadline)
@@ -110,10 +123,16 @@ class Snapshots:
         refreshed = self._queries.get(query.key)
         return None if refreshed is None else refreshed.result
 
+    def interval(self, query: Query) -> timedelta | None:
+        """Return the current interval of a query; None if it is not being refreshed."""
+        refreshed = self._queries.get(query.key)
+        return None if refreshed is None else refreshed.interval
+
     def drop(self, query: Query) -> None:
         """Stop refreshing a query whose rule was removed; reads that wait for it get a failure."""
-        refreshed = self._queries.pop(query.key, None)
+        refreshed = self._queries.get(query.key)
         if refreshed is not None:
+            self._remove(query)
             self._stop(refreshed)
             refreshed.task = None  # the traceback of the cancelled task refers to ``refreshed``: a cycle
 
@@ -124,6 +143,7 @@ class Snapshots:
 
     async def aclose(self) -> None:
         queries, self._queries = tuple(self._queries.values()), {}
+        self._queries_of_tenants.clear()
         for refreshed in queries:
             self._stop(refreshed)
         await asyncio.gather(*(refreshed.task for refreshed in queries if refreshed.task), return_exceptions=True)
@@ -133,11 +153,24 @@ class Snapshots:
         loop = refreshed.loop
         while loop.time() - refreshed.read_at <= refreshed.idle_timeout:
             started = loop.time()
-            labels = refreshed.result.indexed_labels if isinstance(refreshed.result, Snapshot) else ()
-            result = await self._fetcher.fetch(refreshed.query, refreshed.deadline, labels)
-            self._update(refreshed, result, loop.time())
+            result = await self._fetcher.fetch(refreshed.query, refreshed.deadline, refreshed.result)
+            if isinstance(result, Snapshot):
+                refreshed.refresh.record(result.duration, self._shortest_interval(refreshed.query))
+            await self._update(refreshed, result, loop.time())
             await self._wait_for_next(refreshed, started)
-        del self._queries[refreshed.query.key]
+        self._remove(refreshed.query)
+
+    def _remove(self, query: Query) -> None:
+        del self._queries[query.key]
+        self._queries_of_tenants[query.tenant] -= 1
+        if not self._queries_of_tenants[query.tenant]:
+            del self._queries_of_tenants[query.tenant]
+
+    def _shortest_interval(self, query: Query) -> timedelta:
+        """Return the shortest adaptive interval at which the queries of a tenant stay within its budget."""
+        if not query.tenant:
+            return MIN_ADAPTIVE_INTERVAL
+        return self._fetcher.budgets.shortest_interval(self._queries_of_tenants[query.tenant])
 
     async def _wait_for_next(self, refreshed: RefreshedQuery, started: float) -> None:
         """Wait until the next fetch is due; a read with a shorter interval reschedules it."""
@@ -158,19 +191,26 @@ class Snapshots:
         # A timer can fire slightly early. Then ``aligned`` is the multiple that this fetch was meant for.
         return aligned if aligned - started > min(_TOLERANCE_SECONDS, interval / 2) else aligned + interval
 
-    def _update(self, refreshed: RefreshedQuery, result: FetchResult, now: float) -> None:
+    async def _update(self, refreshed: RefreshedQuery, result: FetchResult, now: float) -> None:
+        """Replace the result and notify the listeners of a change, of many changed series in parts."""
         before, refreshed.result, refreshed.fetched_at = refreshed.result, result, now
         refreshed.failures = refreshed.failures + 1 if isinstance(result, FetchFailure) else 0
         refreshed.updated.set()
         refreshed.updated = asyncio.Event()
-        changed = () if before is None else changed_series(before, result)
-        if changed == ():
+        changed = () if before is None else await changed_labels(before, result)
+        if changed is None:
+            self._notify(refreshed.query, None)
             return
+        for start in range(0, len(changed), _NOTIFIED_SERIES):
+            self._notify(refreshed.query, changed[start : start + _NOTIFIED_SERIES])
+            await asyncio.sleep(0)
+
+    def _notify(self, query: Query, changed: ChangedLabels) -> None:
         for listener in tuple(self._listeners):
             try:
-                listener(refreshed.query.key, changed)
+                listener(query.key, changed)
             except Exception:  # noqa: BLE001 - a failing listener must not stop the refresh
-                _log.exception("snapshot listener failed", extra={"backend": refreshed.query.backend})
+                _log.exception("snapshot listener failed", extra={"backend": query.backend})
 
     def _stop(self, refreshed: RefreshedQuery) -> None:
         if refreshed.task is not None:
@@ -182,15 +222,11 @@ class Snapshots:
         refreshed.updated.set()
 
 
-def changed_series(before: FetchResult, after: FetchResult) -> ChangedSeries:
+async def changed_labels(before: FetchResult, after: FetchResult) -> ChangedLabels:
     if isinstance(before, FetchFailure) and isinstance(after, FetchFailure):
         return () if before.error.failure is after.error.failure else None
-    if isinstance(before, FetchFailure) or isinstance(after, FetchFailure) or len(before.series) != len(after.series):
+    if isinstance(before, FetchFailure) or isinstance(after, FetchFailure):
         return None
-    changed = []
-    for old, new in zip(before.series, after.series, strict=True):
-        if old.labels != new.labels:
-            return None  # other series, or another order
-        if old.value != new.value and (old.value == old.value or new.value == new.value):  # NaN twice is no change
-            changed.append(new)
-    return tuple(changed)
+    if after.label_sets is before.label_sets or len(after.values) <= _COMPARED_SERIES:
+        return after.changes_since(before)
+    return await asyncio.to_thread(after.changes_since, before)  # series appeared or disappeared among many

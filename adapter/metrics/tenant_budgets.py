@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -18,6 +19,7 @@ from adapter.metrics.snapshot import Snapshot
 from adapter.rules.query_builder import Query
 
 _MAX_NAMESPACES: Final = 4096
+_REFRESHED_SHARE: Final = 0.8
 QUERIES_PER_MINUTE: Final = "queriesPerMinute"
 MAX_CONCURRENT_QUERIES: Final = "maxConcurrentQueries"
 MAX_SERIES: Final = "maxSeries"
@@ -77,6 +79,13 @@ class TenantBudgets:
         if usage.available_queries < 1:
             raise self.refusal(query, QUERIES_PER_MINUTE, "use longer intervals or fewer objects")
         usage.available_queries -= 1
+
+    def shortest_interval(self, queries: int) -> timedelta:
+        """Return the shortest interval at which a tenant can send this number of queries within its budget.
+
+        A part of the budget is left for queries that contain a selector and for retries.
+        """
+        return timedelta(minutes=1) * queries / (self.limits.queries_per_minute * _REFRESHED_SHARE)
 
     def store(self, query: Query, snapshot: Snapshot) -> None:
         """Count the series of a snapshot while it is in memory; raise ``OverBudget`` if they are too many."""

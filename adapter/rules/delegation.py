@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from adapter.rules.rule import Rule
+from adapter.rules.rule import DEFAULT_INTERVAL, Rule
 from autoscaler.types.record import Record
 from autoscaler.values.selector import Selector
 
@@ -25,7 +25,7 @@ class Delegate(Record, frozen=True):
     """Relative difference below which two values count as equal. The two servers read at different times; the default
     equals the default tolerance of an HPA."""
 
-    interval: timedelta = timedelta(seconds=15)
+    interval: timedelta = DEFAULT_INTERVAL
     """How long a response is cached, per metric, namespace and selector. The default equals the sync period of an
     HPA."""
 

@@ -84,11 +84,11 @@ def _time_problems(rule: Rule, path: str) -> Iterator[Problem]:
     """Yield the times that are out of range; the ranges of a tenant's rule are narrower."""
     ranges = {
         "maxSampleAge": (rule.max_sample_age, _MOMENT, _MAX_DURATION),
-        "interval": (rule.interval, _MIN_INTERVAL, _MAX_DURATION),
         "deadline": (rule.deadline, _MOMENT, _MAX_DURATION),
     }
+    if rule.interval is not None:
+        ranges["interval"] = (rule.interval, _MIN_TENANT_INTERVAL if rule.tenant else _MIN_INTERVAL, _MAX_DURATION)
     if rule.tenant:
-        ranges["interval"] = (rule.interval, _MIN_TENANT_INTERVAL, _MAX_DURATION)
         ranges["deadline"] = (rule.deadline, _MIN_TENANT_DEADLINE, _MAX_TENANT_DEADLINE)
     for number, series in enumerate(rule.static):
         ranges[f"static[{number}].age"] = (series.age, timedelta(), _MAX_DURATION)

@@ -18,6 +18,9 @@ INDEX = "externalmetrics"
 LABEL_MATCHERS = "<<.LabelMatchers>>"
 """The template action that is replaced by the selector of a read, and the only one that an object may use."""
 
+DEFAULT_INTERVAL = timedelta(seconds=15)
+"""The interval of a query whose rule has none, unless it is adaptive: the sync period of an HPA."""
+
 STATIC = "static"
 """Name of the backend of static metrics. It always exists and has no configuration."""
 
@@ -121,8 +124,10 @@ class Rule(Record, frozen=True):
     aggregation: Aggregation = Aggregation.SUM
     """How several matching series are combined. The default ``sum`` is what an HPA does itself."""
 
-    interval: timedelta = timedelta(seconds=15)
-    """How often the query is sent while the metric is being read. The default equals the sync period of an HPA."""
+    interval: timedelta | None = None
+    """How often the query is sent while the metric is being read. Default: adaptive for prometheus, rabbitmq,
+    postgresql, redis, nats and kafka, whose requests have no price: fifty times the duration of the query, at least 5 s
+    and at most 15 s. 15 s for other kinds, for static metrics and for templates."""
 
     max_sample_age: timedelta = timedelta(minutes=5)
     """Maximum age of a sample. An older sample is treated as ``onTooOld`` says. HPAs ignore the timestamp of a value,
@@ -175,6 +180,9 @@ class Rule(Record, frozen=True):
 
 class TenantRule(Rule, frozen=True):
     """A rule of an ``ExternalMetric`` object. It can be read in the namespace of the object only."""
+
+    restricted_by: str = ""
+    """The label whose matcher restricts the query to series of the namespace; empty if the query is not restricted."""
 
     @property
     def tenant(self) -> str:

@@ -3,7 +3,8 @@
 Each source is replaced independently of the others.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -43,14 +44,27 @@ class RuleRegistry:
     """All rules. A rule of an object takes precedence over rules of files, within the namespace of the object."""
 
     def __init__(
-        self, rules: Iterable[Rule] = (), invalid_rules: Mapping[str, tuple[Problem, ...]] = MappingProxyType({})
+        self,
+        rules: Iterable[Rule] = (),
+        invalid_rules: Mapping[str, tuple[Problem, ...]] = MappingProxyType({}),
+        invalid_in: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ) -> None:
-        """Start with the rules of the configuration file, and the problems of its invalid rules by name."""
+        """Start with the rules of the configuration file, and the problems of its invalid rules by name.
+
+        ``invalid_in`` are the namespaces of the invalid rules that are not for all namespaces.
+        """
         self._file = tuple(rules)
         self._objects: dict[str, Rule] = {}
         self._imported: dict[str, tuple[Rule, ...]] = {}
+        self._refused_imports: dict[str, Mapping[str, str]] = {}
+        """Why the rules of a prometheus-adapter file are refused, by file and metric in lower case."""
+
+        self._refused_objects: dict[str, str] = {}
+        """Why objects are refused, by key in lower case."""
+
         self._listeners: list[Callable[[tuple[Rule, ...]], None]] = []
         self.invalid_rules = invalid_rules
+        self._invalid_in = invalid_in
         self.reload_problems: tuple[Problem, ...] = ()
         """Problems of the newest configuration file, while the previous one stays in force."""
 
@@ -82,8 +96,40 @@ class RuleRegistry:
         if before != rule:
             self._notify((before,) if before else (), (rule,) if rule else ())
 
-    def set_imported_rules(self, file: str, rules: Iterable[Rule]) -> None:
-        """Replace the rules of a prometheus-adapter file; native rules take precedence over them."""
+    def refuse_object(self, key: str, reason: str) -> None:
+        """Store why the object with key ``namespace/name`` defines no metric; an empty reason: it does, or is gone."""
+        self._refused_objects.pop(key.lower(), None)
+        if reason:
+            self._refused_objects[key.lower()] = reason
+
+    def refusal(self, namespace: str, metric: str) -> str:
+        """Return why the rule or the object that defines a metric is not in force; empty if none does.
+
+        Every caller who may read the metric gets the reason, so it has no values of the configuration.
+        """
+        if reason := self._refused_objects.get(f"{namespace}/{metric}".lower()):
+            return f"ExternalMetric {metric!r}: {reason}"
+        for name, problems in self.invalid_rules.items():
+            if name.lower() == metric.lower() and namespace in self._invalid_in.get(name, (namespace,)):
+                reasons = "; ".join(str(replace(problem, value=None)) for problem in problems)
+                return f"rule {name!r} of the configuration: {reasons}"
+        refused = (f"rule of {file}: {reason}" for file, name, reason in self.refused_imports if name == metric.lower())
+        return next(refused, "")
+
+    @property
+    def refused_imports(self) -> Iterator[tuple[str, str, str]]:
+        """The refused rules of prometheus-adapter files: file, metric in lower case, and reason."""
+        for file, reasons in self._refused_imports.items():
+            yield from ((file, metric, reason) for metric, reason in reasons.items())
+
+    def set_imported_rules(
+        self, file: str, rules: Iterable[Rule], refused: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Replace the rules of a prometheus-adapter file; native rules take precedence over them.
+
+        ``refused`` is why rules of the file are refused, by metric in lower case.
+        """
+        self._refused_imports[file] = refused
         before, self._imported[file] = self._imported.get(file, ()), tuple(rules)
         self._index_files()
         if before != self._imported[file]:

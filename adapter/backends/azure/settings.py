@@ -35,6 +35,8 @@ _DOLLARS_PER_REQUEST: Final = 0.01 / 1000
 class AzureParameters(Parameters, frozen=True):
     """A metric of one or more resources."""
 
+    selecting: ClassVar[tuple[str, ...]] = ("metric", "namespace", "resource", "resources", "dimensions", "filter")
+
     metric: str
     """Name of the metric in Azure Monitor, such as ``ActiveMessages``."""
 

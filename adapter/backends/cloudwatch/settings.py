@@ -54,6 +54,8 @@ class CloudWatchMetric(Record, frozen=True):
 class CloudWatchParameters(Parameters, frozen=True):
     """A metric, or an expression over metrics."""
 
+    selecting: ClassVar[tuple[str, ...]] = ("namespace", "metric", "dimensions", "expression", "account_id", "region")
+
     namespace: str = ""
     """Namespace of the metric, such as ``AWS/SQS``."""
 

@@ -19,6 +19,8 @@ _SITE: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+", re.ASCII)
 class DatadogParameters(Parameters, frozen=True):
     """One query, or several queries and a formula. Each group of the result is a series with its tags as labels."""
 
+    selecting: ClassVar[tuple[str, ...]] = ("query", "queries", "formula")
+
     query: QueryText = ""
     """A metric query, such as ``avg:queue.depth{env:prod} by {queue}``."""
 

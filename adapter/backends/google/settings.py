@@ -27,6 +27,8 @@ ChangeOverTime = Literal["delta", "rate", "interpolate", "nextOlder", "percentCh
 class GoogleParameters(Parameters, frozen=True):
     """Time series by a filter or a PromQL query."""
 
+    selecting: ClassVar[tuple[str, ...]] = ("filter", "promql", "project")
+
     filter: QueryText = ""
     """A Monitoring filter with one ``metric.type``, such as
     ``metric.type="pubsub.googleapis.com/subscription/num_undelivered_messages"``."""

@@ -14,7 +14,7 @@ from adapter.decoding.problem import Problem
 
 _PERCENT: Final = r"%[0-9A-Fa-f]{2}"
 _PATH: Final = re.compile(
-    rf"(?:/(?:[A-Za-z0-9._~!$&'()*+,=:@-]|{_PERCENT})*+)++(?:\?(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|{_PERCENT})*+)?+"
+    rf"(?>(?:/(?:[A-Za-z0-9._~!$&'()*+,=:@-]|{_PERCENT})*)+)(?>(?:\?(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|{_PERCENT})*)?)"
 )
 """Path and query with the characters of RFC 3986, except ``;``: some servers ignore ``;`` and the rest of a segment, so
 that ``/..;/`` is ``/../``."""
@@ -24,6 +24,8 @@ _Expression = Annotated[str, msgspec.Meta(max_length=2048)]
 
 class HttpParameters(Parameters, frozen=True):
     """A document, and where the values are in it."""
+
+    selecting: ClassVar[tuple[str, ...]] = ("path", "value")
 
     path: _Expression = ""
     """Path and query that are appended to the ``url`` of the backend. Default: the ``url`` itself."""
@@ -37,6 +39,10 @@ class HttpParameters(Parameters, frozen=True):
     series whose labels are the other attributes of the element. Text: a regular expression; each match is a series
     whose value is the group ``value`` or the first group, and whose labels are the other named groups. Default: the
     whole document is one number."""
+
+    def selection(self) -> str:
+        """Return the path without its query, which may contain a credential, and the expression."""
+        return super(HttpParameters, msgspec.structs.replace(self, path=self.path.partition("?")[0])).selection()
 
     def problems(self, path: str) -> Iterator[Problem]:
         if self.path:

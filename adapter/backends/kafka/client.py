@@ -80,7 +80,7 @@ class KafkaBrokers:
                 sasl_plain_password=credentials.password,
             )
         except Exception as error:  # noqa: BLE001 - as in send()
-            raise from_exception(error) from None
+            raise from_exception(error, broker.host) from None
 
 
 async def _close(connection: AIOKafkaConnection) -> None:

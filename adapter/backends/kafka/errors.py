@@ -33,7 +33,7 @@ def from_code(code: int) -> BackendError:
     return error_type(message, detail=f"{code} {errors.for_code(code).__name__}")
 
 
-def from_exception(error: BaseException) -> BackendError:
+def from_exception(error: BaseException, host: str = "") -> BackendError:
     if isinstance(error, BackendError):
         return error
     if (code := getattr(error, "errno", None)) in _BY_CODE and isinstance(error, errors.KafkaError):
@@ -42,5 +42,5 @@ def from_exception(error: BaseException) -> BackendError:
     causes = [each for each in socket_errors.causes(error) if not isinstance(each, errors.KafkaError)]
     is_connection_error = isinstance(error, errors.KafkaConnectionError) or bool(causes)
     if is_connection_error and all(isinstance(each, _CONNECTION_ERRORS) for each in causes):
-        return socket_errors.from_exception(error)
+        return socket_errors.from_exception(error, host=host)
     return BackendRejected(UNEXPECTED, detail=type(error).__name__)

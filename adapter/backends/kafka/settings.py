@@ -20,6 +20,8 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
 class KafkaParameters(Parameters, frozen=True):
     """A consumer group, its topics, and how its lag is computed."""
 
+    selecting: ClassVar[tuple[str, ...]] = ("group", "topics", "partitions")
+
     group: str
     """Name of the consumer group."""
 
@@ -94,6 +96,7 @@ class Kafka(BackendSettings, frozen=True):
     required_modules: ClassVar[tuple[str, ...]] = ("aiokafka",)
     extra: ClassVar[str] = "kafka"
     parameters_type: ClassVar[type[Parameters] | None] = KafkaParameters
+    has_adaptive_interval: ClassVar[bool] = True
     labels_controlled_by_rules: ClassVar[bool] = True  # the name of a group does not identify its owner
 
     bootstrap_servers: tuple[str, ...]

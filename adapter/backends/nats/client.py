@@ -86,7 +86,7 @@ class NatsConnection:
                 **credentials.login,
             )
         except Exception as error:  # noqa: BLE001 - nats-py raises many types; all of them are translated here
-            raise from_exception(error) from None
+            raise from_exception(error, server.host) from None
         if not self._client.is_connected:  # nats-py returns even if the server sent something else than PONG
             raise from_exception(errors.ProtocolError())
         self._is_open = True

@@ -23,7 +23,7 @@ _BY_TEXT: Final[tuple[tuple[str, type[BackendError], str], ...]] = (
 _CONNECTION_ERRORS: Final = (OSError, errors.StaleConnectionError, errors.ConnectionClosedError, errors.TimeoutError)
 
 
-def from_exception(error: BaseException | None) -> BackendError:
+def from_exception(error: BaseException | None, host: str = "") -> BackendError:
     """Return the error for an exception of nats-py; None means that the connection was closed."""
     if isinstance(error, BackendError):
         return error
@@ -34,5 +34,5 @@ def from_exception(error: BaseException | None) -> BackendError:
     if isinstance(error, errors.NoRespondersError):
         return BackendRejected("JetStream does not respond: it is not enabled, or domain or apiPrefix is wrong")
     if error is None or isinstance(error, _CONNECTION_ERRORS):
-        return socket_errors.from_exception(error or ConnectionError())
+        return socket_errors.from_exception(error or ConnectionError(), host=host)
     return BackendRejected(UNEXPECTED, detail=type(error).__name__)

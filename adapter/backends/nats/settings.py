@@ -16,6 +16,8 @@ _SUBJECT: Final = re.compile(r"[^\s*>\x00-\x1f\x7f]+")
 class NatsParameters(Parameters, frozen=True):
     """One or more JetStream streams or consumers, and what to measure."""
 
+    selecting: ClassVar[tuple[str, ...]] = ("stream", "consumer")
+
     stream: str = ""
     """Name of the stream. Optional with ``messages``: by default each stream is a series with the label ``stream``."""
 
@@ -46,6 +48,7 @@ class Nats(BackendSettings, frozen=True):
     required_modules: ClassVar[tuple[str, ...]] = ("nats",)
     extra: ClassVar[str] = "nats"
     parameters_type: ClassVar[type[Parameters] | None] = NatsParameters
+    has_adaptive_interval: ClassVar[bool] = True
     labels_controlled_by_rules: ClassVar[bool] = True  # the name of a stream does not identify its owner
 
     addresses: tuple[str, ...]

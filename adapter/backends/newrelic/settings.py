@@ -11,8 +11,8 @@ from adapter.decoding.problem import Problem
 _REGIONS: Final = {"US": "https://api.newrelic.com", "EU": "https://api.eu.newrelic.com"}
 _WORD: Final = re.compile(r"[\w.]+")
 _NOT_SYNTAX: Final = re.compile(
-    r"'(?:\\.|[^'\\])*+(?:'|\\?\Z)|\"(?:\\.|[^\"\\])*+(?:\"|\\?\Z)|`[^`]*+(?:`|\Z)|--[^\n]*+"
-    r"|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)",
+    r"'(?>(?:\\.|[^'\\])*)(?:'|\\?\Z)|\"(?>(?:\\.|[^\"\\])*)(?:\"|\\?\Z)|`[^`]*+(?:`|\Z)|--[^\n]*+"
+    r"|/\*(?>(?:[^*]|\*(?!/))*)(?:\*/|\Z)",
     re.DOTALL,
 )
 """Quoted strings, quoted names and comments, in which a keyword is not a clause. One that is not terminated extends to
@@ -21,6 +21,8 @@ the end: a search that continued after it would need quadratic time."""
 
 class NewRelicParameters(Parameters, frozen=True):
     """An NRQL query. Each row of its result is a series."""
+
+    selecting: ClassVar[tuple[str, ...]] = ("query", "account")
 
     query: QueryText
     """NRQL, such as ``SELECT latest(depth) FROM Queue FACET queue LIMIT MAX SINCE 2 minutes ago``. Each attribute after

@@ -64,7 +64,7 @@ class PostgreSqlConnectionPool:
                 raise
             is_reusable = await _end_transaction(connection)
         except errors.ASYNCPG_ERRORS as error:
-            raise errors.from_exception(error) from None
+            raise errors.from_exception(error, self._settings.host) from None
         finally:
             if connection is not None and is_reusable:
                 self._idle.append((connection, credentials))

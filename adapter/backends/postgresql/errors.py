@@ -55,7 +55,7 @@ ASYNCPG_ERRORS: Final = (
 """All exceptions of asyncpg; a timeout is an OSError."""
 
 
-def from_exception(error: Exception) -> BackendError:
+def from_exception(error: Exception, host: str = "") -> BackendError:
     """Return the error for an exception of asyncpg; the text of the server becomes the detail."""
     if isinstance(error, asyncpg.PostgresError):
         return _from_sqlstate(error)
@@ -64,7 +64,8 @@ def from_exception(error: Exception) -> BackendError:
         return BackendRejected("the server does not support TLS, or is not PostgreSQL")
     for exception_type, error_type, message in _BY_CAUSE:
         if isinstance(error, exception_type):
-            return error_type(message, detail=str(getattr(error, "reason", None) or type(error).__name__))
+            named = socket_errors.name_host(message, host)
+            return error_type(named, detail=str(getattr(error, "reason", None) or type(error).__name__))
     return BackendRejected(_UNEXPECTED, detail=type(error).__name__)
 
 

@@ -15,7 +15,7 @@ from adapter.backends.settings import (
 from adapter.decoding.problem import Problem
 from autoscaler.types.record import Record
 
-_FIRST_KEYWORD: Final = re.compile(r"(?:\s|\(|--[^\n]*+(?:\n|\Z)|/\*.*?\*/)*+([A-Za-z]++|\S++|\Z)", re.DOTALL)
+_FIRST_KEYWORD: Final = re.compile(r"(?>(?:\s|\(|--[^\n]*+(?:\n|\Z)|/\*.*?\*/)*)([A-Za-z]++|\S++|\Z)", re.DOTALL)
 """The first keyword of a statement, after comments and parentheses."""
 
 _READ_STATEMENTS: Final = ("SELECT", "WITH", "VALUES", "TABLE")
@@ -23,6 +23,8 @@ _READ_STATEMENTS: Final = ("SELECT", "WITH", "VALUES", "TABLE")
 
 class PostgreSqlParameters(Parameters, frozen=True):
     """A SQL query, and the meaning of its columns. Each row is a series."""
+
+    selecting: ClassVar[tuple[str, ...]] = ("query",)
 
     query: QueryText
     """One SQL statement. It is run in a read-only transaction."""
@@ -72,6 +74,7 @@ class PostgreSql(BackendSettings, frozen=True):
     required_modules: ClassVar[tuple[str, ...]] = ("asyncpg",)
     extra: ClassVar[str] = "postgresql"
     parameters_type: ClassVar[type[Parameters] | None] = PostgreSqlParameters
+    has_adaptive_interval: ClassVar[bool] = True
     labels_controlled_by_rules: ClassVar[bool] = True
 
     host: str

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 from cachetools import TTLCache
 from prometheus_api_client import PrometheusConnect
@@ -16,12 +17,13 @@ from adapter.backends.prometheus.api_request import ApiRequest, RecordingSession
 from adapter.backends.prometheus.parse import ApiResponse, decode, names, partial_result_error, samples
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.errors import BadQuery
+from adapter.label_sets import LabelSets
 from adapter.rules.promql.sample_age import with_timestamps
 from adapter.rules.query_builder import Query
-from adapter.sample import RawSample
+from adapter.series_table import SeriesTable
 
 T = TypeVar("T")
-Result: TypeAlias = tuple[tuple[RawSample, ...], tuple[str, ...]]
+Result: TypeAlias = tuple[SeriesTable, tuple[str, ...]]
 """The samples of a query, and the warnings that the result may be partial."""
 
 _log = logging.getLogger(__name__)
@@ -53,9 +55,12 @@ class PrometheusBackend:
             _MAX_CACHED_CHARACTERS, _VARIANT_TTL, getsizeof=_cached_characters
         )
         """By query, the variant of it that also yields timestamps; empty if no variant works; absent if unknown."""
+        self._label_sets: WeakValueDictionary[Hashable, LabelSets] = WeakValueDictionary()
+        """The label sets of the last result of each query, while its snapshot is in memory."""
+
         self._logged: TTLCache[tuple[str, str], bool] = TTLCache(_MAX_LOGGED_NAMESPACES, _LOG_INTERVAL)
 
-    async def fetch(self, query: Query, deadline: timedelta) -> tuple[RawSample, ...]:
+    async def fetch(self, query: Query, deadline: timedelta) -> SeriesTable:
         """Return all series of the query, each with the timestamp of its sample."""
         ends = asyncio.get_running_loop().time() + deadline.total_seconds()
         result, warnings = await self._client.run(
@@ -67,6 +72,7 @@ class PrometheusBackend:
             )
         if warnings and self._settings.warnings == "refuse":
             raise partial_result_error(warnings)
+        self._label_sets[query.key] = result.label_sets
         return result
 
     async def names(self, selector: str, age: timedelta, deadline: timedelta) -> frozenset[str]:
@@ -79,25 +85,25 @@ class PrometheusBackend:
     async def ping(self) -> None:
         """Evaluate an expression that needs no data."""
         ends = asyncio.get_running_loop().time() + _PING_DEADLINE.total_seconds()
-        await self._client.run("ping", _PING_DEADLINE, lambda: self._query("vector(1)", ends))
+        await self._client.run("ping", _PING_DEADLINE, lambda: self._query("vector(1)", ends, None))
 
     async def aclose(self) -> None:
         await self._client.aclose()
 
     async def _fetch(self, query: Query, ends: float) -> Result:
         """Query values and timestamps together, or the values alone where the two cannot be combined."""
-        text = query.text
+        text, known = query.text, self._label_sets.get(query.key)
         variants = self._variants.get(text)
         if variants is None:
             variants = self._possible_variants(text)
         for variant in variants:
             try:
-                result = await self._query(variant, ends)
+                result = await self._query(variant, ends, known)
             except BadQuery:
                 continue  # either the query itself is invalid or the extension of it; the next request shows which
             self._variants[text] = (variant,)
             return result
-        result = await self._query(text, ends)
+        result = await self._query(text, ends, known)
         if variants:
             self._variants[text] = ()
             self._log("timestamps of a query are not available", query)
@@ -117,13 +123,13 @@ class PrometheusBackend:
         variants = (with_timestamps(text), with_timestamps(f"vector(\n{text}\n)"))
         return tuple(variant for variant in variants if variant is not None)
 
-    async def _query(self, text: str, ends: float) -> Result:
+    async def _query(self, text: str, ends: float, known: LabelSets | None) -> Result:
         now = self._clock()
         milliseconds = math.ceil((ends - asyncio.get_running_loop().time()) * 1000)
         # The server stops the evaluation when the response is no longer awaited.
         parameters = {**self._settings.parameters, "timeout": f"{max(milliseconds, 1)}ms"}
         request = self._requests.custom_query(text, params=parameters)
-        return await self._send(request, lambda response: (samples(response, now), response.partial_warnings))
+        return await self._send(request, lambda response: (samples(response, now, known), response.partial_warnings))
 
     async def _send(self, request: ApiRequest, parse: Callable[[ApiResponse], T]) -> T:
         response = await self._client.request(request.method, request.target, accept=_ALL_STATUSES, data=request.form)

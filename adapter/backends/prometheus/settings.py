@@ -13,6 +13,7 @@ class Prometheus(HttpSettings, frozen=True, kw_only=True):
 
     backend_class: ClassVar[str] = "adapter.backends.prometheus.backend:PrometheusBackend"
     query_language: ClassVar[str] = PROMQL
+    has_adaptive_interval: ClassVar[bool] = True
 
     url: str
     """The URL without ``/api/v1``: ``http://prometheus.monitoring:9090``, or Mimir's with ``/prometheus``."""

@@ -14,6 +14,8 @@ _MAX_PAGE_SIZE: Final = 500  # the limit of RabbitMQ
 class RabbitMqParameters(Parameters, frozen=True):
     """One or more queues, and what to measure."""
 
+    selecting: ClassVar[tuple[str, ...]] = ("queue", "queues", "vhost")
+
     queue: str = ""
     """Name of one queue. The result is one series with the labels ``vhost`` and ``queue``."""
 
@@ -46,6 +48,7 @@ class RabbitMq(HttpSettings, frozen=True):
 
     backend_class: ClassVar[str] = "adapter.backends.rabbitmq.backend:RabbitMqBackend"
     parameters_type: ClassVar[type[Parameters] | None] = RabbitMqParameters
+    has_adaptive_interval: ClassVar[bool] = True
 
     page_size: int = 500
     """Queues per response for rules with ``queues``. All pages are read within the deadline of the rule. The default is

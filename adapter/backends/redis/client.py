@@ -120,8 +120,10 @@ class RedisConnectionPool:
         )
         try:
             await connection.connect()  # type: ignore[no-untyped-call]
-        except BaseException:
+        except BaseException as error:
             await connection.disconnect(nowait=True)
+            if isinstance(error, Exception):
+                raise from_exception(error, host) from None
             raise
         return connection
 

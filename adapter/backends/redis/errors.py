@@ -26,7 +26,7 @@ _BY_CODE: Final[dict[str, tuple[type[BackendError], str]]] = {
 """Error type and message by the code of an error reply, which is its first word."""
 
 
-def from_exception(error: BaseException) -> BackendError:
+def from_exception(error: BaseException, host: str = "") -> BackendError:
     if isinstance(error, BackendError):
         return error
     detail = str(error)[:_MAX_DETAIL]
@@ -40,7 +40,7 @@ def from_exception(error: BaseException) -> BackendError:
     if _TOO_MANY_CLIENTS in detail:
         return BackendBusy("the server has reached its maximum number of clients", detail=detail)
     if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | OSError):
-        return socket_errors.from_exception(error)
+        return socket_errors.from_exception(error, host=host)
     return BackendRejected(UNEXPECTED, detail=type(error).__name__)
 
 

@@ -17,6 +17,8 @@ _STREAM_MEASURES: Final = GROUP_MEASURES | {"streamLength"}
 class RedisParameters(Parameters, frozen=True):
     """One or more keys, and what to measure."""
 
+    selecting: ClassVar[tuple[str, ...]] = ("key", "keys", "group")
+
     key: str = ""
     """Name of one key. The result is one series with the label ``key``."""
 
@@ -75,6 +77,7 @@ class Redis(BackendSettings, frozen=True):
     required_modules: ClassVar[tuple[str, ...]] = ("redis",)
     extra: ClassVar[str] = "redis"
     parameters_type: ClassVar[type[Parameters] | None] = RedisParameters
+    has_adaptive_interval: ClassVar[bool] = True
     labels_controlled_by_rules: ClassVar[bool] = True  # the name of a key does not identify its owner
 
     addresses: tuple[str, ...]

@@ -21,6 +21,8 @@ _DOLLARS_PER_REQUEST: Final = 0.40 / 1_000_000
 class SqsParameters(Parameters, frozen=True):
     """One or more queues, and what to measure."""
 
+    selecting: ClassVar[tuple[str, ...]] = ("queue", "prefix", "account_id", "region")
+
     queue: str = ""
     """Name or URL of one queue. The result is one series with the label ``queue``, the name of the queue."""
 

@@ -16,6 +16,8 @@ _PATH_SEGMENT: Final = re.compile(r"[^/%?#\s]+")
 class UpstreamParameters(Parameters, frozen=True):
     """A metric of the other server."""
 
+    selecting: ClassVar[tuple[str, ...]] = ("namespace", "metric", "selector")
+
     namespace: str
     """Namespace in which the metric is read."""
 

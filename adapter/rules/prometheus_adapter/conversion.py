@@ -13,9 +13,9 @@ import yaml
 from adapter.decoding import documents
 from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.problems import name_problems
-from adapter.rules.prometheus_adapter.discovery_rule import DiscoveryRule
+from adapter.rules.prometheus_adapter.discovery_rule import DiscoveryRule, MetricName
 from adapter.rules.prometheus_adapter.migration_notes import MigrationNote, migration_notes
-from adapter.rules.prometheus_adapter.naming import MetricNaming, single_series_name
+from adapter.rules.prometheus_adapter.naming import MetricNaming, NamingError, single_series_name
 from adapter.rules.prometheus_adapter.settings import PrometheusAdapterFile
 from adapter.rules.rule import Namespacing, Rule
 from autoscaler.types.record import Record
@@ -40,11 +40,28 @@ class ImportedRule(Record, frozen=True):
     """The only series of the rule; empty: the series are discovered from Prometheus."""
 
 
+class RefusedRule(Record, frozen=True):
+    """An invalid rule of the file, with the metric that it would define as far as that is known."""
+
+    metric: str
+    reason: str
+
+
 class ImportedFile(Record, frozen=True):
     """The valid rules of a file and the notes about all of them."""
 
     rules: tuple[ImportedRule, ...] = ()
     notes: tuple[MigrationNote, ...] = ()
+    refused: tuple[RefusedRule, ...] = ()
+
+    def refusals(self, discovery_errors: Mapping[str, str]) -> Mapping[str, str]:
+        """Return why rules are refused, by metric in lower case; ``discovery_errors`` are those of series queries."""
+        undiscovered = (
+            RefusedRule(_metric_of(each.rule), f"{each.path}.seriesQuery: {discovery_errors[each.rule.series_query]}")
+            for each in self.rules
+            if not each.series and each.rule.series_query in discovery_errors
+        )
+        return {each.metric.lower(): each.reason for each in (*self.refused, *undiscovered) if each.metric}
 
     @property
     def discovery_queries(self) -> frozenset[str]:
@@ -57,18 +74,46 @@ def parse_file(text: str, *, strict_discovery: bool = False) -> ImportedFile:
     document = _find_rules(text)
     imported: list[ImportedRule] = []
     notes: list[MigrationNote] = []
+    refused: list[RefusedRule] = []
     for number, raw in enumerate(document.get("externalRules") or ()):
         path = f"externalRules[{number}]"
         try:
             rule = documents.decode(_without_nulls(raw), DiscoveryRule, path)
         except ConfigInvalid as error:
             notes += (MigrationNote(each.path, "error", str(replace(each, path=""))) for each in error.problems)
+            refused.append(RefusedRule(_metric_of(_decoded_part(raw)), "; ".join(map(str, error.problems))))
             continue
         rule_notes = list(migration_notes(rule, path))
         notes += rule_notes
-        if all(note.level != "error" for note in rule_notes):
+        if problems := [f"{note.path}: {note.text}" for note in rule_notes if note.level == "error"]:
+            refused.append(RefusedRule(_metric_of(rule), "; ".join(problems)))
+        else:
             imported.append(ImportedRule(path, rule, "" if strict_discovery else single_series_name(rule.series_query)))
-    return ImportedFile(tuple(imported), (*notes, *_name_conflicts(imported), *_file_notes(document)))
+    all_notes = (*notes, *_name_conflicts(imported), *_file_notes(document))
+    return ImportedFile(tuple(imported), all_notes, tuple(refused))
+
+
+def _metric_of(rule: DiscoveryRule) -> str:
+    """Return the metric that an invalid rule would define; empty if it is unknown."""
+    if rule.name.as_ and "$" not in rule.name.as_:
+        return rule.name.as_
+    series = single_series_name(rule.series_query)
+    try:
+        return next(iter(MetricNaming(rule).names([series] if series else ())), "")
+    except NamingError:
+        return ""
+
+
+def _decoded_part(raw: object) -> DiscoveryRule:
+    """Return the fields of an undecodable rule that its metric depends on, as far as they are valid."""
+    rule = raw if isinstance(raw, Mapping) else {}
+    name = rule.get("name")
+    template = name.get("as") if isinstance(name, Mapping) else None
+    series_query = rule.get("seriesQuery")
+    return DiscoveryRule(
+        series_query if isinstance(series_query, str) else "",
+        name=MetricName(as_=template if isinstance(template, str) else ""),
+    )
 
 
 def convert_rules(

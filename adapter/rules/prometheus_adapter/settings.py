@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from adapter.rules.rule import Rule
+from adapter.rules.rule import DEFAULT_INTERVAL, Rule
 from autoscaler.types.record import Record
 
 
@@ -28,7 +28,7 @@ class PrometheusAdapterFile(Record, frozen=True):
     """Serve a metric only while its series exist, as prometheus-adapter does, even if ``seriesQuery`` names the series.
     Disabled by default, so that such metrics are available without waiting for discovery."""
 
-    interval: timedelta = Rule("").interval
+    interval: timedelta = DEFAULT_INTERVAL
     """How often a query is sent while its metric is being read."""
 
     deadline: timedelta = Rule("").deadline

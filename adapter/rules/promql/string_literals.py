@@ -11,7 +11,7 @@ from adapter.rules.promql.errors import PromqlError
 
 # Possessive quantifiers and the last alternative keep the time linear: the search ends at an unterminated string.
 _LITERAL_OR_COMMENT: Final = re.compile(
-    r"""(?P<string>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'|`[^`]*+`)
+    r"""(?P<string>"(?>(?:[^"\\\n]|\\.)*)"|'(?>(?:[^'\\\n]|\\.)*)'|`[^`]*+`)
       | (?P<comment>\#[^\r\n]*+)
       | ["'`](?s:.*+)""",
     re.VERBOSE,
