@@ -5,14 +5,15 @@ store a reference to the decision, derive its states, and append one packed poin
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from adapter.debug.display_state import SEVERITY_RANK, DisplayState, display_states
 from adapter.debug.timeline import Timeline
+from autoscaler.algorithm.display_state import SEVERITY_RANK, DisplayState, display_states
+from autoscaler.sharding.held_shards import HeldShards
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 
@@ -50,6 +51,9 @@ class DecisionLog:
         self.version = 0
         """Incremented by every change."""
 
+        self.outdated_since: datetime | None = None
+        """The time of the last decision, if this process is no longer the leader; None if the entries are current."""
+
         self._entries: dict[str, LoggedAutoscaler] = {}
         self._max_bytes = max_bytes
         self._changed = asyncio.Event()
@@ -81,8 +85,17 @@ class DecisionLog:
         self._entries.pop(key, None)
         self._notify()
 
+    def on_leadership_acquired(self, keys: Collection[str], shards: HeldShards = HeldShards()) -> None:  # noqa: B008 - immutable
+        """Remove the entries of autoscalers that were deleted, or are controlled by another process now."""
+        del shards
+        self.outdated_since = None
+        existing = frozenset(keys)
+        self._entries = {key: entry for key, entry in self._entries.items() if key in existing}
+        self._notify()
+
     def on_leadership_lost(self) -> None:
-        self._entries.clear()
+        """Keep the entries: the loss is often short, and they are the evidence of what happened before it."""
+        self.outdated_since = max((entry.decision.at for entry in self._entries.values()), default=None)
         self._notify()
 
     async def wait_for_change(self, version: int, timeout: float) -> None:  # noqa: ASYNC109 - returns on timeout

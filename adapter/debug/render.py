@@ -1,7 +1,10 @@
-"""Text output of ``steadyscale explain`` and ``steadyscale metric``. Pure."""
+"""Text output of ``steadyscale explain`` and ``steadyscale metric``."""
 
+import os
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TextIO, TypeAlias
+
+from autoscaler.algorithm.formatting import count
 
 Json: TypeAlias = Mapping[str, Any]
 _MAX_SERIES: Final = 20
@@ -22,6 +25,12 @@ ANSI_COLORS: Final = Colors(bold="\x1b[1m", dim="\x1b[2m", warning="\x1b[33m", a
 _HEALTHY: Final = frozenset({"normal", "limited", "scaled to zero"})
 
 
+def terminal_colors(stream: TextIO) -> Colors:
+    """Return colors if the stream is a terminal that shows them, and NO_COLOR is not set."""
+    has_colors = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return ANSI_COLORS if has_colors else NO_COLORS
+
+
 def explanation_lines(view: Json, colors: Colors) -> Iterator[str]:
     """Yield the lines for a response of ``/debug/autoscalers/...``."""
     bold, reset = colors.bold, colors.reset
@@ -29,15 +38,23 @@ def explanation_lines(view: Json, colors: Colors) -> Iterator[str]:
     yield f"{bold}{name}{reset}  target: {escape(view['target'])}"
     for state in view["states"]:
         color = colors.dim if state["name"] in _HEALTHY else colors.warning
-        since = f" since {_time_of_day(state['since'])}" if state["since"] else ""
+        since = f" since {_time_near(state['since'], view['decidedAt'])}" if state["since"] else ""
         detail = f"  {escape(state['detail'])}" if state["detail"] else ""
         yield f"{color}{state['name']}{since}{reset}{detail}"
+    if outdated_since := view.get("outdatedSince"):
+        time = _time_of_day(outdated_since)
+        yield f"{colors.warning}outdated: this replica is no longer the leader, its decisions end at {time} UTC{reset}"
+    if recorded := view.get("recorded"):
+        age = f"as of {recorded['ageSeconds']:.0f} s ago"
+        text = f"from the decision history, {age}: {escape(recorded['message'])}; {escape(recorded['reason'])}"
+        yield f"{colors.warning}{text}{colors.reset}"
     yield ""
     factor = view["limitingFactor"]
     reason = f"limiting factor: {escape(factor)}" if factor else "no limiting factor: follows the metrics"
     yield f"{bold}{_replicas(view)}{reset} at {_time_of_day(view['decidedAt'])} UTC; {reason}"
-    if time := view["explanation"]["mayChangeAt"]:
-        yield f"with unchanged metrics, the next change is possible at {colors.accent}{_time_of_day(time)}{reset} UTC"
+    if next_change := view["explanation"]["mayChangeAt"]:
+        time = _time_near(next_change, view["decidedAt"])
+        yield f"with unchanged metrics, the next change is possible at {colors.accent}{time}{reset} UTC"
     yield ""
     for index, step in enumerate(view["explanation"]["steps"]):
         replicas, text = step["outputs"].get("replicas", ""), escape(step["text"])
@@ -51,11 +68,16 @@ def _replicas(view: Json) -> str:
     current, replicas = view["current"], view["replicas"]
     if view["state"] == "target unavailable":
         return f"replicas unknown (last known: {current})" if current else "replicas unknown"
-    return f"{current} → {replicas} replicas" if current != replicas else f"{replicas} replicas"
+    return f"{current} → {count(replicas, 'replica')}" if current != replicas else count(replicas, "replica")
 
 
 def _time_of_day(time: str) -> str:
     return time[11:19]
+
+
+def _time_near(time: str, other: str) -> str:
+    """Return the time of day, with the date if that is not the date of the other time."""
+    return _time_of_day(time) if time[:10] == other[:10] else f"{time[:10]} {_time_of_day(time)}"
 
 
 def trace_lines(trace: Json) -> Iterator[str]:
@@ -103,6 +125,8 @@ def _rule(rule: Json) -> Iterator[str]:
     if rule["namespaceLabel"]:
         fixed = f" = {rule['namespaceFixed']}" if rule["namespaceFixed"] else ""
         yield _line("namespace", f"label {rule['namespaceLabel']}{fixed}")
+    adaptive = " (adaptive)" if rule.get("intervalIsAdaptive") else ""
+    yield _line("interval", f"{rule['intervalSeconds']:g}s{adaptive}")
 
 
 def _series(series: Json) -> Iterator[str]:
@@ -117,7 +141,7 @@ def _series(series: Json) -> Iterator[str]:
 
 def _history(history: Json | None) -> Iterator[str]:
     if history is not None and history["failures"]:
-        reads = "1 read" if history["failures"] == 1 else f"{history['failures']} consecutive reads"
+        reads = count(history["failures"], "consecutive read") if history["failures"] > 1 else "1 read"
         yield _line("failing", f"since {history['firstFailureTime']}, {reads}")
         if history["lastValueTime"]:
             yield _line("last value", f"{history['lastValue']} at {history['lastValueTime']}")
@@ -125,8 +149,7 @@ def _history(history: Json | None) -> Iterator[str]:
 
 def _hpa(hpa: Json) -> Iterator[str]:
     if hpa["code"] == 200:
-        items = "1 item" if hpa["items"] == 1 else f"{hpa['items']} items"
-        yield _line("HPA response", f"{hpa['sum']} ({items})")
+        yield _line("HPA response", f"{hpa['sum']} ({count(hpa['items'], 'item')})")
     else:
         yield _line("HPA response", f"{hpa['code']} {hpa['reason']}: {hpa['message']}")
         yield _line("HPA condition", hpa["condition"])

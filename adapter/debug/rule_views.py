@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Final
 
 from adapter.backends.backend import Backend
@@ -15,6 +16,7 @@ from adapter.metrics.comparison import ComparedValue, Comparison, ComparisonResu
 from adapter.metrics.fetcher import FetchFailure
 from adapter.metrics.read_history import ReadKey, ReadRecord
 from adapter.metrics.reader import MetricReader
+from adapter.metrics.snapshots import IDLE_INTERVALS, MIN_IDLE_TIMEOUT
 from adapter.metrics.tenant_budgets import (
     MAX_CONCURRENT_QUERIES,
     MAX_CONNECTIONS,
@@ -24,7 +26,7 @@ from adapter.metrics.tenant_budgets import (
 )
 from adapter.rules.delegation import Delegate
 from adapter.rules.query_builder import snapshot_query
-from adapter.rules.rule import Rule
+from adapter.rules.rule import DEFAULT_INTERVAL, Rule
 
 _PING_TIMEOUT: Final = 5.0
 _RECENT_REFUSAL: Final = 120.0
@@ -37,11 +39,21 @@ def rules_view(reader: MetricReader, problems: dict[str, tuple[Problem, ...]]) -
     reads: dict[int, list[ReadRecord]] = {}
     for key, record in reader.history:
         reads.setdefault(id(registry.rules.find(key.namespace, key.metric)), []).append(record)
+    unknown = [
+        (key, record)
+        for key, record in reader.unknown_reads
+        if registry.rules.find(key.namespace, key.metric) is None  # otherwise it has a rule since then
+        and not registry.refusal(key.namespace, key.metric)  # listed as invalid
+    ]
     return {
         "rules": [_rule(reader, rule, reads.get(id(rule), [])) for rule in registry.rules],
-        "unknownMetrics": [_unknown_metric(reader, key, record) for key, record in reader.unknown_reads],
+        "unknownMetrics": [_unknown_metric(reader, key, record) for key, record in unknown],
         "invalidRules": [
-            {"rule": name, "problems": [*map(str, found)]} for name, found in registry.invalid_rules.items()
+            *({"rule": name, "problems": [*map(str, found)]} for name, found in registry.invalid_rules.items()),
+            *(
+                {"rule": f"{metric} of {file}", "problems": [reason]}
+                for file, metric, reason in registry.refused_imports
+            ),
         ],
         "invalidExternalMetrics": [
             {"object": key, "problems": [*map(str, found)]} for key, found in sorted(problems.items())
@@ -55,22 +67,31 @@ def rules_view(reader: MetricReader, problems: dict[str, tuple[Problem, ...]]) -
 def _rule(reader: MetricReader, rule: Rule, reads: list[ReadRecord]) -> Json:
     query = snapshot_query(rule)
     result = None if rule.is_template else reader.sources.snapshots.peek(query)
-    failing = [record for record in reads if record.failures]
+    last_read = max((record.last_read_time for record in reads if record.last_read_time), default=None)
+    current = [record for record in reads if _is_current(record, rule, reader.clock())]
+    failing = [record for record in current if record.failures]
     since = min((record.first_failure_time for record in failing if record.first_failure_time), default=None)
     price = reader.price_per_day(rule)
     return {
-        **rule_fields(rule),
+        **rule_fields(rule, reader),
         "origin": reader.registry.origin(rule),
         "backend": query.backend,
         "query": query.text,
-        "health": "failing" if failing or isinstance(result, FetchFailure) else "ok" if reads else "idle",
+        "health": "failing" if failing or isinstance(result, FetchFailure) else "ok" if current else "idle",
+        "lastRead": format_time(last_read),
         "lastFetch": fetch_view(result, reader.clock()),
-        "readers": len(reads),
+        "readers": len(current),
         "failingReaders": len(failing),
         "firstFailureTime": format_time(since),
         "message": failing[0].message if failing else "",
         "pricePerDay": None if price is None else {"dollars": round(price.dollars, 4), "reason": price.calculation},
     }
+
+
+def _is_current(record: ReadRecord, rule: Rule, now: datetime) -> bool:
+    """Return whether the metric is still read here; a follower that it was once read from knows no later result."""
+    max_age = max((rule.interval or DEFAULT_INTERVAL) * IDLE_INTERVALS, MIN_IDLE_TIMEOUT)
+    return record.last_read_time is not None and now - record.last_read_time <= max_age
 
 
 def _unknown_metric(reader: MetricReader, key: ReadKey, record: ReadRecord) -> Json:

@@ -21,7 +21,32 @@ _OPERATORS: Final = {"in": "In", "notin": "NotIn", "!=": "NotIn", "exists": "Exi
 
 
 def trace_view(trace: ReadTrace, reader: MetricReader) -> Json:
-    """Return the view of a read trace, in the order of the steps of the read."""
+    """Return the view of a read trace, in the order of the steps of the read. It shows series of all namespaces."""
+    return _view(trace, reader, _series(trace, reader.clock()))
+
+
+def namespace_trace_view(trace: ReadTrace, reader: MetricReader) -> Json:
+    """Return the view for users of the namespace of the read, without anything that belongs to other namespaces.
+
+    Series of other namespaces are left out, and so are messages of the backend, unless the rule is for this namespace
+    only. The query is shown: the error of a read without a match contains it, too.
+    """
+    view = _view(trace, reader, _series(trace, reader.clock(), own_namespace=True))
+    if trace.rule is None:
+        view["rule"]["reason"] = f"no rule defines {trace.key.metric!r} in this namespace"
+    elif trace.rule.namespaces != (trace.key.namespace,):
+        view["rule"]["namespaces"] = [trace.key.namespace]
+        if view["series"] is not None:
+            view["fetch"]["series"] = view["series"]["total"]
+        for part in (view["fetch"], view["error"]):
+            if part is not None and "detail" in part:
+                part["detail"] = ""
+    if view["history"] is not None:
+        view["history"].pop("seriesTotal")
+    return view
+
+
+def _view(trace: ReadTrace, reader: MetricReader, series: Json | None) -> Json:
     now = reader.clock()
     namespace, metric, selector = trace.key
     value = None if trace.error or not trace.samples else sum(sample.milli for sample in trace.samples)
@@ -30,7 +55,7 @@ def trace_view(trace: ReadTrace, reader: MetricReader) -> Json:
         "rule": _matched_rule(trace, reader),
         "query": None if trace.query is None else {"backend": trace.query.backend, "text": trace.query.text},
         "fetch": fetch_view(trace.result, now),
-        "series": _series(trace, now),
+        "series": series,
         "aggregation": None if trace.rule is None else trace.rule.aggregation.value,
         "value": None if value is None else format_quantity(value),
         "ageSeconds": _age(min(sample.at for sample in trace.samples), now) if trace.samples else None,
@@ -42,18 +67,21 @@ def trace_view(trace: ReadTrace, reader: MetricReader) -> Json:
 
 def _matched_rule(trace: ReadTrace, reader: MetricReader) -> Json:
     if trace.rule is not None:
-        return {"matched": True, **rule_fields(trace.rule), "origin": reader.origin(trace.rule)}
+        return {"matched": True, **rule_fields(trace.rule, reader), "origin": reader.origin(trace.rule)}
     namespace, metric, _ = trace.key
     reason = f"no rule has the name {metric!r}"
     if namespaces := reader.registry.rules.namespaces_with(metric):
         reason = f"{metric!r} is defined only in the namespaces {', '.join(namespaces)}"
+    if refusal := reader.registry.refusal(namespace, metric):
+        reason = f"refused: {refusal}"
     similar = reader.registry.rules.similar_names(namespace, metric)
     return {"matched": False, "reason": reason, "similar": list(similar)}
 
 
-def rule_fields(rule: Rule) -> Json:
-    """Return the fields of a rule, including defaults."""
+def rule_fields(rule: Rule, reader: MetricReader) -> Json:
+    """Return the fields of a rule, including defaults and the current interval of its query."""
     namespacing = rule.namespacing
+    interval, is_adaptive = reader.interval(rule)
     return {
         "name": rule.name,
         "aliases": list(rule.aliases),
@@ -62,7 +90,8 @@ def rule_fields(rule: Rule) -> Json:
         "namespaceFixed": namespacing.fixed,
         "labels": list(rule.labels),
         "template": rule.is_template,
-        "intervalSeconds": rule.interval.total_seconds(),
+        "intervalSeconds": interval.total_seconds(),
+        "intervalIsAdaptive": is_adaptive,
         "maxSampleAgeSeconds": rule.max_sample_age.total_seconds(),
         "deadlineSeconds": rule.deadline.total_seconds(),
         "onEmpty": rule.on_empty.value,
@@ -87,40 +116,51 @@ def fetch_view(result: FetchResult | None, now: datetime) -> Json | None:
     return {**fetch, "series": len(result.series)}
 
 
-def _series(trace: ReadTrace, now: datetime) -> Json | None:
+def _series(trace: ReadTrace, now: datetime, *, own_namespace: bool = False) -> Json | None:
     if trace.result is None or isinstance(trace.result, FetchFailure) or trace.rule is None:
         return None
-    items = list(islice(_items(trace, trace.rule, trace.result.series, now), MAX_SERIES))
-    total = len(trace.result.series)
+    rule, rows = trace.rule, trace.result.series
+    if own_namespace:
+        rows = tuple(row for row in rows if _is_in_namespace(trace, rule, row.labels))
+    items = list(islice(_items(trace, rule, rows, now), MAX_SERIES))
+    total = len(rows)
     return {"total": total, "matched": len(trace.matched), "omitted": total - len(items), "items": items}
 
 
 def _items(trace: ReadTrace, rule: Rule, rows: Sequence[RawSample], now: datetime) -> Iterator[Json]:
     """Yield the matching series, then the others with the reason for the mismatch."""
-    matched = {id(row) for row in trace.matched}
+    matched = {id(row.labels) for row in trace.matched}
     for row in trace.matched:
         yield {**_item(row, now), "matched": True}
     for row in rows:
-        if id(row) not in matched:
+        if id(row.labels) not in matched:
             yield {**_item(row, now), "matched": False, "reason": _mismatch(trace, rule, row.labels)}
 
 
 def _item(row: RawSample, now: datetime) -> Json:
     return {
         "labels": dict(sorted(row.labels.items())),
-        "value": str(row.value),
+        "value": str(row.value).removesuffix(".0"),
         "time": format_time(row.at),
         "ageSeconds": _age(row.at, now),
     }
 
 
+def _is_in_namespace(trace: ReadTrace, rule: Rule, labels: Mapping[str, str]) -> bool:
+    label = rule.namespacing.label
+    return not label or labels.get(label) == (rule.namespacing.fixed or trace.key.namespace)
+
+
 def _mismatch(trace: ReadTrace, rule: Rule, labels: Mapping[str, str]) -> str:
     namespace, _, selector = trace.key
     label, required = rule.namespacing.label, rule.namespacing.fixed or namespace
-    if label and labels.get(label) != required:
-        return f"{label} is {labels.get(label)!r}, not {required!r}"
+    if not _is_in_namespace(trace, rule, labels):
+        return f"{label} is {labels[label]!r}, not {required!r}" if label in labels else f"no label {label}"
     failed = next((part for part in selector.requirements if not Selector([part]).matches(labels)), None)
-    return "" if failed is None else f"not {failed}: {failed.key} is {labels.get(failed.key)!r}"
+    if failed is None:
+        return ""
+    found = f"{failed.key} is {labels[failed.key]!r}" if failed.key in labels else f"no label {failed.key}"
+    return f"not {failed}: {found}"
 
 
 def _error(trace: ReadTrace) -> Json | None:

@@ -1,32 +1,29 @@
-"""GET /debug/...: the debugging page, and JSON about autoscalers, rules, metrics and backends.
+"""GET /debug/...: the debugging page, and JSON about autoscalers, rules, metrics and backends."""
 
-The page requests the overview with the ETag of its last response (long polling); the server responds when the overview
-has changed, or after a timeout.
-"""
-
-import asyncio
-import hashlib
 import mimetypes
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from importlib import resources
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import msgspec
 from aiohttp import web
+from multidict import MultiMapping
 
 from adapter import errors
 from adapter.debug.decision_log import DecisionLog
 from adapter.debug.formatting import format_time
 from adapter.debug.rule_views import backends_view, comparisons_view, rules_view
-from adapter.debug.trace import trace_view
+from adapter.debug.trace import namespace_trace_view, trace_view
 from adapter.debug.views import autoscaler_view, overview
 from adapter.decoding.problem import Problem
+from adapter.history.service import DecisionHistoryService
 from adapter.metrics.comparison import Comparison
 from adapter.metrics.read_history import ReadKey
-from adapter.metrics.reader import MetricReader
-from adapter.server.content_negotiation import JSON
+from adapter.metrics.reader import MetricReader, ReadTrace
+from adapter.server.history_endpoint import HistoryEndpoint
+from adapter.server.leader_forwarding import LeaderForwarding
+from adapter.server.overview_endpoint import OverviewEndpoint
+from adapter.server.peer_overviews import PeerOverviews
 from adapter.server.request_context import RequestContext
 from autoscaler.values import selector
 from autoscaler.values.selector import SelectorError
@@ -45,16 +42,6 @@ _SECURITY_HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_RULE_CHECK_INTERVAL: Final = 1.0
-"""Seconds after which a waiting request checks the rules, whose changes are not notified."""
-
-_DEBOUNCE: Final = 0.2
-"""Seconds to wait after a change, so that the many decisions of a large cluster cause few responses."""
-
-_MAX_WAITING: Final = 32
-"""Requests that may wait at the same time; further requests get an immediate response."""
-
-_MAX_WAITING_PER_CALLER: Final = 8
 
 
 class DebugSources(NamedTuple):
@@ -68,33 +55,49 @@ class DebugSources(NamedTuple):
     """Returns the identity of the leader; empty if it is not known."""
 
     comparisons: Iterable[tuple[ReadKey, Comparison]] = ()
+    history: DecisionHistoryService | None = None
+    forwarding: LeaderForwarding | None = None
+    """Forwards requests to the leader; None: this process serves all of them itself."""
 
 
 class DebugEndpoints:
     """The debugging endpoints. They show all namespaces, so only operators should be authorized to read them."""
 
     def __init__(self, sources: DebugSources, poll_timeout: timedelta) -> None:
-        self._sources = sources
-        self._poll_timeout = poll_timeout.total_seconds()
-        self._waiting: Counter[str] = Counter()
-        """Waiting requests by caller."""
-        self._is_shutting_down = False
+        self.sources = sources
+        self.history = HistoryEndpoint(sources.history, sources.clock)
+        self._overview_endpoint = OverviewEndpoint(
+            self._overview,
+            sources.decision_log,
+            sources.clock,
+            poll_timeout,
+            _SECURITY_HEADERS,
+            None if sources.forwarding is None else PeerOverviews(sources.forwarding),
+        )
+        self.overview = self._overview_endpoint.handle
 
     def begin_shutdown(self) -> None:
         """End long polling: waiting requests get their response at their next check."""
-        self._is_shutting_down = True
+        self._overview_endpoint.is_shutting_down = True
 
     async def rules(self, context: RequestContext) -> web.Response:
         return context.respond(self._rules_view())
 
     async def backends(self, context: RequestContext) -> web.Response:
-        return context.respond(await backends_view(self._sources.reader))
+        return context.respond(await backends_view(self.sources.reader))
 
     async def comparisons(self, context: RequestContext) -> web.Response:
-        return context.respond(comparisons_view(self._sources.comparisons, self._sources.reader.delegate))
+        return context.respond(comparisons_view(self.sources.comparisons, self.sources.reader.delegate))
 
     async def metric(self, context: RequestContext) -> web.Response:
         """Serve ``/debug/metrics/NAMESPACE/METRIC?labelSelector=...``: read the metric and return the trace."""
+        return context.respond(trace_view(await self._read(context), self.sources.reader))
+
+    async def namespace_metric(self, context: RequestContext) -> web.Response:
+        """Serve the same for a caller who may see only this namespace."""
+        return context.respond(namespace_trace_view(await self._read(context), self.sources.reader))
+
+    async def _read(self, context: RequestContext) -> ReadTrace:
         namespace, _, metric = context.path.removeprefix(METRICS).rstrip("/").partition("/")
         if not namespace or not metric or "/" in metric:
             raise errors.PathNotFound
@@ -102,8 +105,7 @@ class DebugEndpoints:
             label_selector = selector.parse(context.query.get("labelSelector", ""))
         except SelectorError as error:
             raise errors.InvalidRequest(f"unable to parse the label selector: {error}") from error
-        trace = await self._sources.reader.read(namespace, metric, label_selector)
-        return context.respond(trace_view(trace, self._sources.reader))
+        return await self.sources.reader.read(namespace, metric, label_selector)
 
     async def page(self, _: RequestContext) -> web.Response:
         return _file_response("index.html")
@@ -117,40 +119,17 @@ class DebugEndpoints:
         key = context.path.removeprefix(AUTOSCALERS).rstrip("/")
         view = self._autoscaler_view(key)
         if view is None:
-            raise errors.AutoscalerNotFound(_not_found_message(key, self._sources))
+            raise errors.AutoscalerNotFound(_not_found_message(key, self.sources))
         return context.respond(view, _SECURITY_HEADERS)
 
-    async def overview(self, context: RequestContext) -> web.Response:
-        """Serve ``/debug/overview``; with ``If-None-Match``, wait until the overview has changed."""
-        known_etag, loop = context.request.headers.get("If-None-Match"), asyncio.get_running_loop()
-        deadline, caller = loop.time() + self._poll_timeout, context.caller.name if context.caller else ""
-        while True:
-            version = self._sources.decision_log.version
-            body, etag = self._overview(context)
-            remaining = deadline - loop.time()
-            if etag != known_etag or remaining <= 0 or not self._may_wait(caller):
-                break
-            self._waiting[caller] += 1
-            try:
-                await self._sources.decision_log.wait_for_change(version, min(remaining, _RULE_CHECK_INTERVAL))
-                await asyncio.sleep(min(remaining, _DEBOUNCE))
-            finally:
-                self._waiting -= Counter((caller,))  # removes a caller without waiting requests
-        headers = {"ETag": etag, "X-Now": format_time(self._sources.clock()) or "", **_SECURITY_HEADERS}
-        if etag == known_etag:
-            return web.Response(status=304, headers=headers)
-        return web.Response(body=body, content_type=JSON.media, headers=headers)
-
-    def _may_wait(self, caller: str) -> bool:
-        has_place = self._waiting.total() < _MAX_WAITING and self._waiting[caller] < _MAX_WAITING_PER_CALLER
-        return has_place and not self._is_shutting_down
-
-    def _overview(self, context: RequestContext) -> tuple[bytes, str]:
-        """Return the overview for the query parameters, and its ETag."""
-        sources, query = self._sources, context.query
+    def _overview(self, query: MultiMapping[str]) -> Json:
+        """Return the overview for the query parameters."""
+        sources = self.sources
         all_rules = self._rules_view()
         content: Json = {
             "leader": _leader_pod(sources),
+            "outdatedSince": format_time(sources.decision_log.outdated_since),
+            "historyProblem": None if sources.history is None else sources.history.writer.problem,
             **overview(sources.decision_log, query.get("text", ""), query.get("state", "")),
             "rulesFailing": [rule["name"] for rule in all_rules["rules"] if rule["health"] == "failing"],
             "rulesTotal": len(all_rules["rules"]),
@@ -161,18 +140,18 @@ class DebugEndpoints:
                 (rule["lastFetch"] or {}).pop("ageSeconds", None)  # would change the ETag every second
         if selected := query.get("selected"):
             content["selected"] = self._autoscaler_view(selected, with_timeline=True)
-        body = msgspec.json.encode(content)
-        return body, f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+        return content
 
     def _rules_view(self) -> Json:
-        return rules_view(self._sources.reader, dict(self._sources.problems()))
+        return rules_view(self.sources.reader, dict(self.sources.problems()))
 
     def _autoscaler_view(self, key: str, *, with_timeline: bool = False) -> Json | None:
-        entry = self._sources.decision_log.get(key)
+        entry = self.sources.decision_log.get(key)
         if entry is None:
             return None
         timeline = {"timeline": entry.timeline.columns()} if with_timeline else {}
-        return {**autoscaler_view(key, entry), **timeline}
+        outdated_since = format_time(self.sources.decision_log.outdated_since)
+        return {**autoscaler_view(key, entry), "outdatedSince": outdated_since, **timeline}
 
 
 _FILES: Final = {
@@ -196,5 +175,5 @@ def _leader_pod(sources: DebugSources) -> str:
 def _not_found_message(key: str, sources: DebugSources) -> str:
     if not len(sources.decision_log):
         leader = _leader_pod(sources) or "unknown"
-        return f"{key}: this replica has made no decisions; ask the leader ({leader})"
+        return f"{key}: this replica has made no decisions, and the leader ({leader}) did not respond"
     return f"no decision for PodAutoscaler {key!r}; this replica has decisions for {len(sources.decision_log)} others"

@@ -1,8 +1,7 @@
 """The routes of the server, and the endpoints /, /version and /metrics."""
 
 import platform
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Callable
 
 from aiohttp import web
 
@@ -10,24 +9,17 @@ from adapter import errors
 from adapter.auth.attributes import ResourceAttributes
 from adapter.server import discovery, openapi
 from adapter.server.content_negotiation import JSON
-from adapter.server.debug_endpoints import AUTOSCALERS, METRICS, PAGE, DebugEndpoints
+from adapter.server.debug_endpoints import DebugEndpoints
+from adapter.server.debug_routes import DebugRoutes
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.health import Health
 from adapter.server.request_context import RequestContext
-from adapter.server.serialization import GROUP, ROOT, VERSION, to_bytes
+from adapter.server.route import Route
+from adapter.server.serialization import GROUP, VERSION, to_bytes
 from adapter.version import package_version
 
-Handler = Callable[[RequestContext], Awaitable[web.StreamResponse]]
 _METRIC_SLASHES = 5  # apis/GROUP/VERSION/namespaces/NAMESPACE/METRIC
 _NOT_ALLOWED = "the server does not allow this method on the requested resource"
-
-
-class Route(NamedTuple):
-    """A handler, its name in metrics and logs, and whether it counts against the concurrency limit."""
-
-    handler: Handler
-    endpoint: str
-    limited: bool = True
 
 
 class Routes:
@@ -45,8 +37,8 @@ class Routes:
         self._paths = {
             "": Route(self._root, "paths"),
             "/apis": Route(discovery.groups, "groups", limited=False),
-            f"/apis/{GROUP}": Route(discovery.group, "group", limited=False),
-            ROOT: Route(discovery.resources, "resources", limited=False),
+            **{f"/apis/{one.name}": Route(discovery.group, "group", limited=False) for one in discovery.API_GROUPS},
+            **{one.root: Route(discovery.resources, "resources", limited=False) for one in discovery.API_GROUPS},
             "/openapi/v2": Route(openapi.v2, "openapi_v2"),
             "/openapi/v3": Route(openapi.v3_index, "openapi_v3"),
             openapi.V3_PATH: Route(openapi.v3, "openapi_v3_document"),
@@ -57,19 +49,10 @@ class Routes:
         for name in ("healthz", "livez", "readyz"):
             self._paths[f"/{name}"] = Route(health.all_checks, name, limited=False)
             self._prefixes[f"/{name}/"] = Route(health.single_check, "health_check", limited=False)
-        if debug is not None:
-            self._paths |= {
-                "/debug/rules": Route(debug.rules, "debug_rules"),
-                "/debug/backends": Route(debug.backends, "debug_backends"),
-                "/debug/comparisons": Route(debug.comparisons, "debug_comparisons"),
-                "/debug/overview": Route(debug.overview, "debug_overview", limited=False),  # has a limit of its own
-                PAGE: Route(debug.page, "debug_page"),
-            }
-            self._prefixes |= {
-                METRICS: Route(debug.metric, "debug_metric"),
-                AUTOSCALERS: Route(debug.autoscaler, "debug_autoscaler"),
-                f"{PAGE}/": Route(debug.file, "debug_page"),
-            }
+        self._debug_routes = None if debug is None else DebugRoutes(debug)
+        if self._debug_routes is not None:
+            self._paths |= self._debug_routes.paths
+            self._prefixes |= self._debug_routes.prefixes
 
     def find(self, context: RequestContext) -> Route:
         """Return the route; raise ``PathNotFound``, or ``MethodNotAllowed`` for other methods than GET."""
@@ -83,6 +66,8 @@ class Routes:
     def lookup(self, context: RequestContext) -> Route | None:
         """Return the route of the path, for any method; None if there is none."""
         path = context.path
+        if self._debug_routes is not None and (found := self._debug_routes.lookup(context)) is not None:
+            return found
         route = self._metric if _is_metric(context) else self._paths.get(path.removesuffix("/"))
         if route is None:
             route = next((below for prefix, below in self._prefixes.items() if path.startswith(prefix)), None)

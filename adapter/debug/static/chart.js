@@ -1,9 +1,9 @@
 // The timeline of one autoscaler: a metric and its target above, replicas and proposals below, on one time axis.
 
 import { now, timeOfDay } from "./clock.js";
-import { h, keyed, s, setAttribute, setText } from "./dom.js";
+import { counted, h, keyed, s, setAttribute, setText } from "./dom.js";
 import { keyOf } from "./list.js";
-import { linear, path, ranges, ticks, timeTicks } from "./scale.js";
+import { abbreviated, hatchPattern, known, linear, path, ranges, ticks, timeTicks, truncated } from "./scale.js";
 
 const LEFT = 44;
 const RIGHT = 14;
@@ -13,7 +13,9 @@ const HEIGHT = 318;
 const LEGEND = [["value", "metric value"], ["target", "target value"], ["proposal", "proposed replicas"], ["replicas", "replicas"], ["failed", "metric unavailable"], ["fallback", "fallback"]];
 
 export class Chart {
-  constructor() {
+  // `select` is called with the time of a moment that the user clicks.
+  constructor(select) {
+    this.select = select;
     this.metric = 0;
     this.cursor = null;
     this.svg = s("svg", { role: "img", height: HEIGHT, "aria-label": "Timeline", "aria-describedby": "readout" });
@@ -25,6 +27,7 @@ export class Chart {
       h("figcaption", {}, ...LEGEND.map(([kind, label]) => h("span", { class: `key ${kind}` }, h("i"), label))));
     this.stage.addEventListener("keydown", (event) => this.onKey(event));
     this.stage.addEventListener("pointermove", (event) => this.onPointer(event));
+    this.stage.addEventListener("click", (event) => this.onClick(event));
     this.stage.addEventListener("pointerleave", () => this.setCursor(null));
     new ResizeObserver(() => this.draw()).observe(this.stage);
   }
@@ -62,6 +65,7 @@ export class Chart {
     const end = Math.max(times.at(-1), Math.min(now(), times.at(-1) + 20000));
     const start = Math.min(times[0], end - 60000);
     this.x = linear(start, end, LEFT, width - RIGHT);
+    this.time = linear(LEFT, width - RIGHT, start, end);
     this.xs = times.map(this.x);
     this.right = width - RIGHT;
     this.cursorLine = s("line", { class: "cursor", y1: METRIC_PANEL.top, y2: REPLICAS_PANEL.bottom, x1: 0, x2: 0, visibility: "hidden" });
@@ -100,8 +104,16 @@ export class Chart {
     return { y, nodes: [...grid, s("text", { class: "panel", x: LEFT, y: area.top - 9 }, truncated(title, this.right - LEFT))] };
   }
 
+  // A scale without a value would be made up.
+  emptyPanel(area, title) {
+    return [s("line", { class: "base", x1: LEFT, x2: this.right, y1: area.bottom, y2: area.bottom }),
+      s("text", { class: "panel", x: LEFT, y: area.top - 9 }, truncated(`${title}: no value`, this.right - LEFT))];
+  }
+
   metricPanel(metric) {
-    const { y, nodes } = this.panel(METRIC_PANEL, Math.max(0, ...known(metric.value), ...known(metric.target)) || 1, metric.name);
+    const numbers = [...known(metric.value), ...known(metric.target)];
+    if (!numbers.length) return this.emptyPanel(METRIC_PANEL, metric.name);
+    const { y, nodes } = this.panel(METRIC_PANEL, Math.max(0, ...numbers) || 1, metric.name);
     const point = (value, index) => [this.xs[index], value === null ? null : y(value)];
     const last = metric.value.findLastIndex((value) => value !== null);
     return [...nodes,
@@ -149,7 +161,7 @@ export class Chart {
     if (state === "failed") parts.push(`${metric.name} unavailable`);
     if (state === "fallback") parts.push(`${metric.name} unavailable, fallback proposes ${metric.proposal[index]}`);
     const [current, replicas] = [timeline.current[index], timeline.replicas[index]];
-    parts.push(current === replicas ? `${replicas} replicas` : `${current} → ${replicas} replicas`);
+    parts.push(current === replicas ? counted(replicas, "replica") : `${current} → ${counted(replicas, "replica")}`);
     return parts.join(" · ");
   }
 
@@ -162,6 +174,11 @@ export class Chart {
     this.setCursor(target);
   }
 
+  onClick(event) {
+    const x = event.clientX - this.stage.getBoundingClientRect().left;
+    if (this.xs && x >= this.xs[0] && x <= this.right) this.select(new Date(this.time(x)).toISOString());
+  }
+
   onPointer(event) {
     if (!this.xs) return;
     const x = event.clientX - this.stage.getBoundingClientRect().left;
@@ -170,26 +187,10 @@ export class Chart {
   }
 }
 
-const known = (values) => values.filter((value) => value !== null);
 const worstState = (states) => ["fallback", "failed"].find((state) => states.includes(state)) ?? "ok";
 
 // Fill gaps with the previous value: the target value is known even while the metric is unavailable.
 function withoutGaps(values) {
   let last = known(values)[0] ?? null;
   return values.map((value) => (last = value ?? last));
-}
-
-function truncated(text, width) {
-  const maxLength = Math.floor(width / 7.5);
-  return text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
-}
-
-function abbreviated(value) {
-  if (value >= 1e6) return `${value / 1e6}M`;
-  return value >= 1e4 ? `${value / 1e3}k` : `${value}`;
-}
-
-function hatchPattern() {
-  return s("defs", {}, s("pattern", { id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-    s("rect", { class: "hatch-ground", width: 7, height: 7 }), s("line", { class: "hatch-line", x1: 0, x2: 0, y1: 0, y2: 7 })));
 }

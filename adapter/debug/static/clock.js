@@ -20,12 +20,23 @@ export function now() {
   return samples.at(-1).server + (performance.now() - samples.at(-1).local) * rate();
 }
 
+// Format a duration with the units that matter: 45 s, 10 min, 3 h 5 min, 4 d.
 export function formatDuration(milliseconds) {
-  const seconds = Math.max(Math.floor(milliseconds / 1000), 0);
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  const two = (number) => String(number).padStart(2, "0");
-  if (hours >= 48) return `${Math.floor(hours / 24)} d`;
-  return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${two(minutes)}:${two(seconds % 60)}`;
+  const { days, hours, minutes, seconds } = parts(milliseconds);
+  if (days >= 2) return `${days} d`;
+  if (days || hours) return `${days * 24 + hours} h${minutes ? ` ${minutes} min` : ""}`;
+  return minutes ? `${minutes} min` : `${seconds} s`;
+}
+
+// Format a duration that counts down: with seconds below an hour.
+export function formatCountdown(milliseconds) {
+  const { days, hours, minutes, seconds } = parts(milliseconds);
+  return minutes && !hours && !days ? `${minutes} min ${String(seconds).padStart(2, "0")} s` : formatDuration(milliseconds);
+}
+
+function parts(milliseconds) {
+  const total = Math.max(Math.floor(milliseconds / 1000), 0);
+  return { days: Math.floor(total / 86400), hours: Math.floor(total / 3600) % 24, minutes: Math.floor(total / 60) % 60, seconds: total % 60 };
 }
 
 export function timeOfDay(time) {
@@ -37,8 +48,7 @@ export function updateTimers() {
   const time = now();
   for (const node of document.querySelectorAll("[data-since], [data-until]")) {
     const { since, until } = node.dataset;
-    const remaining = Date.parse(until) - time;
-    const shown = since ? formatDuration(time - Date.parse(since)) : remaining > 0 ? formatDuration(remaining) : "00:00";
+    const shown = since ? formatDuration(time - Date.parse(since)) : formatCountdown(Date.parse(until) - time);
     if (node.textContent !== shown) node.textContent = shown;
   }
 }

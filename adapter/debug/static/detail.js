@@ -1,14 +1,18 @@
-// One autoscaler: replicas, limiting factor, timeline, and the steps of the last decision.
+// One autoscaler: replicas, limiting factor, timeline, history, and the steps of the last decision or of a moment.
 
 import { Chart } from "./chart.js";
-import { timeOfDay } from "./clock.js";
+import { now, timeOfDay } from "./clock.js";
 import { byId, h, keyed, setAttribute, setText } from "./dom.js";
+import { dateAndTime, History } from "./history.js";
 import { keyOf, stateChip, updateChip } from "./list.js";
 
 const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
+const routeOf = (key, moment) => `#/autoscalers/${[...key.split("/"), ...(moment ? ["at", moment] : [])].map(encodeURIComponent).join("/")}`;
+
 class Detail {
   constructor() {
+    this.notice = h("p", { class: "notice", hidden: true });
     this.title = h("h2", { tabindex: -1 });
     this.target = h("p", { class: "lead" });
     this.states = h("p", { class: "chips" });
@@ -16,31 +20,57 @@ class Detail {
     this.bounds = h("p", { class: "hint" });
     this.reason = h("p", { class: "reason" });
     this.change = h("p", { class: "change" }, h("span"), h("b"), h("span", { class: "hint" }));
-    this.chart = new Chart();
+    const select = (moment) => (location.hash = routeOf(this.key, moment));
+    this.chart = new Chart(select);
+    this.history = new History(select, () => this.live && this.show(this.live, this.moment));
+    this.stepsTitle = h("h3", { id: "steps-title" });
+    this.stepsHint = h("p", { class: "hint" });
+    this.momentNode = h("p", { class: "moment", id: "moment", "aria-live": "polite" }, h("span"), h("a", {}, "Show the last decision"));
     this.steps = h("ol", { class: "steps", id: "steps" });
     this.conditions = h("ul", { class: "conditions" });
     this.node = h("div", {},
-      h("a", { href: "#/autoscalers", class: "back" }, "All autoscalers"), this.title, this.target, this.states,
+      h("a", { href: "#/autoscalers", class: "back" }, "All autoscalers"), this.notice, this.title, this.target, this.states,
       h("div", { class: "result" },
         h("div", {}, this.replicas, this.bounds),
         h("div", {}, this.reason, this.change)),
       this.chart.node,
-      h("h3", {}, "Last decision"),
-      h("p", { class: "hint" }, "Each step with its result in replicas. Open a step to see its inputs."),
+      h("h3", {}, "History"), this.history.node,
+      this.stepsTitle, this.momentNode, this.stepsHint,
       this.steps,
       h("details", { class: "more" }, h("summary", {}, "Conditions in the status"), this.conditions));
   }
 
-  show(autoscaler) {
+  // Show an autoscaler with its last decision, or with the decision of a moment.
+  show(autoscaler, moment) {
+    Object.assign(this, { live: autoscaler, key: keyOf(autoscaler), moment });
+    this.history.show(this.key, moment);
+    const notice = noticeText(autoscaler);
+    this.notice.hidden = !notice;
+    setText(this.notice, notice);
     setText(this.title, keyOf(autoscaler));
     setText(this.target, `Target: ${autoscaler.target}`);
     this.showStates(autoscaler);
     this.showResult(autoscaler);
     this.chart.show(autoscaler);
-    const steps = autoscaler.explanation.steps.map((step, index) => ({ ...step, index }));
+    this.showMoment(moment);
+    this.showDecision(moment ? this.history.moment?.decision : autoscaler);
+  }
+
+  showMoment(moment) {
+    const known = this.history.moment;
+    setText(this.stepsTitle, moment ? `Decision at ${dateAndTime(moment)}` : "Last decision");
+    setText(this.stepsHint, moment && known && !known.decision ? "" : "Each step with its result in replicas. Open a step to see its inputs.");
+    this.momentNode.hidden = !moment;
+    const [text, link] = this.momentNode.children;
+    setText(text, moment ? (known ? `${momentSummary(known)} ` : "Loading… ") : "");
+    setAttribute(link, "href", routeOf(this.key, ""));
+  }
+
+  showDecision(decision) {
+    const steps = (decision?.explanation.steps ?? []).map((step, index) => ({ ...step, index }));
     keyed(this.steps, steps, (step) => `${step.index} ${step.step}`, makeStep, (node, step) =>
-      updateStep(node, step, autoscaler.decisiveStep));
-    keyed(this.conditions, autoscaler.conditions, (condition) => condition.type, () => h("li", {}, h("b"), h("p")),
+      updateStep(node, step, decision.decisiveStep));
+    keyed(this.conditions, decision?.conditions ?? [], (condition) => condition.type, () => h("li", {}, h("b"), h("p")),
       (node, condition) => {
         setText(node.firstChild, `${condition.type} = ${condition.status}, ${condition.reason}`);
         setText(node.lastChild, condition.message);
@@ -53,7 +83,8 @@ class Detail {
       h("span", { class: "state" }, stateChip(state.name, state.since), h("span", { class: "note" })),
     (node, state) => {
       updateChip(node.firstChild, state.name, state.since);
-      setText(node.lastChild, state.detail);
+      const failing = state.failingSince && state.failingSince !== state.since ? `; failing since ${timeOfDay(state.failingSince)} UTC` : "";
+      setText(node.lastChild, `${state.detail}${failing}`);
     });
   }
 
@@ -77,6 +108,19 @@ class Detail {
   }
 }
 
+function noticeText(autoscaler) {
+  if (autoscaler.recordedUntil) return `From the decision history, recorded until ${dateAndTime(autoscaler.recordedUntil)}: this replica is not the leader.`;
+  return autoscaler.outdatedSince ? `Outdated: this replica is no longer the leader. Its decisions end at ${dateAndTime(autoscaler.outdatedSince)}.` : "";
+}
+
+function momentSummary({ decision, message }) {
+  const text = capitalized(message) + ".";
+  if (!decision) return text;
+  const { current, replicas, state, limitingFactor } = decision;
+  const change = current === replicas ? `${replicas}` : `${current} → ${replicas}`;
+  return `${change} ${replicas === 1 ? "replica" : "replicas"}, ${state}; ${limitingFactor ? `limiting factor: ${limitingFactor}` : "no limiting factor"}. ${text}`;
+}
+
 function makeStep() {
   return h("li", {}, h("span", { class: "output" }),
     h("div", {},
@@ -93,18 +137,20 @@ function updateStep(node, step, decisiveStep) {
   setText(details.firstChild, step.rule);
   setAttribute(node, "data-decisive", step.index === decisiveStep ? "" : null);
   setAttribute(node, "data-step", step.step);
-  const values = [...Object.entries(step.inputs), ...Object.entries(step.outputs)];
-  keyed(details.lastChild, values, ([name]) => name, () => h("div", {}, h("dt"), h("dd")), (row, [name, value]) => {
+  keyed(details.lastChild, step.values, ([name]) => name, () => h("div", {}, h("dt"), h("dd")), (row, [name, value]) => {
     setText(row.firstChild, name);
-    setText(row.lastChild, typeof value === "object" ? JSON.stringify(value) : value);
+    setText(row.lastChild, value);
   });
 }
 
 let detail = null;
 
-export function showDetail(overview, selected) {
+let recorded = null; // the history of an autoscaler for which this replica has made no decision
+
+export function showDetail(overview, selected, moment) {
   const container = byId("detail");
-  if (!selected || !overview.selected) {
+  const autoscaler = overview.selected ?? (selected ? recordedAutoscaler(overview, selected, moment) : null);
+  if (!autoscaler) {
     detail = null;
     container.replaceChildren(emptyState(overview, selected));
     return;
@@ -113,13 +159,25 @@ export function showDetail(overview, selected) {
     detail = new Detail();
     container.replaceChildren(detail.node);
   }
-  detail.show(overview.selected);
+  detail.show(autoscaler, moment);
+}
+
+// Return the last recorded decision, as if this replica had made it; null until it has been fetched, or if there is none.
+function recordedAutoscaler(overview, selected, moment) {
+  if (recorded?.key !== selected) {
+    const isShown = () => document.body.dataset.selected === selected; // the user may have opened another autoscaler
+    recorded = new History(() => {}, () => isShown() && showDetail(overview, selected, moment));
+    recorded.show(selected, new Date(now()).toISOString());
+  }
+  const { period, moment: last } = recorded;
+  if (!period?.timeline || !last?.decision) return null;
+  return { ...last.decision, timeline: period.timeline, recordedUntil: last.recordedUntil };
 }
 
 function emptyState(overview, selected) {
   if (selected) {
     return h("div", { class: "empty" }, h("h2", {}, selected),
-      h("p", {}, "This process has made no decision for an autoscaler with this name."),
+      h("p", {}, "This replica has made no decision for an autoscaler with this name, and none is recorded."),
       h("p", {}, h("a", { href: "#/autoscalers" }, "All autoscalers")));
   }
   if (overview.total) {

@@ -23,6 +23,11 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
+// A number with its noun in singular or plural.
+export function counted(number, singular, plural = `${singular}s`) {
+  return `${number} ${number === 1 ? singular : plural}`;
+}
+
 // Write only changed text, so that selection, focus and screen reader position are kept.
 export function setText(node, value) {
   if (node.textContent !== String(value)) node.textContent = value;

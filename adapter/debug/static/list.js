@@ -1,6 +1,6 @@
 // The list of autoscalers, with a text filter and a state filter, usable by keyboard.
 
-import { byId, h, keyed, setAttribute, setText } from "./dom.js";
+import { byId, counted, h, keyed, setAttribute, setText } from "./dom.js";
 
 const TONES = {
   "reconcile failed": "critical", "write failed": "critical", "target unavailable": "critical", "invalid spec": "critical", conflict: "critical",
@@ -11,7 +11,7 @@ const STATES_WITH_DURATION = new Set([
   "metric failing", "fallback", "metric unavailable", "target unavailable", "write failed", "paused", "conflict",
 ]);
 
-const toneOf = (state) => TONES[state] ?? "ok";
+export const toneOf = (state) => TONES[state] ?? "ok";
 export const keyOf = (autoscaler) => `${autoscaler.namespace}/${autoscaler.name}`;
 
 export function stateChip(state, since) {
@@ -58,7 +58,7 @@ function updateRow(row, autoscaler, selected) {
   updateChip(chip, state, autoscaler.since);
   setAttribute(link, "aria-current", keyOf(autoscaler) === selected ? "true" : null);
   setAttribute(link, "aria-label",
-    `${keyOf(autoscaler)}, ${state}, ${current} replicas` + (current === replicas ? "" : `, scaling to ${replicas}`));
+    `${keyOf(autoscaler)}, ${state}, ${counted(current, "replica")}` + (current === replicas ? "" : `, scaling to ${replicas}`));
 }
 
 export function showStates(overview, filter, setFilter) {

@@ -2,8 +2,10 @@
 
 import { formatDuration, recordServerTime, updateTimers } from "./clock.js";
 import { focusTitle, showDetail } from "./detail.js";
-import { byId, setAttribute, setText } from "./dom.js";
+import { byId, counted, setAttribute, setText } from "./dom.js";
+import { dateAndTime } from "./history.js";
 import { keyOf, moveFocus, showList, showStates } from "./list.js";
+import { applyDelta } from "./overview.js";
 import { prefill, readMetric } from "./read.js";
 import { showRules } from "./rules.js";
 
@@ -16,6 +18,7 @@ let etag = null;
 let connectionError = null;
 let pending = new AbortController();
 let announced = "";
+let shown = null; // the last overview, which the next delta changes
 let focusOnLoad = false; // the user has just opened an autoscaler: move the focus to its title
 
 // --- Routing -----------------------------------------------------------------------------------------------------
@@ -31,7 +34,8 @@ function readRoute() {
   return { view, rest: parts.slice(1) };
 }
 
-const selected = () => (route.view === "autoscalers" && route.rest.length === 2 ? route.rest.join("/") : "");
+const selected = () => (route.view === "autoscalers" && route.rest.length >= 2 ? route.rest.slice(0, 2).join("/") : "");
+const moment = () => (selected() && route.rest[2] === "at" && !Number.isNaN(Date.parse(route.rest[3])) ? new Date(route.rest[3]).toISOString() : "");
 
 function navigate() {
   if (location.hash === "#content") return; // the skip link
@@ -41,14 +45,15 @@ function navigate() {
   for (const link of document.querySelectorAll("nav a")) setAttribute(link, "aria-current", link.dataset.view === route.view ? "page" : null);
   setAttribute(document.body, "data-selected", selected() || null);
   if (route.view === "read") prefill(...route.rest);
-  restart();
+  if (previous && selected() === previous && shown) showDetail(shown, previous, moment()); // another moment
+  else restart();
   if (selected() && selected() !== previous) focusOnLoad = true;
 }
 
 // --- Polling -----------------------------------------------------------------------------------------------------
 
 function queryString() {
-  const query = new URLSearchParams();
+  const query = new URLSearchParams({ delta: "1" });
   if (byId("filter").value.trim()) query.set("text", byId("filter").value.trim());
   if (stateFilter) query.set("state", stateFilter);
   if (selected()) query.set("selected", selected());
@@ -73,16 +78,18 @@ async function fetchOverview() {
   }
   recordServerTime(response.headers.get("X-Now"));
   if (response.status === 304) return;
-  const overview = await response.json();
+  const body = await response.json();
   if (signal.aborted) return;
   etag = response.headers.get("ETag");
-  show(overview);
+  show(body.base ? applyDelta(shown, body) : body);
 }
 
 function show(overview) {
+  shown = overview;
   showStates(overview, stateFilter, setStateFilter);
   showList(overview, selected());
-  showDetail(overview, selected());
+  showDetail(overview, selected(), moment());
+  showNotice(overview);
   showRules(overview.rules);
   const badge = byId("rules-failing");
   badge.hidden = overview.rulesFailing.length === 0;
@@ -96,9 +103,16 @@ function show(overview) {
   }
 }
 
+function showNotice(overview) {
+  const problems = [overview.historyProblem, overview.outdatedSince && `This replica is no longer the leader${overview.leader ? ` (the leader is ${overview.leader})` : ""}: its decisions end at ${dateAndTime(overview.outdatedSince)}`];
+  const text = problems.filter(Boolean).join("; ");
+  byId("notice").hidden = !text;
+  setText(byId("notice"), text && `${text.charAt(0).toUpperCase()}${text.slice(1)}.`);
+}
+
 function announce(autoscaler) {
   const title = autoscaler ? `${keyOf(autoscaler)}: ${autoscaler.state}` : "";
-  const message = title && `${title}, ${autoscaler.replicas} replicas`;
+  const message = title && `${title}, ${counted(autoscaler.replicas, "replica")}`;
   if (message !== announced) setText(byId("announcements"), message);
   announced = message;
   document.title = title || "Steadyscale";

@@ -1,6 +1,7 @@
 // All rules with their health, and the problems of invalid rules.
 
-import { byId, h, keyed, setAttribute, setText } from "./dom.js";
+import { byId, counted, h, keyed, setAttribute, setText } from "./dom.js";
+import { RULE_KEY } from "./overview.js";
 
 const TONES = { failing: "warning", ok: "ok", idle: "muted" };
 const RANKS = Object.keys(TONES);
@@ -9,7 +10,7 @@ export function showRules(view) {
   if (!view) return;
   keyed(byId("problems"), problemsOf(view), (problem) => problem, () => h("p", { class: "notice" }), setText);
   const sorted = [...view.rules].sort((a, b) => RANKS.indexOf(a.health) - RANKS.indexOf(b.health) || a.name.localeCompare(b.name));
-  keyed(byId("rule-list"), sorted, (rule) => `${rule.origin} ${rule.name}`, makeRule, updateRule);
+  keyed(byId("rule-list"), sorted, RULE_KEY, makeRule, updateRule);
 }
 
 function problemsOf(view) {
@@ -23,7 +24,7 @@ function problemsOf(view) {
 
 function reached(tenant, limit) {
   const maximum = limit.maximum === null ? "" : ` of ${limit.maximum}`;
-  return `Namespace ${tenant.namespace} has reached ${limit.limit}${maximum}: ${limit.refusedQueries} queries refused`;
+  return `Namespace ${tenant.namespace} has reached ${limit.limit}${maximum}: ${counted(limit.refusedQueries, "query", "queries")} refused`;
 }
 
 function makeRule() {
@@ -50,7 +51,7 @@ function updateRule(card, rule) {
   setText(query.firstChild, rule.query);
   keyed(facts, factsOf(rule), ([label]) => label, () => h("div", {}, h("dt"), h("dd")), (row, [label, value]) => {
     setText(row.firstChild, label);
-    if (label === "last fetch") setAttribute(row.lastChild, "data-since", value);
+    if (label.startsWith("last ")) setAttribute(row.lastChild, "data-since", value);
     else setText(row.lastChild, value);
   });
   const namespace = rule.namespaces.length === 1 ? rule.namespaces[0] : "";
@@ -64,7 +65,8 @@ function factsOf(rule) {
     ["defined in", rule.origin],
     ...(fetch ? [["last fetch", fetch.time], ["duration", `${fetch.durationMilliseconds} ms`]] : []),
     ...(fetch && "series" in fetch ? [["series", fetch.series]] : []),
-    ["interval", `${rule.intervalSeconds} s`],
+    ...(rule.health === "idle" && rule.lastRead ? [["last read", rule.lastRead]] : []),
+    ["interval", `${rule.intervalSeconds} s${rule.intervalIsAdaptive ? " (adaptive)" : ""}`],
     ["readers", rule.failingReaders ? `${rule.readers} (${rule.failingReaders} failing)` : rule.readers],
   ];
 }

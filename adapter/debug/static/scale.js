@@ -1,4 +1,6 @@
-// Scales, ticks and SVG paths of the chart.
+// Scales, ticks, SVG paths, labels and patterns of charts, also of the report of a simulation.
+
+import { s } from "./dom.js";
 
 export function linear(from, to, start, end) {
   const width = to - from || 1;
@@ -51,4 +53,21 @@ export function ranges(states, wanted, xs, end) {
     else found.push({ start, stop, last: index });
   });
   return found;
+}
+
+export const known = (values) => values.filter((value) => value !== null);
+
+export function truncated(text, width) {
+  const maxLength = Math.floor(width / 7.5);
+  return text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
+}
+
+export function abbreviated(value) {
+  if (value >= 1e6) return `${value / 1e6}M`;
+  return value >= 1e4 ? `${value / 1e3}k` : `${value}`;
+}
+
+export function hatchPattern() {
+  return s("defs", {}, s("pattern", { id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+    s("rect", { class: "hatch-ground", width: 7, height: 7 }), s("line", { class: "hatch-line", x1: 0, x2: 0, y1: 0, y2: 7 })));
 }
