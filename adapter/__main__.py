@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 from adapter.commands.help_texts import COMMANDS, PROGRAM, HelpText
 from adapter.commands.metric_options import add_metric_options
+from adapter.commands.simulation_options import add_drill, add_simulate
+from adapter.commands.standard_streams import escape_unencodable_characters, with_checked_output
 from adapter.version import package_version
 from autoscaler.flags import FLAGS
 
@@ -39,19 +41,24 @@ _PORT = _between(0, 65535, int)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; without a command, print the help."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    if options.command is None:
-        parser.print_help()
-        return 0
+    escape_unencodable_characters()
     try:
-        return int(import_module(f"adapter.commands.{options.command}").run(options))
+        return with_checked_output(lambda: _run(arguments))
     except KeyboardInterrupt:  # before the command has installed its own signal handler
         return _INTERRUPTED
 
 
+def _run(arguments: Sequence[str] | None) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments, argparse.Namespace(parser=parser))
+    if options.command is None:
+        parser.print_help()
+        return 0
+    return int(import_module(f"adapter.commands.{options.command}").run(options))
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="steadyscale", **_help(PROGRAM))
+    parser = argparse.ArgumentParser(prog=_program(), **_help(PROGRAM))
     parser.add_argument("--version", action="version", version=f"steadyscale {package_version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, add_arguments in _ARGUMENTS.items():
@@ -59,13 +66,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _program() -> str:
+    """Return the name in usages: kubectl runs the plugin as kubectl-steadyscale."""
+    return "kubectl steadyscale" if Path(sys.argv[0]).name == "kubectl-steadyscale" else "steadyscale"
+
+
 def _help(text: HelpText) -> dict[str, Any]:
     formatter = argparse.RawDescriptionHelpFormatter
-    return {"description": text.description, "epilog": text.epilog, "formatter_class": formatter}
+    return {"description": text.wrapped_description, "epilog": text.epilog, "formatter_class": formatter}
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="configuration file (YAML)")
+    parser.usage = "steadyscale serve [OPTION ...]"  # the names of the flags do not fit into the columns of a usage
+    default = "default: /etc/steadyscale/config.yaml, if it exists"
+    parser.add_argument("--config", type=Path, metavar="FILE", help=f"configuration file (YAML; {default})")
     parser.add_argument("--port", type=_PORT, help="listen on this port; overrides serving.port")
     parser.add_argument("--address", help="listen on this address; overrides serving.address")
     parser.add_argument("--kubeconfig", metavar="FILE", help="connect to this cluster; overrides auth.kubeconfig")
@@ -88,14 +102,34 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
 
 def _add_metric(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("metric", metavar="NAMESPACE/NAME", help="metric, such as shop/orders-waiting")
+    _add_namespace(parser, "the namespace, if the argument is only a name")
     parser.add_argument("-l", "--selector", default="", help="label selector, such as queue=orders")
+    _add_output(parser)
+    _add_service(parser)
+
+
+def _add_metrics(parser: argparse.ArgumentParser) -> None:
+    _add_namespace(parser, "only the metrics of this namespace (default: all namespaces)")
     _add_output(parser)
     _add_service(parser)
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("autoscaler", metavar="NAMESPACE/NAME", help="PodAutoscaler, such as shop/orders")
+    _add_namespace(parser, "the namespace, if the argument is only a name")
+    parser.add_argument(
+        "--at", metavar="TIME", help="explain a moment in the past: 03:12 (UTC), 2h ago, or a timestamp"
+    )
     _add_output(parser)
+    _add_service(parser)
+
+
+def _add_history(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("autoscaler", metavar="NAMESPACE/NAME", help="PodAutoscaler, such as shop/orders")
+    _add_namespace(parser, "the namespace, if the argument is only a name")
+    parser.add_argument("--since", metavar="TIME", default="24h", help="start of the period (default: %(default)s ago)")
+    parser.add_argument("--until", metavar="TIME", default="now", help="end of the period (default: %(default)s)")
+    parser.add_argument("-o", "--output", choices=("text", "json", "csv"), default="text", help="output format")
     _add_service(parser)
 
 
@@ -105,7 +139,14 @@ def _add_debug(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="YAML file with one or more documents")
+    help_text = "YAML file with one or more documents, directory of such files, or - for stdin"
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help=help_text)
+    parser.add_argument(
+        "--from-cluster", action="store_true", help="check the objects and the configuration of a cluster"
+    )
+    parser.add_argument("-n", "--namespace", help="with --from-cluster: only the objects of this namespace")
+    kubeconfig = "with --from-cluster: kubeconfig (default: that of kubectl)"
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=kubeconfig)
     _add_output(parser)
 
 
@@ -127,37 +168,42 @@ def _add_autoscale(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="with --apply: connect to this cluster")
 
 
+def _add_completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell that runs the script")
+
+
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="output format")
 
 
 def _add_service(parser: argparse.ArgumentParser) -> None:
     """Add the options of commands that connect to the running service."""
-    default = "https://localhost:6443"
-    parser.add_argument("--server", default=default, metavar="URL", help="URL of the service (default: %(default)s)")
-    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="authenticate as the user of this kubeconfig")
-    parser.add_argument(
-        "--token-file",
-        type=Path,
-        metavar="FILE",
-        help="file with a bearer token (default in a pod: that of its service account)",
-    )
-    parser.add_argument(
-        "--ca-file",
-        type=Path,
-        metavar="FILE",
-        help="CA of the service's certificate (default: the system's CAs; on localhost the caBundle of the APIService)",
-    )
+    add = parser.add_argument_group("connection", "by default through the API server, as kubectl").add_argument
+    add("--kubeconfig", type=Path, metavar="FILE", help="kubeconfig (default: that of kubectl; in a pod its account)")
+    add("--context", metavar="NAME", help="context of the kubeconfig")
+    add("--server", metavar="URL", help="connect to the service directly, such as https://localhost:6443")
+    add("--token-file", type=Path, metavar="FILE", help="with --server: file with a bearer token")
+    ca = "with --server: CA of its certificate (default: the system's CAs; on localhost the caBundle of the APIService)"
+    add("--ca-file", type=Path, metavar="FILE", help=ca)
+
+
+def _add_namespace(parser: argparse.ArgumentParser, help_text: str) -> None:
+    parser.add_argument("-n", "--namespace", metavar="NAME", help=help_text)
 
 
 _ARGUMENTS = {
     "serve": _add_serve,
     "demo": _add_demo,
     "metric": _add_metric,
+    "metrics": _add_metrics,
     "explain": _add_explain,
+    "history": _add_history,
     "debug": _add_debug,
     "check": _add_check,
     "autoscale": _add_autoscale,
+    "simulate": add_simulate,
+    "drill": add_drill,
+    "completion": _add_completion,
 }
 
 if __name__ == "__main__":

@@ -15,20 +15,25 @@ from adapter.config.model import Config
 from adapter.custom_resources.status_writer import ExternalMetricStatusWriter
 from adapter.custom_resources.watcher import ExternalMetricWatcher
 from adapter.debug.decision_log import DecisionLog
+from adapter.history.service import DecisionHistoryService
 from adapter.metrics.imported_rules import ImportedRules
 from adapter.metrics.in_process import InProcessMetrics
 from adapter.metrics.pipeline import MetricPipeline
-from adapter.process import clock, running, stop_event, tune_garbage_collector
+from adapter.metrics.reader import MetricReader
+from adapter.process import ProcessClock, align_clock, keep_aligned, running, stop_event, tune_garbage_collector
+from adapter.process import clock as wall_clock
 from adapter.server.accounting import RequestAccounting
 from adapter.server.debug_endpoints import DebugEndpoints, DebugSources
 from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.leader_forwarding import Leadership, leader_forwarding, serving_address
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from adapter.tls.context import ServingContext
 from adapter.tls.source import certificate_source, load_and_refresh
+from autoscaler.controller.identity import process_identity
 from autoscaler.controller.run import ControllerProcess
 from autoscaler.kube.client import KubeClient
-from autoscaler.kube.connection import connect
+from autoscaler.kube.connection import KubeConnection, connect
 from autoscaler.kube.metrics import KubeMetrics
 from autoscaler.kube.tasks import Run
 from autoscaler.ports import Clock, DecisionListener
@@ -47,12 +52,17 @@ class Components(NamedTuple):
     autoscaler: ControllerOptions | None = None
     """Options of the autoscaler; None: it does not run."""
 
+    namespace: str = "steadyscale"
+    """Namespace of the Lease and of the decision history, and by default of the serving certificate."""
+
 
 class Environment(NamedTuple):
     """Inputs of the service that the demonstration and tests replace."""
 
     stop: asyncio.Event
-    clock: Clock = clock
+    clock: Clock | None = None
+    """None: the clock of the process, aligned with that of the API server."""
+
     listeners: tuple[DecisionListener, ...] = ()
 
 
@@ -66,45 +76,87 @@ async def run(file: ConfigFile, loaded: Loaded, components: Components, environm
     """Run the service until ``environment.stop`` is set, then shut it down."""
     config, telemetry, decision_log = loaded.config, Telemetry(), DecisionLog()
     connection = await connect(Path(config.auth.kubeconfig) if config.auth.kubeconfig else None)
-    metrics = KubeMetrics(telemetry.registry)
+    metrics, process_clock = KubeMetrics(telemetry.registry), _process_clock(telemetry)
+    await align_clock(clock := environment.clock or process_clock, connection, attempts=1)
+    address, namespace = serving_address(config.serving.port) if components.adapter else "", components.namespace
+    identity = process_identity(address)
     async with KubeClient.open(connection, metrics) as kube:
-        pipeline = MetricPipeline(loaded, create_backend, environment.clock, telemetry)
+        pipeline = MetricPipeline(loaded, create_backend, clock, telemetry)
         watcher = ExternalMetricWatcher(
             kube, pipeline.registry, config.backends, config.tenant_limits, telemetry.count_rejection
         )
-        controller = None
-        if components.autoscaler is not None:
-            controller = ControllerProcess(
-                connection,
-                InProcessMetrics(pipeline.reader),
-                components.autoscaler,
-                ControllerTelemetry(telemetry.registry),
-                environment.clock,
-                listeners=(decision_log, *environment.listeners),
-                metrics=metrics,
-            )
-            telemetry.registry.register(StateCollector(controller.states, environment.clock))
-        sources = DebugSources(
-            decision_log,
-            pipeline.reader,
-            lambda: watcher.problems,
-            environment.clock,
-            leader=lambda: "" if controller is None else controller.leader,
-            comparisons=pipeline.comparisons,
-        )
+        history = DecisionHistoryService(kube, namespace, config.decision_history, clock, identity, telemetry.registry)
+        listeners = (decision_log, *history.listeners, *environment.listeners)
+        controller = _controller(components, connection, pipeline.reader, telemetry, metrics, identity, listeners)
+        leadership = Leadership(address, controller)
+        tasks = {"clock": lambda: keep_aligned(clock, connection), "decision history": history.writer.run}
         async with (
+            leader_forwarding(leadership, kube, connection) as forwarding,
             aclosing(pipeline),
-            running(_metric_tasks(file, config, kube, pipeline, watcher), metrics),
-            running({} if controller is None else {"autoscaler": controller.run}, metrics) as stop_controller,
+            running(_metric_tasks(file, config, kube, pipeline, watcher) | tasks, metrics),
+            running(_controller_task(controller), metrics) as stop_controller,
         ):
             if not components.adapter:
                 await environment.stop.wait()
                 return
-            async with _serving(config, kube, telemetry, sources) as server:
+            sources = DebugSources(
+                decision_log,
+                pipeline.reader,
+                lambda: watcher.problems,
+                clock,
+                leadership.identity,
+                pipeline.comparisons,
+                history,
+                forwarding,
+            )
+            async with _serving(config, namespace, kube, telemetry, sources, process_clock) as server:
                 await environment.stop.wait()
                 _log.info("stopping")
                 stop_controller()  # release the lease first: another process leads while this one drains its requests
                 await server.begin_shutdown()
+
+
+def _process_clock(telemetry: Telemetry) -> ProcessClock:
+    created = ProcessClock(on_jump=telemetry.clock_jumps.inc)
+    telemetry.clock_offset.set_function(created.offset_seconds)
+    return created
+
+
+def _controller(
+    components: Components,
+    connection: KubeConnection,
+    reader: MetricReader,
+    telemetry: Telemetry,
+    metrics: KubeMetrics,
+    identity: str,
+    listeners: tuple[DecisionListener, ...],
+) -> ControllerProcess | None:
+    """Create the controller if it runs here, with the clock of the reader, and register the metrics of autoscalers."""
+    if components.autoscaler is None:
+        return None
+    created = ControllerProcess(
+        connection,
+        InProcessMetrics(reader),
+        components.autoscaler,
+        ControllerTelemetry(telemetry.registry),
+        reader.clock,
+        identity,
+        listeners,
+        metrics=metrics,
+    )
+    telemetry.registry.register(StateCollector(created.states, reader.clock))
+    return created
+
+
+def _controller_task(controller: ControllerProcess | None) -> dict[str, Run]:
+    if controller is None:
+        return {}
+
+    async def run() -> None:
+        await align_clock(controller.clock, controller.connection, attempts=30)
+        await controller.run()
+
+    return {"autoscaler": run}
 
 
 def _metric_tasks(
@@ -129,21 +181,26 @@ def _metric_tasks(
 
 @asynccontextmanager
 async def _serving(
-    config: Config, kube: KubeClient, telemetry: Telemetry, sources: DebugSources
+    config: Config,
+    namespace: str,
+    kube: KubeClient,
+    telemetry: Telemetry,
+    sources: DebugSources,
+    clock: Clock,
 ) -> AsyncIterator[Server]:
     """Serve the external metrics API while the context is open.
 
-    Certificates and the access log use the wall clock, because other processes compare them with theirs.
+    ``clock`` is for certificates: unlike that of the reader, it never runs faster than those of other processes.
     """
     tls, reader = ServingContext(), sources.reader
     auth = DelegatedAuth(kube, config.auth, clock, telemetry, lambda trusted: tls.use_client_cas(trusted.pem))
-    certificate = certificate_source(config.serving.tls, kube, clock)
+    certificate = certificate_source(config.serving.tls, namespace, kube, clock)
     server = Server(
         metrics=ExternalMetrics(reader, reader.clock),
         authenticator=auth.authenticator,
         authorizer=auth.authorizer,
         limits=config.limits,
-        accounting=RequestAccounting(telemetry, log.line_writer(config.log.format), clock),
+        accounting=RequestAccounting(telemetry, log.line_writer(config.log.format), wall_clock),
         ready={"trust": lambda: auth.trust_store.is_loaded, "serving-certificate": lambda: tls.has_certificate},
         debug=DebugEndpoints(sources, poll_timeout=config.limits.request_timeout * 0.8),
     )

@@ -17,6 +17,8 @@
     │   ├── TooManyConcurrentRequests    429  the limit of concurrent requests is reached
     │   └── TooManyReviews               429  the client has caused too many reviews
     ├── ReviewUnavailable                500  a SubjectAccessReview failed
+    ├── RuleRefused                      503  the rule that defines the metric is invalid
+    ├── HistoryUnavailable           503  the decision history is disabled or cannot be read
     ├── DeadlineExceeded                 504  the response was not ready in time
     └── MetricUnavailable                     the metric exists and has no value now; ``failure`` is the reason
         ├── NoSeries                     503  no series matches
@@ -142,6 +144,14 @@ class TooManyReviews(RequestRejected, code=429):
 
 class ReviewUnavailable(AdapterError):
     """A SubjectAccessReview failed, so the request is denied. A failed TokenReview is ``Unauthenticated``."""
+
+
+class RuleRefused(AdapterError, code=503, failure=FailureClass.REFUSED):
+    """The rule or object that defines the metric is invalid, so it is not in force."""
+
+
+class HistoryUnavailable(AdapterError, code=503):
+    """The decision history is disabled or cannot be read."""
 
 
 class DeadlineExceeded(AdapterError, code=504):

@@ -20,10 +20,8 @@ class Telemetry:
         self.registry = CollectorRegistry()
         self.requests = self._counter("requests", "Number of requests served.", "endpoint", "code")
         self.request_duration = self._histogram("request_duration_seconds", "Duration of requests.", "endpoint")
-        self.in_flight = Gauge(
-            "steadyscale_requests_in_flight",
-            "Number of requests in flight that count against maxConcurrentRequests.",
-            registry=self.registry,
+        self.in_flight = self._gauge(
+            "requests_in_flight", "Number of requests in flight that count against maxConcurrentRequests."
         )
         self.connections_dropped = self._counter(
             "connections_dropped", "Number of connections closed by the server.", "reason"
@@ -57,6 +55,11 @@ class Telemetry:
             "reviews", "Number of TokenReviews and SubjectAccessReviews sent to the API server.", "kind"
         )
 
+        self.clock_jumps = self._counter("clock_jumps", "Number of jumps of the machine's wall clock by 2 s or more.")
+        self.clock_offset = self._gauge(
+            "clock_offset_seconds", "How far the machine's wall clock is ahead of the clock of the process."
+        )
+
     def count_reviews(self, kind: str, review: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
         """Wrap ``review`` to count its calls."""
 
@@ -87,6 +90,9 @@ class Telemetry:
     def render(self) -> tuple[bytes, str]:
         """Return all metrics in the Prometheus text format, and its content type."""
         return generate_latest(self.registry), CONTENT_TYPE_PLAIN_0_0_4
+
+    def _gauge(self, name: str, documentation: str) -> Gauge:
+        return Gauge(f"steadyscale_{name}", documentation, registry=self.registry)
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(f"steadyscale_{name}", documentation, labels, registry=self.registry)

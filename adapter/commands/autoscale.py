@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import yaml
-from msgspec.structs import replace
 
+from adapter.commands.object_problems import autoscaler_problems
 from adapter.commands.service_client import client_command
-from autoscaler.defaults import with_defaults
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import connect
-from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.spec import AVERAGE_VALUE, EXTERNAL, RESOURCE, UTILIZATION, VALUE
-from autoscaler.validation import problems, warnings
-from autoscaler.wire import DecodeError, decode_autoscaler
+from autoscaler.validation import warnings
+from autoscaler.wire import decode_autoscaler
 
 _API_VERSION: Final = "steadyscale.dev/v1beta1"
 _KINDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -122,12 +120,6 @@ def _resource_metrics(options: Options) -> list[dict[str, Any]]:
 
 def _check(document: Mapping[str, Any]) -> list[str]:
     """Return warnings; raise ``InvalidArguments`` with the problems that the API server would report."""
-    try:
-        decoded = decode_autoscaler(document, strict=True)
-    except DecodeError as error:
-        raise InvalidArguments(*map(str, error.errors)) from error
-    metadata = replace(decoded.metadata, namespace=decoded.metadata.namespace or "default")
-    complete = replace(decoded, metadata=metadata, spec=with_defaults(decoded.spec))
-    if found := problems(complete, gates=FeatureGates(), settings=Settings()):
+    if found := autoscaler_problems(document):
         raise InvalidArguments(*map(str, found))
-    return [str(warning) for warning in warnings(decoded)]
+    return [str(warning) for warning in warnings(decode_autoscaler(document))]

@@ -1,4 +1,4 @@
-"""``steadyscale check FILE...``: validates configuration, rules and autoscalers before they are applied.
+"""``steadyscale check``: validates configuration, rules and autoscalers, in files or in a cluster.
 
 The ``kind`` of a document selects the check; a document without one is a Steadyscale configuration. A configuration in
 the data of a ConfigMap is checked as well. Other kinds are skipped with a note.
@@ -15,17 +15,17 @@ import msgspec
 import yaml
 
 from adapter.backends.configuration import BackendEntry, price_per_day
-from adapter.commands.documents import CheckMessage, Document, read_documents
+from adapter.commands.cluster_documents import cluster_documents
+from adapter.commands.documents import CheckMessage, Document, read_all
+from adapter.commands.object_problems import autoscaler_problems, external_metric_problems
+from adapter.commands.service_client import client_command
 from adapter.commands.undefined_metrics import undefined_metrics
 from adapter.config import loading, model
 from adapter.custom_resources.external_metric import rule_from_object
 from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.prometheus_adapter import conversion
-from autoscaler.defaults import with_defaults
-from autoscaler.settings import FeatureGates, Settings
-from autoscaler.types.autoscaler import Autoscaler
-from autoscaler.validation import prepare, problems, warnings
-from autoscaler.wire import DecodeError, FieldError, decode_autoscaler
+from autoscaler.validation import warnings
+from autoscaler.wire import decode_autoscaler
 
 HAS_PROBLEMS: Final = 1
 NOTHING_TO_CHECK: Final = 2
@@ -34,37 +34,61 @@ Backends: TypeAlias = Mapping[str, BackendEntry]
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.from_cluster:
+        return client_command(_check_cluster)(options)
+    if not options.files:
+        sys.stderr.write("name files or directories to check, - for stdin, or pass --from-cluster\n")
+        return NOTHING_TO_CHECK
+    if options.namespace:
+        sys.stderr.write("--namespace needs --from-cluster: all documents of files are checked\n")
+        return NOTHING_TO_CHECK
     return check(options.files, sys.stdout, output=options.output)
 
 
-def check(files: Sequence[Path], out: TextIO, *, output: str = "text") -> int:
-    """Check files and print problems and notes; return the exit code, 0 if there are no problems."""
+async def _check_cluster(options: argparse.Namespace) -> int:
     messages: list[CheckMessage] = []
-    documents: list[Document] = []
-    for file in files:
-        try:
-            documents += read_documents(file)
-        except ConfigInvalid as error:
-            messages += [CheckMessage(str(file), message) for message in error.messages]
+    documents = await cluster_documents(options.kubeconfig, options.namespace, messages)
+    return check(options.files, sys.stdout, output=options.output, documents=documents, messages=messages)
+
+
+def check(
+    files: Sequence[Path],
+    out: TextIO,
+    *,
+    output: str = "text",
+    documents: Sequence[Document] = (),
+    messages: Sequence[CheckMessage] = (),
+) -> int:
+    """Check documents and files and print problems and notes; return the exit code, 0 if there are no problems."""
+    listed = list(messages)
+    documents = [*documents, *read_all(list(files), listed)]
     configs = list(_valid_configs(documents))
     backends = {name: backend for config in configs for name, backend in config.backends.items()}
-    messages += [message for document in documents for message in _check_document(document, backends)]
-    messages += undefined_metrics(documents, configs)
-    checked = sum(document.kind in _CHECKS for document in documents)
-    count = sum(message.is_problem for message in messages)
+    listed += [message for document in documents for message in _check_document(document, backends)]
+    listed += undefined_metrics(documents, configs)
+    checked = sum(one.kind in _CHECKS and not one.is_of_another_group for one in documents)
+    count = sum(message.is_problem for message in listed)
     if output == "json":
-        listed = [
-            {"location": one.location, "text": one.text, "severity": "error" if one.is_problem else "note"}
-            for one in messages
-        ]
-        out.write(msgspec.json.encode({"documents": checked, "problems": count, "messages": listed}).decode() + "\n")
+        _print_json(listed, checked, count, out)
     else:
-        out.writelines(f"{one.location}: {'' if one.is_problem else 'note: '}{one.text}\n" for one in messages)
-        if not checked and not count:
-            out.write("the files contain no configuration, ExternalMetric, PodAutoscaler or HorizontalPodAutoscaler\n")
-        found = "document" if checked == 1 else "documents"
-        out.write(f"{checked} {found} checked, {count} {'problem' if count == 1 else 'problems'}\n")
+        _print_text(listed, checked, count, out)
     return HAS_PROBLEMS if count else 0 if checked else NOTHING_TO_CHECK
+
+
+def _print_json(messages: Sequence[CheckMessage], checked: int, count: int, out: TextIO) -> None:
+    listed = [
+        {"location": one.location, "text": one.text, "severity": "error" if one.is_problem else "note"}
+        for one in messages
+    ]
+    out.write(msgspec.json.encode({"documents": checked, "problems": count, "messages": listed}).decode() + "\n")
+
+
+def _print_text(messages: Sequence[CheckMessage], checked: int, count: int, out: TextIO) -> None:
+    out.writelines(f"{one.location}: {'' if one.is_problem else 'note: '}{one.text}\n" for one in messages)
+    if not checked and not count:
+        out.write("there is no configuration, ExternalMetric, PodAutoscaler or HorizontalPodAutoscaler to check\n")
+    found = "document" if checked == 1 else "documents"
+    out.write(f"{checked} {found} checked, {count} {'problem' if count == 1 else 'problems'}\n")
 
 
 def _valid_configs(documents: Sequence[Document]) -> Iterator[model.Config]:
@@ -76,8 +100,8 @@ def _valid_configs(documents: Sequence[Document]) -> Iterator[model.Config]:
 
 def _check_document(document: Document, backends: Backends) -> Iterator[CheckMessage]:
     check_content = _CHECKS.get(document.kind)
-    if check_content is None:
-        yield CheckMessage(document.location, f"skipped: the kind {document.kind} is not checked", is_problem=False)
+    if check_content is None or document.is_of_another_group:
+        yield CheckMessage(document.location, f"skipped: {document.full_kind} is not checked", is_problem=False)
         return
     try:
         for note in check_content(document, backends):
@@ -122,41 +146,24 @@ def _check_prometheus_adapter(content: Mapping[str, Any]) -> Iterator[str]:
 def _check_external_metric(document: Document, backends: Backends) -> Iterator[str]:
     """Check an ExternalMetric; its parameters only if its backend is configured in the same files."""
     content = document.content
-    rule = rule_from_object(content, None)
-    entry = backends.get(rule.backend)
-    if entry is not None:
-        rule = rule_from_object(content, backends)
-    elif backends and rule.backend:
+    spec = content.get("spec")
+    name = spec.get("backend") if isinstance(spec, dict) else None
+    known = backends if isinstance(name, str) and name in backends else None
+    if found := external_metric_problems(content, known):
+        raise ConfigInvalid(found)
+    rule = rule_from_object(content, known)
+    if known is None and backends and rule.backend:
         yield f"spec.backend: no configuration in these files has a backend {rule.backend!r}"
-    if (price := price_per_day(rule, entry)) is not None:
+    if (price := price_per_day(rule, backends.get(rule.backend))) is not None:
         yield f"spec: {_dollars(price.dollars)} per day while the metric is read: {price.calculation}"
-    if (content.get("spec") or {}).get("onEmpty") == "zero":
+    if content["spec"].get("onEmpty") == "zero":
         yield "spec.onEmpty: zero scales the workload down whenever there are no series, also after a failure"
 
 
 def _check_autoscaler(document: Document, _: Backends) -> Iterator[str]:
-    decoded, field_errors = _decode_autoscaler(document.content)
-    gates, settings = FeatureGates(), Settings()
-    metadata = msgspec.structs.replace(decoded.metadata, namespace=decoded.metadata.namespace or "default")
-    complete = msgspec.structs.replace(decoded, metadata=metadata, spec=with_defaults(decoded.spec))
-    found = problems(prepare(complete, gates=gates), gates=gates, settings=settings)
-    misspelled = {error.suggestion for error in field_errors}  # missing only because of the misspelling
-    if field_errors or found:
-        invalid = (Problem(problem.path, problem.body) for problem in found if problem.path not in misspelled)
-        raise ConfigInvalid([*(Problem(error.path, error.message) for error in field_errors), *invalid])
-    return (str(warning) for warning in warnings(decoded))
-
-
-def _decode_autoscaler(content: Mapping[str, Any]) -> tuple[Autoscaler, tuple[FieldError, ...]]:
-    """Decode an autoscaler without its unknown fields, so that the other fields are checked as well."""
-    try:
-        return decode_autoscaler(content, strict=True), ()
-    except DecodeError as error:
-        errors = error.errors
-    try:
-        return decode_autoscaler(content), errors
-    except DecodeError:
-        raise ConfigInvalid(Problem(error.path, error.message) for error in errors) from None
+    if found := autoscaler_problems(document.content):
+        raise ConfigInvalid(found)
+    return (str(warning) for warning in warnings(decode_autoscaler({**document.content, "status": None})))
 
 
 def _check_hpa(document: Document, backends: Backends) -> Iterator[str]:

@@ -12,7 +12,9 @@ from adapter.process import stop_event
 async def run(options: argparse.Namespace) -> int:
     client = await ServiceClient.from_options(options)
     await client.get("/debug/overview")  # report a wrong address or missing permissions here, not in the browser
-    target = PageTarget(client.server, client.credentials, client.tls, client.server_name)
+    target = PageTarget(
+        client.server, client.credentials, client.tls, client.server_name, client.proxy, client.api_path
+    )
     async with page_proxy(target, options.port) as address:
         stop = stop_event()
         sys.stdout.write(

@@ -1,6 +1,7 @@
 """``steadyscale demo``: runs the demo."""
 
 import argparse
+import socket
 import sys
 from typing import Final
 
@@ -12,7 +13,14 @@ DEFAULT_PORT: Final = 8443
 
 def run(options: argparse.Namespace) -> int:
     try:
+        socket.getaddrinfo("localhost", None)
+    except socket.gaierror:
+        sys.stderr.write("localhost cannot be resolved: add the line `127.0.0.1 localhost` to /etc/hosts\n")
+        return 1
+    try:
         play(options, _choose_port(options.port), sys.stdout)
+    except BrokenPipeError:
+        raise  # standard output is closed
     except (PrometheusUnavailable, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -1,6 +1,7 @@
-"""Reading of YAML files as documents, and the messages of ``steadyscale check`` about them."""
+"""Reading of YAML and JSON files as documents, and the messages of ``steadyscale check`` about them."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -9,15 +10,23 @@ import yaml
 
 from adapter.decoding.problem import ConfigInvalid, Problem
 
+STDIN: Final = Path("-")
 _CONFIG_KEYS: Final = ("rules", "backends", "serving", "auth", "limits", "log", "externalRules")
 """A data entry of a ConfigMap with one of these keys is taken for a configuration."""
+
+_GROUPS: Final = {"PodAutoscaler": "steadyscale.dev", "ExternalMetric": "steadyscale.dev"}
+_SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+_MERGE: Final = "tag:yaml.org,2002:merge"
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of a file."""
+    """One document of a file, or one object of a cluster."""
 
-    file: Path
+    source: str
+    """The path of the file."""
+
     number: int
     content: Any
 
@@ -31,18 +40,33 @@ class Document:
         """The file, the number of the document in it, and the object's kind and name."""
         metadata = self.content.get("metadata") if isinstance(self.content, dict) else None
         name = metadata.get("name") if isinstance(metadata, dict) else None
-        file = str(self.file) if self.number == 0 else f"{self.file}#{self.number + 1}"
-        return f"{file} {self.kind}/{name}" if self.kind and name else file
+        source = self.source if self.number == 0 else f"{self.source}#{self.number + 1}"
+        return f"{source} {self.kind}/{name}" if self.kind and name else source
+
+    @property
+    def is_of_another_group(self) -> bool:
+        """Whether the object is of an API group that has a kind of the same name, such as Knative's PodAutoscaler."""
+        version = self.content.get("apiVersion") if isinstance(self.content, dict) else None
+        group = version.partition("/")[0] if isinstance(version, str) and "/" in version else ""
+        return self.kind in _GROUPS and group not in {"", _GROUPS[self.kind]}
+
+    @property
+    def full_kind(self) -> str:
+        return f"the kind {self.kind}" + (f" of {self.content['apiVersion']}" if self.is_of_another_group else "")
+
+    @property
+    def has_config_keys(self) -> bool:
+        """Whether a document without a kind looks like a configuration."""
+        return isinstance(self.content, dict) and any(part in self.content for part in _CONFIG_KEYS)
 
     def configs(self) -> Iterator[tuple[str, Any]]:
         """Yield the Steadyscale or prometheus-adapter configurations in the document, with their paths."""
         if not self.kind:
             yield "", self.content
-        if self.kind != "ConfigMap":
-            return
-        for key, text in (self.content.get("data") or {}).items():
+        data = self.content.get("data") if self.kind == "ConfigMap" else None
+        for key, text in data.items() if isinstance(data, dict) else ():
             try:
-                parsed = yaml.safe_load(text)
+                parsed = yaml.safe_load(text) if isinstance(text, str) else None
             except yaml.YAMLError:
                 continue  # a file of another program
             if isinstance(parsed, dict) and any(part in parsed for part in _CONFIG_KEYS):
@@ -58,20 +82,70 @@ class CheckMessage:
     is_problem: bool = True
 
 
+class _KubernetesLoader(yaml.SafeLoader):
+    """Loads YAML as kubectl does: a timestamp is a string, 5.0 is 5 as in JSON, and a duplicate key is an error."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - the name and type of yaml's attribute
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - yaml's signature
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
+                continue
+            if (key.tag, key.value) in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key.value!r}", key.start_mark)
+            seen.add((key.tag, key.value))
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
+
+    def construct_number(self, node: yaml.ScalarNode) -> float:
+        number = float(self.construct_yaml_float(node))
+        return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+_KubernetesLoader.add_constructor("tag:yaml.org,2002:float", _KubernetesLoader.construct_number)
+
+
+def read_all(paths: list[Path], messages: list[CheckMessage]) -> Iterator[Document]:
+    """Yield the documents of files, of the files in directories, and of stdin; add a message for an unreadable one."""
+    for path in paths:
+        is_directory = path.is_dir()
+        for file in _files(path) if is_directory else (path,):
+            try:
+                documents = list(read_documents(file))
+            except ConfigInvalid as error:
+                messages += [CheckMessage(_name(file), message) for message in error.messages]
+                continue
+            # Files of other programs, such as the values of a chart, have no kind either.
+            yield from (one for one in documents if one.kind or one.has_config_keys or not is_directory)
+
+
 def read_documents(file: Path) -> Iterator[Document]:
     """Yield the documents of a file, and the items of Lists; raise ``ConfigInvalid`` if the file is unreadable."""
     try:
-        contents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
+        text = sys.stdin.read() if file == STDIN else file.read_text(encoding="utf-8")
+        contents = list(yaml.load_all(text, Loader=_KubernetesLoader))
     except OSError as error:
         raise ConfigInvalid([Problem("", f"cannot read the file: {error.strerror}")]) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise ConfigInvalid([Problem(place, f"invalid YAML: {error.problem}")]) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigInvalid([Problem("", f"invalid YAML: {' '.join(str(error).split())}")]) from error
     for number, content in enumerate(contents):
         if isinstance(content, dict) and content.get("kind") == "List" and isinstance(content.get("items"), list):
-            yield from (Document(file, number, item) for item in content["items"])
+            yield from (Document(_name(file), number, item) for item in content["items"])
         elif content is not None:
-            yield Document(file, number, content)
+            yield Document(_name(file), number, content)
+
+
+def _files(directory: Path) -> list[Path]:
+    return sorted(file for file in directory.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
+
+
+def _name(file: Path) -> str:
+    return "stdin" if file == STDIN else str(file)

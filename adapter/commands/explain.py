@@ -1,21 +1,27 @@
-"""``steadyscale explain NAMESPACE/NAME``: prints the steps of the last decision for a PodAutoscaler."""
+"""``steadyscale explain NAMESPACE/NAME``: prints the steps of the decision that is or was in force."""
 
 import argparse
 import json
-import os
 import sys
 
 from adapter.commands.service_client import ServiceClient, client_command, object_path
-from adapter.debug.render import ANSI_COLORS, NO_COLORS, explanation_lines
+from adapter.debug.render import explanation_lines, terminal_colors
+from adapter.debug.render_history import moment_lines
+
+NOT_KNOWN = 1
 
 
 @client_command
 async def run(options: argparse.Namespace) -> int:
-    path = object_path("/debug/autoscalers", options.autoscaler, "shop/orders")
     client = await ServiceClient.from_options(options)
-    view = await client.get(path)
-    has_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    lines = explanation_lines(view, ANSI_COLORS if has_colors else NO_COLORS)
+    if options.at is None:
+        view = await client.get(object_path("/debug/autoscalers", options.autoscaler, "shop/orders", options.namespace))
+        lines, is_known = explanation_lines(view, terminal_colors(sys.stdout)), True
+    else:
+        view = await client.get(
+            object_path("/debug/history", options.autoscaler, "shop/orders", options.namespace), {"at": options.at}
+        )
+        lines, is_known = moment_lines(view, terminal_colors(sys.stdout)), view["status"] in {"decided", "pending"}
     text = json.dumps(view, indent=2, ensure_ascii=False) if options.output == "json" else "\n".join(lines)
     sys.stdout.write(f"{text}\n")
-    return 0
+    return 0 if is_known else NOT_KNOWN

@@ -1,6 +1,11 @@
 """Help texts of the commands: summary, description and examples."""
 
+import re
+from textwrap import TextWrapper, fill
 from typing import Final, NamedTuple
+
+_WIDTH: Final = 80
+_PARAGRAPH: Final = re.compile(r"\n(?=Exit code:)")
 
 
 class HelpText(NamedTuple):
@@ -12,9 +17,24 @@ class HelpText(NamedTuple):
     """Command lines, each with what it does."""
 
     @property
+    def wrapped_description(self) -> str:
+        """The description in lines of at most 80 columns."""
+        return "\n".join(fill(paragraph, _WIDTH) for paragraph in _PARAGRAPH.split(self.description))
+
+    @property
     def epilog(self) -> str:
+        """The examples: commands and effects in two columns, or one below the other if 80 columns are too few."""
         width = max(len(command) for command, _ in self.examples)
-        return "\n".join(["examples:", *(f"  {command:<{width}}  {effect}" for command, effect in self.examples)])
+        lines = [f"  {command:<{width}}  {effect}" for command, effect in self.examples]
+        if max(map(len, lines)) > _WIDTH:
+            lines = [f"  # {effect}\n{_continued(command)}" for command, effect in self.examples]
+        return "\n".join(["examples:", *lines])
+
+
+def _continued(command: str) -> str:
+    """Return a command in lines that end with backslashes, so that it can be pasted."""
+    wrapper = TextWrapper(_WIDTH - 2, "  ", "      ", break_long_words=False, break_on_hyphens=False)
+    return " \\\n".join(wrapper.wrap(command))
 
 
 PROGRAM: Final = HelpText(
@@ -64,33 +84,59 @@ COMMANDS: Final = {
             ("steadyscale metric shop/orders-waiting -o json", "for scripts"),
         ),
     ),
+    "metrics": HelpText(
+        "list the metrics that can be read, with value, age and health",
+        "Lists the metrics of the running service. Nothing is fetched: a metric that nothing reads is idle and has no\n"
+        "value; steadyscale metric reads it.\n"
+        "Exit code: 0, or 2 if the request failed.",
+        (
+            ("steadyscale metrics", "of all namespaces"),
+            ("steadyscale metrics -n shop", "of one namespace"),
+            ("steadyscale metrics -o json", "for scripts"),
+        ),
+    ),
     "explain": HelpText(
         "explain the replica count of a PodAutoscaler",
-        "Shows the last decision for a PodAutoscaler step by step; the decisive step is marked with >. Only the\n"
-        "leader makes decisions: connect to that pod with kubectl port-forward -n steadyscale POD 6443, or run\n"
-        "this command in it with kubectl exec.\n"
-        "Exit code: 0 if there is a decision, 2 if there is none or if the request failed.",
+        "Shows the last decision for a PodAutoscaler step by step; the decisive step is marked with >. Any\n"
+        "replica serves the request: it forwards it to the leader, which makes the decisions.\n"
+        "With --at, it shows the decision that was in force at a moment, from the decision history, which every\n"
+        "replica can read. A time of day is the last one before now, in UTC as all times that are printed.\n"
+        "Exit code: 0 if there is a decision, 1 if nothing is known about the moment, 2 if the request failed.",
         (
-            ("steadyscale explain shop/orders --kubeconfig=admin.conf", "as the user of a kubeconfig"),
+            ("kubectl steadyscale explain shop/orders", "as a plugin of kubectl"),
+            ("steadyscale explain shop/orders --at=03:12", "why it did not scale at 03:12 UTC"),
             ("steadyscale explain shop/orders -o json", "for scripts"),
+        ),
+    ),
+    "history": HelpText(
+        "show the recorded decisions of a PodAutoscaler",
+        "Shows every decision of a PodAutoscaler in a period that changed something or had another reason, and the\n"
+        "periods in which nothing was recorded. Every replica can read the decision history. Times are in UTC.\n"
+        "Exit code: 0, or 2 if the request failed.",
+        (
+            ("steadyscale history shop/orders", "the last 24 hours"),
+            ("steadyscale history shop/orders --since=03:00 --until=04:00", "one hour of the last night"),
+            ("steadyscale history shop/orders --since=7d -o csv", "replicas and metric values as a table"),
         ),
     ),
     "debug": HelpText(
         "serve the debugging page of the running service on this machine",
-        "Serves the debugging page of the running service at http://localhost:PORT, with your credentials.\n"
-        "Connect to the service first, with kubectl port-forward -n steadyscale deploy/steadyscale 6443.",
+        "Serves the debugging page of the running service at http://localhost:PORT, with your credentials,\n"
+        "through the API server.",
         (
-            ("steadyscale debug --kubeconfig=admin.conf", "at http://localhost:8080"),
-            ("steadyscale debug --port=9000 --token-file=token", "on another port, with a token"),
+            ("steadyscale debug", "at http://localhost:8080"),
+            ("kubectl steadyscale debug --port=9000 --context=test", "on another port, of another cluster"),
         ),
     ),
     "check": HelpText(
         "validate configuration, rules and autoscalers",
         "Validates configuration files, ConfigMaps that contain one, ExternalMetrics, PodAutoscalers and HPAs, and\n"
-        "prints every problem with its path. It needs no cluster.\n"
-        "Exit code: 0 if there is no problem, 1 if there are problems, 2 if the files contain nothing to check.",
+        "prints every problem with its path. It needs no cluster, and rejects what the API server rejects.\n"
+        "Exit code: 0 if there is no problem, 1 if there are problems, 2 if there is nothing to check.",
         (
-            ("steadyscale check manifests/*.yaml", "in CI"),
+            ("steadyscale check manifests/", "all YAML and JSON files below a directory, as in CI"),
+            ("kubectl kustomize overlay | steadyscale check -", "the output of another program"),
+            ("steadyscale check --from-cluster", "the objects and the configuration of a cluster"),
             ("steadyscale check config.yaml -o json", "for scripts"),
         ),
     ),
@@ -105,6 +151,44 @@ COMMANDS: Final = {
                 "steadyscale autoscale deployment/web --min=2 --max=9 --cpu=70 --apply --kubeconfig=admin.conf",
                 "create it",
             ),
+        ),
+    ),
+    "simulate": HelpText(
+        "show what autoscalers would have done on recorded load",
+        "Runs one or several PodAutoscalers or HPAs on the history of their metrics, with the algorithm of the\n"
+        "controller, and compares replicas, shortages and cost. Nothing is changed in a cluster.\n"
+        "Exit code: 0, 1 if the specs, the history or the options have problems, 2 if Prometheus cannot be read.",
+        (
+            ("steadyscale simulate orders.yaml --history=load.csv", "a table of measures"),
+            (
+                "steadyscale simulate orders.yaml --history=load.csv --set=spec.maxReplicas=9 --set=spec.minReplicas=3",
+                "two variants beside it",
+            ),
+            (
+                "steadyscale simulate orders.yaml --history=load.csv -o html --file=report.html",
+                "a report with pictures",
+            ),
+        ),
+    ),
+    "drill": HelpText(
+        "find the fallback that covers outages of the metrics",
+        "Replays outages that begin throughout the history of the metrics, without a fallback, with the configured\n"
+        "one and with others, and proposes replicas and strategy of the fallback. Nothing is changed in a cluster.\n"
+        "Exit code: 0, 1 if the spec, the history or the options have problems, 2 if Prometheus cannot be read.",
+        (
+            ("steadyscale drill orders.yaml --history=load.csv", "outages of one hour"),
+            ("steadyscale drill orders.yaml --history=load.csv --length=4h --samples=300", "longer ones, and more"),
+            ("steadyscale drill orders.yaml --history=load.csv -o json", "for scripts"),
+        ),
+    ),
+    "completion": HelpText(
+        "print the script that completes commands and options in a shell",
+        "Prints a script for the shell. It contains all commands and options of this version: print it again after an "
+        "upgrade.",
+        (
+            ('eval "$(steadyscale completion bash)"', "in ~/.bashrc"),
+            ('eval "$(steadyscale completion zsh)"', "in ~/.zshrc, after compinit"),
+            ("steadyscale completion fish > ~/.config/fish/completions/steadyscale.fish", "once"),
         ),
     ),
 }

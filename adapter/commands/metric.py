@@ -13,7 +13,7 @@ NO_VALUE: Final = 1
 
 @client_command
 async def run(options: argparse.Namespace) -> int:
-    path = object_path("/debug/metrics", options.metric, "shop/orders-waiting")
+    path = object_path("/debug/metrics", options.metric, "shop/orders-waiting", options.namespace)
     client = await ServiceClient.from_options(options)
     trace = await client.get(path, {"labelSelector": options.selector} if options.selector else {})
     lines = [json.dumps(trace, indent=2)] if options.output == "json" else trace_lines(trace)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from adapter import app, log
-from adapter.config.loading import ConfigFile
+from adapter.config.loading import DEFAULT_PATH, ConfigFile
 from adapter.decoding.problem import ConfigInvalid
 from adapter.errors import CannotListen
 from autoscaler.flags import FLAGS, InvalidFlags, parse_flags
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     }
     try:
         components = _components(options)
-        file = ConfigFile(options.config, overrides)
+        file = ConfigFile(options.config or DEFAULT_PATH, overrides, is_optional=options.config is None)
         loaded = file.start()
         log.configure(loaded.config.log.format, loaded.config.log.level)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -64,4 +64,8 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 def _components(options: argparse.Namespace) -> app.Components:
     values = {flag.name: getattr(options, flag.name.replace("-", "_")) for flag in FLAGS}
     autoscaler = parse_flags({name: value for name, value in values.items() if value is not None})
-    return app.Components(adapter=not options.no_adapter, autoscaler=None if options.no_autoscaler else autoscaler)
+    return app.Components(
+        adapter=not options.no_adapter,
+        autoscaler=None if options.no_autoscaler else autoscaler,
+        namespace=autoscaler.lease_namespace,
+    )

@@ -8,10 +8,10 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import yaml
@@ -23,6 +23,8 @@ from adapter.decoding.problem import ConfigInvalid, Problem
 
 _log = logging.getLogger(__name__)
 
+DEFAULT_PATH: Final = Path("/etc/steadyscale/config.yaml")
+
 Flags: TypeAlias = Mapping[str, Mapping[str, object]]
 """Values of command line flags by section and key; None for a flag that was not given."""
 
@@ -33,6 +35,8 @@ class Loaded:
 
     config: Config
     invalid_rules: Mapping[str, tuple[Problem, ...]]
+    invalid_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The namespaces of these rules, by name; a name that is missing here is invalid in all namespaces."""
 
 
 @dataclass(slots=True)
@@ -41,6 +45,9 @@ class ConfigFile:
 
     path: Path
     flags: Flags
+    is_optional: bool = False
+    """Whether the file may be missing at the start: then all settings have their defaults until it exists."""
+
     poll_interval: timedelta = timedelta(seconds=2)
     """How often the file is checked for changes. Polling, because an inotify watch on the file misses the update of a
     mounted ConfigMap, which replaces a symbolic link."""
@@ -50,13 +57,16 @@ class ConfigFile:
     def start(self) -> Loaded:
         """Load the file for the first time; raise ``ConfigInvalid`` only for problems outside its rules."""
         self._content = self._read_bytes()
+        if self.is_optional and self._content is None and not self.path.exists():
+            return decode_without_invalid_rules(_with_flags({}, self.flags))
         return decode_without_invalid_rules(read_document(self.path, self.flags))
 
     async def follow(
         self, apply: Callable[[Config], Awaitable[None]], reject: Callable[[tuple[Problem, ...]], None]
     ) -> None:
         """Reload the file whenever it changes, until cancelled: ``apply`` a valid file, ``reject`` any other."""
-        previous = self._content
+        if (previous := self._content) is None:
+            _log.warning("configuration file not found, using the defaults", extra={"path": str(self.path)})
         while True:
             await asyncio.sleep(self.poll_interval.total_seconds())
             content = await asyncio.to_thread(self._read_bytes)
@@ -98,7 +108,10 @@ def read_document(path: Path, flags: Flags) -> Any:  # noqa: ANN401 - any docume
         raise ConfigInvalid(
             [Problem(str(path), f"must not be nested deeper than {documents.MAX_DEPTH} levels")]
         ) from None
-    document = {} if document is None else document
+    return _with_flags({} if document is None else document, flags)
+
+
+def _with_flags(document: Any, flags: Flags) -> Any:  # noqa: ANN401 - any document
     for section, keys in flags.items() if isinstance(document, dict) else ():
         if given := {key: flag for key, flag in keys.items() if flag is not None}:
             document[section] = {**(document.get(section) or {}), **given}
@@ -129,7 +142,21 @@ def decode_without_invalid_rules(document: Any) -> Loaded:  # noqa: ANN401 - any
     for index, found in sorted(invalid.items()):
         name = _rule_name(document["rules"][index], index)
         by_name[name] = (*by_name.get(name, ()), *found)
-    return Loaded(msgspec.structs.replace(config, rules=rules), by_name)
+    named = [(_rule_name(document["rules"][index], index), document["rules"][index]) for index in invalid]
+    return Loaded(msgspec.structs.replace(config, rules=rules), by_name, _restricted(named))
+
+
+def _restricted(rules: Iterable[tuple[str, object]]) -> dict[str, frozenset[str]]:
+    """Return the namespaces of rules by name, without the names of rules for all namespaces."""
+    found: dict[str, frozenset[str]] = {}
+    unrestricted = set[str]()
+    for name, rule in rules:
+        namespaces = rule.get("namespaces") if isinstance(rule, dict) else None
+        if isinstance(namespaces, list) and namespaces and all(isinstance(each, str) for each in namespaces):
+            found[name] = found.get(name, frozenset()) | frozenset(namespaces)
+        else:
+            unrestricted.add(name)
+    return {name: namespaces for name, namespaces in found.items() if name not in unrestricted}
 
 
 def _by_rule(found: Iterable[Problem]) -> dict[int, list[Problem]]:

@@ -29,8 +29,8 @@ class ServingTlsFiles(Record, frozen=True):
 class SelfManagedTls(Record, frozen=True):
     """A certificate authority and a serving certificate that Steadyscale creates, stores in a Secret and rotates."""
 
-    namespace: str
-    """The namespace of the Secret and the Service."""
+    namespace: str = ""
+    """The namespace of the Secret and the Service; empty: that of the Lease, ``--leader-elect-resource-namespace``."""
 
     service: str = "steadyscale"
     """The Service that the APIService names; the certificate is for ``<service>.<namespace>.svc``."""
@@ -56,7 +56,7 @@ class SelfManagedTls(Record, frozen=True):
 
 
 class ServingTls(Record, frozen=True):
-    """The source of the serving certificate: exactly one of the two."""
+    """The source of the serving certificate: one of the two; without either, ``selfManaged`` with its defaults."""
 
     files: ServingTlsFiles | None = None
     self_managed: SelfManagedTls | None = None
@@ -139,8 +139,9 @@ class TenantLimits(Record, frozen=True):
     """Total size of the specs of the objects in force, as JSON; 256 KiB are 200 objects of 1.3 KiB."""
 
     queries_per_minute: int = 1000
-    """Queries sent to backends; 200 objects with the default interval of 15 s send 800 per minute. Queries above the
-    limit fail until the next one is due; a namespace that has been idle can send this number at once."""
+    """Queries sent to backends. Adaptive intervals use at most 80 % of it: 66 objects can be queried every 5 s, 200
+    objects every 15 s. Queries above the limit fail until the next one is due; a namespace that has been idle can send
+    this number at once."""
 
     max_concurrent_queries: int = 10
     """Queries in progress on one backend. Further queries wait, within their deadline. While other namespaces and the
@@ -149,6 +150,19 @@ class TenantLimits(Record, frozen=True):
 
     max_series: int = 10000
     """Series in memory, in the results of all queries. A result that would exceed the limit is refused."""
+
+
+class DecisionHistory(Record, frozen=True):
+    """The recorded decisions of all autoscalers, for ``steadyscale history``; stored in ConfigMaps."""
+
+    enabled: bool = True
+    """Whether decisions are recorded."""
+
+    max_bytes: int = 33554432
+    """Total size of the stored segments; the oldest are deleted first. They need as much space in etcd."""
+
+    max_age: timedelta = timedelta(days=7)
+    """How long decisions are kept, if ``maxBytes`` permits."""
 
 
 class Log(Record, frozen=True):
@@ -168,6 +182,7 @@ class Config(Record, frozen=True):
     auth: Auth = Auth()
     limits: Limits = Limits()
     tenant_limits: TenantLimits = TenantLimits()
+    decision_history: DecisionHistory = DecisionHistory()
     log: Log = Log()
     backends: Mapping[str, BackendEntry] = {}
     """Metric systems by name; rules and messages refer to a backend by this name."""

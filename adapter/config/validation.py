@@ -20,6 +20,7 @@ def problems(config: Config, rule_indexes: Sequence[int] | None = None) -> Itera
         "limits", config.limits, *(field for field in Limits.__struct_fields__ if field not in can_be_zero)
     )
     yield from _not_positive("tenantLimits", config.tenant_limits, *TenantLimits.__struct_fields__)
+    yield from _not_positive("decisionHistory", config.decision_history, "max_bytes", "max_age")
     yield from backends.problems(config.backends)
     indexes = range(len(config.rules)) if rule_indexes is None else rule_indexes
     by_path = {f"rules[{index}]": rule for index, rule in zip(indexes, config.rules, strict=True)}

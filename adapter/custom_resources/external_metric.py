@@ -45,7 +45,7 @@ class ExternalMetricSpec(Record, frozen=True):
     static: Annotated[tuple[Series, ...], msgspec.Meta(max_length=256)] = ()
     labels: Annotated[tuple[_LabelKey, ...], msgspec.Meta(max_length=64)] = ()
     aggregation: Aggregation = Aggregation.SUM
-    interval: timedelta = timedelta(seconds=15)
+    interval: timedelta | None = None
     max_sample_age: timedelta = timedelta(minutes=5)
     deadline: timedelta = timedelta(seconds=5)
     on_empty: OnEmpty = OnEmpty.ERROR
@@ -77,11 +77,17 @@ def rule_from_spec(
         entry = _available_entry(spec.backend, namespace, backends)
     fields = {field: getattr(spec, field) for field in spec.__struct_fields__ if field != "metric"}
     rule = TenantRule(name=spec.metric or name, namespaces=(namespace,), namespace=Namespacing(), **fields)
-    if found := [*rule_problems(rule, "spec"), *query_problems(rule, entry, "spec")]:
+    found = [*rule_problems(rule, "spec"), *query_problems(rule, entry, "spec")]
+    try:
+        restricted = rule if rule.is_static else _restricted(rule, namespace, entry)
+    except ConfigInvalid as error:
+        known = {problem.path for problem in found}
+        found += [problem for problem in error.problems if problem.path not in known]
+    if found:
         raise ConfigInvalid(
             replace(problem, path="spec.metric") if problem.path == "spec.name" else problem for problem in found
         )
-    return rule if rule.is_static else _restricted(rule, namespace, entry)
+    return restricted
 
 
 def _available_entry(name: str, namespace: str, backends: Mapping[str, BackendEntry]) -> BackendEntry:
@@ -115,4 +121,4 @@ def _restricted(rule: TenantRule, namespace: str, entry: BackendEntry | None) ->
         query = restrict_to_namespace(rule.query, label, namespace, dialect)
     except PromqlError as error:
         raise ConfigInvalid([Problem("spec.query", str(error))]) from None
-    return msgspec.structs.replace(rule, query=query)
+    return msgspec.structs.replace(rule, query=query, restricted_by=label)

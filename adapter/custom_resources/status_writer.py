@@ -1,21 +1,30 @@
 """Writes the status of ``ExternalMetric`` objects: the Ready condition, the last value and the last error.
 
-A status contains only what the tenant may read: nothing in it depends on series of other namespaces.
+Every replica writes what its own reads result in, and renews the time of the last read while the metric is read. A
+status that no replica renewed is that of a metric without callers: its condition becomes ``Unknown``, with the time of
+the last read. No query is sent for it.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from adapter.custom_resources.external_metric import GROUP_VERSION, PLURAL
 from adapter.custom_resources.loop_share import LoopShare
-from adapter.custom_resources.rejection import BUDGET_EXCEEDED, REJECTION_REASONS
+from adapter.custom_resources.metric_status import (
+    IDLE,
+    status_of_record,
+    status_of_trace,
+    time_of_last_read,
+    with_condition,
+)
+from adapter.custom_resources.rejection import REJECTION_REASONS
 from adapter.custom_resources.watched_object import ExternalMetricObject
 from adapter.custom_resources.watcher import ExternalMetricWatcher
-from adapter.errors import AdapterError, OverBudget
-from adapter.metrics.reader import MetricReader, ReadTrace
+from adapter.metrics.read_history import ReadRecord
+from adapter.metrics.reader import MetricReader
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.errors import KubeError, NotFound
 from autoscaler.kube.paths import api_path
@@ -25,14 +34,23 @@ from autoscaler.values.timestamps import format_rfc3339
 
 _log = logging.getLogger(__name__)
 _EVERYTHING: Final = Selector()
-_MAX_MESSAGE_LENGTH: Final = 1024
 _MAX_CONCURRENT_NAMESPACES: Final = 32
 _VOLATILE_FIELDS: Final = frozenset({"lastReadTime", "lastErrorTime", "latencyMilliseconds"})
 _URGENT_FIELDS: Final = ("status", "reason", "observedGeneration")
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+_MIN_RENEWAL: Final = timedelta(minutes=1)
+_RENEWAL_PER_OBJECT: Final = timedelta(milliseconds=100)
+"""The interval of renewals for each object, so that all objects together cause at most ten renewals per second."""
+
+_IDLE_RENEWALS: Final = 2.5
+"""Intervals of renewals without a renewal after which a metric counts as not read."""
 
 
 class ExternalMetricStatusWriter:
-    """Writes a changed Ready condition at the next check, and other changes once per ``value_interval``."""
+    """Writes a changed Ready condition at the next check, and other changes once per ``value_interval``.
+
+    An unchanged status is renewed once a minute, or less often if there are more than 600 objects.
+    """
 
     def __init__(
         self,
@@ -49,6 +67,10 @@ class ExternalMetricStatusWriter:
         self._clock = clock
         self._check_interval = check_interval
         self._value_interval = value_interval
+        self._renewal_interval = _MIN_RENEWAL
+        self._last_reads: dict[tuple[str, str], ReadRecord] = {}
+        """The last read of each metric, by namespace and metric."""
+
         self._concurrency = asyncio.Semaphore(_MAX_CONCURRENT_NAMESPACES)
         self._share = LoopShare()
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -69,7 +91,14 @@ class ExternalMetricStatusWriter:
         """Start a task for each namespace with changes, unless the previous one is still running."""
         self._share.start()
         changed: dict[str, list[ExternalMetricObject]] = {}
-        for metric_object in tuple(self._objects.store):
+        metric_objects = tuple(self._objects.store)
+        self._renewal_interval = max(_MIN_RENEWAL, len(metric_objects) * _RENEWAL_PER_OBJECT)
+        self._last_reads = {}
+        for key, record in self._reader.history if metric_objects else ():
+            before = self._last_reads.setdefault(key[:2], record)
+            if (record.last_read_time or _NEVER) > (before.last_read_time or _NEVER):
+                self._last_reads[key[:2]] = record
+        for metric_object in metric_objects:
             status = self._current_status(metric_object)
             if status is None or self._is_due(metric_object.status, status):
                 changed.setdefault(metric_object.namespace, []).append(metric_object)
@@ -91,7 +120,7 @@ class ExternalMetricStatusWriter:
         rule = self._objects.rules.get(metric_object.key)
         if status is None and rule is not None:
             trace = await self._reader.read(metric_object.namespace, rule.name, _EVERYTHING)
-            status = self._status_of(metric_object, trace)
+            status = status_of_trace(metric_object, self._clock(), trace)
         if status is not None and self._is_due(metric_object.status, status):
             await self._write(metric_object, status)
 
@@ -99,47 +128,52 @@ class ExternalMetricStatusWriter:
         """Return the status without reading from a backend; None if the metric must be read first."""
         rejection = self._objects.rejections.get(metric_object.key)
         if rejection is not None:
-            return self._with_condition(metric_object, "False", rejection.reason, rejection.message)
+            return with_condition(metric_object, self._clock(), "False", rejection.reason, rejection.message)
         rule = self._objects.rules.get(metric_object.key)
         if rule is None:
             return metric_object.status  # not validated yet
         trace = self._reader.peek(metric_object.namespace, rule.name, _EVERYTHING)
         if trace.result is not None or trace.error is not None:
-            return self._status_of(metric_object, trace)
+            return status_of_trace(metric_object, self._clock(), trace)
         reason = (condition_of(metric_object.status, "Ready") or {}).get("reason")
         if metric_object.status.get("observedGeneration") != metric_object.generation or reason in REJECTION_REASONS:
             return None
-        return metric_object.status  # no caller reads the metric; a read for the status would keep it refreshed
+        record = self._last_reads.get((metric_object.namespace, rule.name)) if rule.is_template else None
+        if record is not None and self._is_newer(record, metric_object.status):
+            return status_of_record(metric_object, self._clock(), record)
+        return self._status_without_reads(metric_object)
 
-    def _status_of(self, metric_object: ExternalMetricObject, trace: ReadTrace) -> Json:
-        now = format_rfc3339(self._clock())
-        if trace.error is None:
-            ready = self._with_condition(metric_object, "True", "Readable", "the metric can be read")
-            return {**ready, "lastValue": _value(trace), "lastReadTime": now, **_query_status(trace)}
-        message = trace.error.message[:_MAX_MESSAGE_LENGTH]
-        not_ready = self._with_condition(metric_object, "False", _reason(trace.error), message)
-        return {**not_ready, "lastError": message, "lastErrorTime": now, **_query_status(trace)}
+    @property
+    def _idle_after(self) -> timedelta:
+        return self._renewal_interval * _IDLE_RENEWALS
 
-    def _with_condition(self, metric_object: ExternalMetricObject, status: str, reason: str, message: str) -> Json:
+    def _is_newer(self, record: ReadRecord, status: Json) -> bool:
+        """Return whether a read is recent and not older than one of another replica."""
+        time = record.last_read_time or _NEVER
+        return self._clock() - time < self._idle_after and format_rfc3339(time) >= time_of_last_read(status)
+
+    def _status_without_reads(self, metric_object: ExternalMetricObject) -> Json:
+        """Return the status of a metric that this replica does not read; other replicas may read it."""
         before: Any = condition_of(metric_object.status, "Ready") or {}
-        since = before.get("lastTransitionTime") if before.get("status") == status else None
-        condition = {
-            "type": "Ready",
-            "status": status,
-            "reason": reason,
-            "message": message[:_MAX_MESSAGE_LENGTH],
-            "lastTransitionTime": since or format_rfc3339(self._clock()),
-            "observedGeneration": metric_object.generation,
-        }
-        return {"observedGeneration": metric_object.generation, "conditions": [condition]}
+        last, now = time_of_last_read(metric_object.status), self._clock()
+        is_renewed = format_rfc3339(now - self._idle_after) < last <= format_rfc3339(now)
+        if is_renewed or before.get("reason") == IDLE:
+            return metric_object.status
+        result = "succeeded" if before.get("status") == "True" else f"failed: {before.get('message', '')}"
+        message = f"not read since {last}; the last read {result}" if last else "not read"
+        return with_condition(metric_object, self._clock(), "Unknown", IDLE, message)
 
     def _is_due(self, before: Json, after: Json) -> bool:
         if _urgent(before) != _urgent(after):
             return True
-        written = max(before.get("lastReadTime") or "", before.get("lastErrorTime") or "")
+        written = time_of_last_read(before)
         # The patch keeps fields that the new status does not have, such as lastError: they are not a difference.
         is_different = any(before.get(key) != after[key] for key in after.keys() - _VOLATILE_FIELDS)
-        return is_different and written <= format_rfc3339(self._clock() - self._value_interval)
+        now = self._clock()
+        is_recent = format_rfc3339(now - self._value_interval) < written <= format_rfc3339(now)
+        if is_different:
+            return not is_recent  # also if it was written by a process whose clock was ahead
+        return written <= format_rfc3339(now - self._renewal_interval) < time_of_last_read(after)
 
     async def _write(self, metric_object: ExternalMetricObject, status: Json) -> None:
         below = api_path("namespaces", metric_object.namespace, PLURAL, metric_object.name, "status")
@@ -158,24 +192,3 @@ def _urgent(status: Json) -> tuple[object, ...]:
     """Return the parts of the Ready condition whose change is written at once, unlike that of a message."""
     condition = condition_of(status, "Ready") or {}
     return tuple(condition.get(field) for field in _URGENT_FIELDS)
-
-
-def _reason(error: AdapterError) -> str:
-    if isinstance(error, OverBudget):
-        return BUDGET_EXCEEDED  # the same reason as of an object that exceeds the budget
-    return "".join(word.capitalize() for word in error.failure.value.split()) if error.failure else "NotReadable"
-
-
-def _value(trace: ReadTrace) -> str:
-    milli = sum(sample.milli for sample in trace.samples)
-    return f"{milli}m" if milli % 1000 else str(milli // 1000)
-
-
-def _query_status(trace: ReadTrace) -> Json:
-    """Return the number of series that the tenant may read, and the duration of the query."""
-    if trace.result is None or trace.rule is None:
-        return {}
-    series = {"series": len(trace.matched)}
-    if trace.rule.namespacing.label:  # the response contained series of other namespaces; they determine the duration
-        return series
-    return {**series, "latencyMilliseconds": round(trace.result.duration.total_seconds() * 1000)}

@@ -120,6 +120,7 @@ class ExternalMetricWatcher:
         """Remove a deleted object."""
         self._parsed.pop(key, None)
         self._set_rule(key, None)
+        self._registry.refuse_object(key, "")
         self.rejections.pop(key, None)
         keys = self._by_namespace.get(namespace, set())
         keys.discard(key)
@@ -205,6 +206,7 @@ class ExternalMetricWatcher:
         if self.rejections.get(key) != rejection:
             self.rejections[key] = rejection
             self._log.report(key, rejection)
+        self._registry.refuse_object(key, rejection.message)
         self._set_rule(key, None)
 
     def _set_rule(self, key: str, rule: TenantRule | None) -> None:
@@ -213,6 +215,7 @@ class ExternalMetricWatcher:
         self.rules.pop(key, None)
         if rule is not None:
             self.rules[key] = rule
+            self._registry.refuse_object(key, "")
         self._registry.set_object_rule(key, rule)
 
 

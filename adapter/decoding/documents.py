@@ -84,7 +84,7 @@ def _check(value: object, shape: Any, path: str, problems: list[Problem]) -> obj
         return _check(value, get_args(shape)[0], path, problems)
     record = _record(shape)
     origin, arguments = get_origin(shape), get_args(shape)
-    if shape is timedelta:
+    if shape is timedelta or (shape == timedelta | None and value is not None):
         try:
             return parse_duration(str(value) if isinstance(value, str | int | float) else type(value).__name__)
         except ValueError as error:

@@ -3,13 +3,12 @@
 import asyncio
 import secrets
 from base64 import b64encode
-from collections.abc import Iterator
 from importlib import resources
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from adapter.custom_resources.definitions import definition_of
 from adapter.fakecluster.cluster import Cluster
 from adapter.fakecluster.kinds import Json, Kinds
 from autoscaler.kube.client import KubeClient
@@ -23,14 +22,10 @@ LOOPBACK: Final = "127.0.0.1"
 DEMO: Final = "demo"
 METRICS: Final = "metrics"
 _USER: Final = "demo-user"
-_YAML_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The C implementation, if available, loads the CRDs a second faster."""
-
-_SOURCE_TREE_CRDS: Final = Path(__file__).parents[2] / "manifests" / "crds"
 
 
 async def create_objects(kube: KubeClient, kinds: Kinds) -> None:
-    for content in await asyncio.to_thread(lambda: [*_crds(), *_load(resources.files(__package__) / "shop.yaml")]):
+    for content in await asyncio.to_thread(_objects):
         await kube.create(_collection(content, kinds), content)
 
 
@@ -90,16 +85,12 @@ def kubeconfig(*, cluster: str, metrics: str = "", ca: str = "", token: str = ""
     }
 
 
-def _crds() -> Iterator[Json]:
-    """Yield the CRDs, from the wheel or from the source tree."""
-    packaged = resources.files("adapter.fakecluster") / "crds"
-    folder = packaged if packaged.is_dir() else _SOURCE_TREE_CRDS
-    for name in ("podautoscalers.yaml", "externalmetrics.yaml"):
-        yield from _load(folder / name)
-
-
-def _load(file: Any) -> Iterator[Json]:  # noqa: ANN401 - a Path or a Traversable
-    yield from yaml.load_all(file.read_text(), Loader=_YAML_LOADER)
+def _objects() -> list[Json]:
+    file = resources.files(__package__) / "shop.yaml"
+    return [
+        *map(definition_of, ("podautoscalers", "externalmetrics")),
+        *yaml.safe_load_all(file.read_text(encoding="utf-8")),
+    ]
 
 
 def _collection(content: Json, kinds: Kinds) -> str:

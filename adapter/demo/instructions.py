@@ -10,7 +10,7 @@ from textwrap import fill
 from adapter.demo.environment import AUTOSCALER, METRIC, METRICS
 from adapter.demo.narrator import WIDTH
 
-_COLUMNS = "NAME:.metadata.name,KIND:.kind,REPLICAS:.spec.replicas,DESIRED:.status.desiredReplicas"
+_COLUMNS = "KIND:.kind,NAME:.metadata.name,REPLICAS:.spec.replicas"
 KUBECONFIG, CA, TOKEN, LOG = "kubeconfig", "ca.crt", "token", "steadyscale.log"
 """Files in the folder of the demo."""
 
@@ -26,36 +26,35 @@ def introduction(speed: float, length: timedelta) -> str:
 
 
 def commands_to_try(service: str, page: str, folder: Path) -> str:
+    """Return the commands, each below a comment that names it, so that all of it can be pasted into a shell."""
     metric = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/{METRIC}"
     ca, token, kubeconfig, log = (quote(str(folder / name)) for name in (CA, TOKEN, KUBECONFIG, LOG))
-    kubectl = f"kubectl --kubeconfig {kubeconfig}"
+    kubectl = ("kubectl", f"--kubeconfig {kubeconfig}")
     connection = (f"--server {service}", f"--ca-file {ca}", f"--token-file {token}")
-    curl = (f"curl --cacert {ca}", f'-H "Authorization: Bearer $(cat {token})"', f"{service}{metric}")
     commands = {
-        "debugging page": (page or "(disabled by --no-page)",),
-        "explain the last decision": (f"{_program()} explain {AUTOSCALER}", *connection),
-        "read the metric, with each step": (f"{_program()} metric shop/{METRIC}", *connection),
-        "read the metric as an HPA does": curl,
-        "the same with kubectl": (kubectl, f"--context {METRICS}", "get --raw", metric),
-        "list the objects": (kubectl, "get deployments,podautoscalers", f"-o custom-columns={_COLUMNS}"),
-        "status of the autoscaler": (kubectl, "get podautoscalers checkout-consumer", "-o yaml"),
+        "explain the last decision": (_program(), f"explain {AUTOSCALER}", *connection),
+        "read the metric, with each step": (_program(), f"metric shop/{METRIC}", *connection),
+        "read the metric as an HPA does": (*kubectl, f"--context {METRICS}", "get --raw", metric),
+        "list the objects": (*kubectl, "get deployments,podautoscalers", f"-o custom-columns={_COLUMNS}"),
+        "status of the autoscaler": (*kubectl, "get podautoscalers checkout-consumer", "-o yaml"),
         "log of the service": (f"tail -f {log}",),
     }
-    return "".join(f"  {title}:\n{_wrapped(command)}" for title, command in commands.items())
+    text = "".join(f"# {title}\n{_wrapped(command)}" for title, command in commands.items())
+    return f"Debugging page:\n{page or '(disabled by --no-page)'}\n\nCommands to try in another terminal:\n\n{text}"
 
 
 def _wrapped(parts: tuple[str, ...]) -> str:
     """Join the parts of a command to lines of at most 80 columns that end with backslashes, so that it can be pasted.
 
-    A part is not split, so a long one makes its line longer.
+    A part is not split, so a long path makes its line longer.
     """
     lines = [parts[0]]
     for part in parts[1:]:
-        if len(lines[-1]) + len(part) > WIDTH - 7:
+        if len(lines[-1]) + len(part) > WIDTH - len("  ") - len(" \\"):
             lines.append(f"  {part}")
         else:
             lines[-1] += f" {part}"
-    return "    " + " \\\n    ".join(lines) + "\n"
+    return " \\\n".join(lines) + "\n"
 
 
 def _program() -> str:

@@ -4,7 +4,7 @@
 the summary table. Lines have at most 80 columns.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from textwrap import wrap
@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from adapter.demo.order_queue import QueueState
 from autoscaler.algorithm.formatting import count, decimal, time_of_day
+from autoscaler.sharding.held_shards import HeldShards
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 from autoscaler.types.limiting_factor import LimitingFactor
@@ -97,6 +98,9 @@ class Narrator:
 
     def on_deleted(self, key: str) -> None:
         self._previous.pop(key, None)
+
+    def on_leadership_acquired(self, keys: Collection[str], shards: HeldShards) -> None:
+        pass
 
     def on_leadership_lost(self) -> None:
         """Do nothing: the demo has a single process."""

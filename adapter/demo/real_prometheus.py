@@ -38,7 +38,7 @@ class RealPrometheus:
             "metrics_path": f"/{path}",
             "static_configs": [{"targets": [host]}],
         }
-        (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": [scrape]}))
+        (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": [scrape]}), encoding="utf-8")
 
     @property
     def url(self) -> str:

@@ -31,17 +31,17 @@ def play(options: Namespace, port: int, out: TextIO) -> None:
     """Run the demo with the command-line options, serving metrics on ``port``."""
     with _temporary_folder(keep=options.keep) as folder, _logging_to(folder / LOG):
         with asyncio.Runner(loop_factory=lambda: AcceleratedLoop(options.speed)) as runner:
-            runner.run(_play(options, port, folder, out))
+            output = runner.run(_play(options, port, folder, out))
+        if output.error is not None:
+            raise output.error
         if options.keep:
             out.write(f"Log, kubeconfig and configuration are in {folder}\n")
 
 
-async def _play(options: Namespace, port: int, folder: Path, out: TextIO) -> None:
-    def write(text: str) -> None:
-        out.write(text)
-        out.flush()  # for a reader behind a pipe
-
-    stop, clock, random = process.stop_event(), DemoClock(start_of_day(process.clock())), Random()  # noqa: S311 - simulation
+async def _play(options: Namespace, port: int, folder: Path, out: TextIO) -> "_Output":
+    stop = process.stop_event()
+    output = _Output(out, stop)
+    write, clock, random = output.write, DemoClock(start_of_day(process.clock())), Random()  # noqa: S311 - simulation
     write(introduction(options.speed, END))
     narrator = Narrator(write, clock)
     playback = Playback(clock, narrator, random)
@@ -56,9 +56,31 @@ async def _play(options: Namespace, port: int, folder: Path, out: TextIO) -> Non
                 service.running(clock, narrator),
                 service.ready(kube, with_page=not options.no_page) as page,
             ):
-                write(f"Commands to try in another terminal:\n{commands_to_try(service.url, page, folder)}")
+                write(commands_to_try(service.url, page, folder))
                 await playback.run(queue, backend, stop, once=options.once)
     write(f"\nSummary:\n\n{table(narrator.day)}\n")
+    return output
+
+
+class _Output:
+    """Standard output of the demo. An error stops the demo: most writes are in tasks that must not end with it."""
+
+    def __init__(self, out: TextIO, stop: asyncio.Event) -> None:
+        self.error: OSError | None = None
+        """The first error, such as BrokenPipeError in ``steadyscale demo | head``."""
+
+        self._out = out
+        self._stop = stop
+
+    def write(self, text: str) -> None:
+        if self.error is not None:
+            return
+        try:
+            self._out.write(text)
+            self._out.flush()  # for a reader behind a pipe
+        except OSError as error:
+            self.error = error
+            self._stop.set()
 
 
 @asynccontextmanager

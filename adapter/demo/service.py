@@ -36,8 +36,10 @@ class DemoService:
         self._folder = folder
         self.url = f"https://localhost:{config['serving']['port']}"
         file = folder / "config.yaml"
-        file.write_text(json.dumps({**config, "auth": {"kubeconfig": str(folder / KUBECONFIG)}}, indent=2))
-        (folder / KUBECONFIG).write_text(json.dumps(kubeconfig(cluster=cluster), indent=2))
+        file.write_text(
+            json.dumps({**config, "auth": {"kubeconfig": str(folder / KUBECONFIG)}}, indent=2), encoding="utf-8"
+        )
+        (folder / KUBECONFIG).write_text(json.dumps(kubeconfig(cluster=cluster), indent=2), encoding="utf-8")
         self._file = ConfigFile(file, {})
 
     @asynccontextmanager
@@ -60,7 +62,7 @@ class DemoService:
         await self._wait_until_ready(tls)
         config = kubeconfig(cluster=self._cluster, metrics=self.url, ca=ca, token=self._token)
         for name, text in {CA: ca, TOKEN: self._token, KUBECONFIG: json.dumps(config, indent=2)}.items():
-            (self._folder / name).write_text(text)
+            (self._folder / name).write_text(text, encoding="utf-8")
         target = PageTarget(self.url, self._credentials, tls)
         async with page_proxy(target) if with_page else nullcontext("") as page:
             yield page

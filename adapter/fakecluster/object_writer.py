@@ -6,12 +6,14 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
-from adapter.fakecluster import api_errors, scale, schema
+from adapter.decoding import structural_schema
+from adapter.fakecluster import api_errors, scale
 from adapter.fakecluster.kinds import CRD_RESOURCE, Json, Kind, Kinds, ResourcePath
 from adapter.fakecluster.storage import Storage
 from autoscaler.values.timestamps import format_rfc3339
 
 _NAMESPACE_MISMATCH: Final = "the namespace of the provided object does not match the namespace sent on the request"
+_IMMUTABLE_FIELDS: Final = ("immutable", "data", "binaryData")
 _SERVER_FIELDS: Final = ("uid", "creationTimestamp", "generation")
 """Metadata that only the server sets."""
 
@@ -100,6 +102,8 @@ class ObjectWriter:
             return scale.show(kind, scaled)
         if path.subresource == "status":
             return self._store(path, {**copy.deepcopy(stored), "status": sent.get("status") or {}})
+        if stored.get("immutable") and any(sent.get(field) != stored.get(field) for field in _IMMUTABLE_FIELDS):
+            raise api_errors.invalid(kind, path.name, ["data: Forbidden: field is immutable when `immutable` is set"])
         new = copy.deepcopy(sent)
         server_fields = {key: stored["metadata"][key] for key in _SERVER_FIELDS if key in stored["metadata"]}
         new["metadata"] = {**new.get("metadata", {}), **server_fields}
@@ -116,9 +120,9 @@ class ObjectWriter:
             metadata["namespace"] = path.namespace
         content |= {"apiVersion": kind.api_version, "kind": kind.kind}
         if kind.schema is not None:
-            schema.prune_and_default(kind.schema, content)
-            if problems := list(schema.problems(kind.schema, content)):
-                raise api_errors.invalid(kind, path.name, problems)
+            structural_schema.prune_and_default(kind.schema, content)
+            if problems := list(structural_schema.problems(kind.schema, content)):
+                raise api_errors.invalid(kind, path.name, list(map(str, problems)))
         elif kind.group == "apps" and kind.scale is not None:
             content.setdefault("spec", {}).setdefault("replicas", 1)
             content.setdefault("status", {})

@@ -18,6 +18,7 @@ from adapter.fakecluster.watch import watch
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _MERGE_PATCH: Final = "application/merge-patch+json"
+_METADATA_ONLY: Final = "as=PartialObjectMetadataList"
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,8 @@ class ApiServer:
             raise unknown_resource()
         if verb == "watch":
             return await self._watch(request, path, query)
+        if verb == "list" and _METADATA_ONLY in request.headers.get("Accept", ""):
+            return web.json_response(_metadata_only(self.reader.list(path, query)))
         return self._respond(verb, path, query, body, request.content_type)
 
     def _respond(
@@ -136,6 +139,12 @@ class ApiServer:
                 async for line in lines:
                     await response.write(line)
         return response
+
+
+def _metadata_only(listed: Json) -> Json:
+    """Return a list as a PartialObjectMetadataList."""
+    items = [{"metadata": item["metadata"]} for item in listed["items"]]
+    return {**listed, "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "items": items}
 
 
 def _read_verb(path: ResourcePath | None, query: dict[str, str]) -> str:

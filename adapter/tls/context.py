@@ -88,8 +88,8 @@ def _load(context: ssl.SSLContext, key_pair: KeyPair) -> None:
     """Load a key pair through temporary files, because ``load_cert_chain`` reads only files."""
     with TemporaryDirectory(prefix="serving-") as folder:  # created with mode 0700
         certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
-        certificate.write_text(key_pair.certificate)
-        key.write_text(key_pair.key)
+        certificate.write_text(key_pair.certificate, encoding="utf-8")
+        key.write_text(key_pair.key, encoding="utf-8")
         try:
             context.load_cert_chain(certificate, key, password="")  # an encrypted key must fail, not prompt
         except (ssl.SSLError, OSError) as error:

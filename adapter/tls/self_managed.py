@@ -1,6 +1,6 @@
-"""A serving certificate signed by the service's own CA, which the APIService's caBundle contains; without cert-manager.
+"""A serving certificate signed by the service's own CA, which the APIServices' caBundle contains; no cert-manager.
 
-Every replica does the same at an interval: read the Secret, publish its CAs in the APIService, serve with its
+Every replica does the same at an interval: read the Secret, publish its CAs in the APIServices, serve with its
 certificate, and take the next step of the rotation if one is due. A step that changes a CA is taken only after the CAs
 of the previous step were published, so that no replica serves a certificate that the API server does not trust yet.
 """
@@ -11,17 +11,17 @@ import random
 from base64 import b64encode
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from adapter.config.model import SelfManagedTls
 from adapter.tls.authority import ManagedCertificates, create_certificates, rotate
 from adapter.tls.context import ServingContext
+from adapter.tls.registration import API_SERVICES, EXTERNAL_METRICS, api_service_path
 from adapter.tls.secret import CertificateSecret
 from autoscaler.kube.client import KubeClient
-from autoscaler.kube.errors import Conflict, KubeError, NotFound
+from autoscaler.kube.errors import Conflict, Forbidden, KubeError, NotFound
 
 log = logging.getLogger(__name__)
-_API_SERVICE: Final = "v1beta1.external.metrics.k8s.io"
 
 
 class SelfManagedCertificate:
@@ -32,15 +32,22 @@ class SelfManagedCertificate:
         self._settings = settings
         self._clock = clock
         self._secret = CertificateSecret(client, settings.namespace, settings.secret)
+        self._served: ManagedCertificates | None = None
 
     async def load(self, context: ServingContext) -> None:
-        """Serve the stored certificate, or create and store one; raise ``KubeError`` if an API request fails."""
+        """Serve the stored certificate; if there is none, store the served one, or a new one.
+
+        The API server trusts the served one already; with another CA it would reject this server until it knows that
+        CA. Raise ``KubeError`` if an API request fails.
+        """
         while True:
             stored = await self._secret.read()
             if stored.certificates is not None:
                 await self._serve(stored.certificates, context)
                 return
-            created = await asyncio.to_thread(create_certificates, self._settings, self._clock())
+            created = self._served
+            if created is None:
+                created = await asyncio.to_thread(create_certificates, self._settings, self._clock())
             if await self._secret.write(created, stored):
                 await self._serve(created, context)
                 return
@@ -71,32 +78,44 @@ class SelfManagedCertificate:
     async def _serve(self, certificates: ManagedCertificates, context: ServingContext) -> bool:
         is_published = await self._publish(certificates.bundle)
         context.use_key_pair(certificates.serving)
+        self._served = certificates
         return is_published
 
     async def _publish(self, bundle: str) -> bool:
-        """Write ``bundle`` into the APIService if it refers to this Service; return whether it is published.
+        """Write ``bundle`` into the APIServices that refer to this Service; return whether all of them have it."""
+        published = [await self._publish_in(name, b64encode(bundle.encode()).decode()) for name in API_SERVICES]
+        return any(published) and None not in published
+
+    async def _publish_in(self, name: str, ca_bundle: str) -> bool | None:
+        """Write the CA bundle into an APIService; return False if it is not that of this server, None after a conflict.
 
         A cluster has one server of external metrics; an APIService of another Service is not changed.
         """
-        path = f"/apis/apiregistration.k8s.io/v1/apiservices/{_API_SERVICE}"
+        path = api_service_path(name)
         try:
             api_service = await self._client.get(path)
-            spec, ca_bundle = api_service["spec"], b64encode(bundle.encode()).decode()
+            spec = api_service["spec"]
             if not self._is_registered(spec):
                 log.warning(
-                    "APIService refers to another Service; caBundle not updated", extra={"service": spec.get("service")}
+                    "APIService refers to another Service; caBundle not updated",
+                    extra={"apiservice": name, "service": spec.get("service")},
                 )
                 return False
             if spec.get("caBundle") != ca_bundle:
                 version = api_service["metadata"]["resourceVersion"]
                 patch = {"metadata": {"resourceVersion": version}, "spec": {"caBundle": ca_bundle}}
                 await self._client.patch(path, patch)
-                log.info("updated the caBundle of the APIService", extra={"apiservice": _API_SERVICE})
+                log.info("updated the caBundle of the APIService", extra={"apiservice": name})
         except NotFound:
-            log.warning("APIService not found; caBundle not updated", extra={"apiservice": _API_SERVICE})
+            log.warning("APIService not found; caBundle not updated", extra={"apiservice": name})
+            return False
+        except Forbidden:
+            if name == EXTERNAL_METRICS:
+                raise
+            log.warning("APIService not permitted; apply the roles of this version", extra={"apiservice": name})
             return False
         except Conflict:
-            return False  # another replica updated it at the same time; the next check compares again
+            return None  # another replica updated it at the same time; the next check compares again
         return True
 
     def _is_registered(self, spec: dict[str, Any]) -> bool:

@@ -13,8 +13,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from adapter.config.model import ServingTls
-from adapter.decoding.problem import ConfigInvalid, Problem
+from msgspec.structs import replace
+
+from adapter.config.model import SelfManagedTls, ServingTls
 from adapter.tls.context import KeyPair, KeyPairInvalid, ServingContext
 from adapter.tls.self_managed import SelfManagedCertificate
 from autoscaler.kube.client import KubeClient
@@ -50,20 +51,19 @@ class CertificateFiles:
 
     def _read(self) -> KeyPair:
         try:
-            return KeyPair(self.certificate.read_text(), self.key.read_text())
+            return KeyPair(self.certificate.read_text(encoding="utf-8"), self.key.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise KeyPairInvalid(f"serving certificate or key cannot be read: {error}") from error
 
 
 def certificate_source(
-    tls: ServingTls, kube: KubeClient, clock: Callable[[], datetime]
+    tls: ServingTls, namespace: str, kube: KubeClient, clock: Callable[[], datetime]
 ) -> CertificateFiles | SelfManagedCertificate:
-    """Return the configured source; raise ``ConfigInvalid`` if there is none."""
+    """Return the configured source; by default a self-managed certificate in the namespace of the service."""
     if tls.files is not None:
         return CertificateFiles(Path(tls.files.cert_file), Path(tls.files.key_file))
-    if tls.self_managed is None:
-        raise ConfigInvalid([Problem("serving.tls", "files or selfManaged is required")])
-    return SelfManagedCertificate(kube, tls.self_managed, clock)
+    settings = tls.self_managed or SelfManagedTls()
+    return SelfManagedCertificate(kube, replace(settings, namespace=settings.namespace or namespace), clock)
 
 
 async def load_and_refresh(source: CertificateFiles | SelfManagedCertificate, context: ServingContext) -> None:
