@@ -12,14 +12,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
-{{/* The configuration, with a self-managed certificate if no tls is set. */}}
-{{- define "steadyscale.config" -}}
-{{- $managed := dict "tls" (dict "selfManaged" (dict "namespace" .Release.Namespace)) -}}
-{{- $serving := .Values.config.serving | default dict -}}
-{{- if not (hasKey $serving "tls") }}{{ $serving = merge (deepCopy $serving) $managed }}{{ end -}}
-{{- toYaml (merge (dict "serving" $serving) .Values.config) }}
-{{ end }}
-
 {{/*
 A value as JSON, which is also YAML: toYaml with an indentation changes some strings, such as those that end with a line
 break. YAML, unlike JSON, takes U+0085 for a line break and does not allow U+007F.
