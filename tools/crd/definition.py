@@ -17,24 +17,24 @@ def _condition(kind: str) -> str:
 
 
 _COLUMNS: Final = (
-    ("Reference", "string", ".spec.scaleTargetRef.name", 0, "The workload that the autoscaler scales."),
-    ("Kind", "string", ".spec.scaleTargetRef.kind", 1, "The kind of the workload."),
+    ("Reference", "string", ".status.reference", 0, "The workload that the autoscaler scales."),
     ("Targets", "string", ".status.targets", 0, "The current and the target value of the metrics."),
     ("MinPods", "integer", ".spec.minReplicas", 0, "The lower bound of the replicas."),
     ("MaxPods", "integer", ".spec.maxReplicas", 0, "The upper bound of the replicas."),
     ("Replicas", "integer", ".status.currentReplicas", 0, "The replicas of the workload at the last reconcile."),
-    ("Desired", "integer", ".status.desiredReplicas", 0, "The desired replicas of the workload."),
+    ("State", "string", ".status.state", 0, "The states of the autoscaler with their reasons, most severe first."),
+    ("Age", "date", ".metadata.creationTimestamp", 0, "The time since the creation of the autoscaler."),
+    ("Desired", "integer", ".status.desiredReplicas", 1, "The desired replicas of the workload."),
+    ("Mode", "string", ".spec.mode", 1, "Active, DryRun or Paused."),
     ("Able", "string", _condition("AbleToScale"), 1, "Whether the scale of the workload can be read and written."),
-    ("Active", "string", _condition("ScalingActive"), 0, "Whether the metrics determine the replicas."),
+    ("Active", "string", _condition("ScalingActive"), 1, "Whether the metrics determine the replicas."),
     (
         "Fallback",
         "string",
         _condition("ExternalMetricFallbackActive"),
-        0,
+        1,
         "Whether the fallback of an external metric is active; empty if none is configured.",
     ),
-    ("Mode", "string", ".spec.mode", 1, "Active, DryRun or Paused."),
-    ("Age", "date", ".metadata.creationTimestamp", 0, "The time since the creation of the autoscaler."),
 )
 
 

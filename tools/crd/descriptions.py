@@ -145,6 +145,7 @@ DESCRIPTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "first_failure_time": "Since when reads fail without interruption; absent while they succeed.",
         "fallback_replicas": "The replicas that the fallback proposes.",
         "captured_replicas": "The replicas of the workload when the fallback became active.",
+        "failure_message": "Why the last read failed; absent if it succeeded.",
     },
     status.MetricStatus: {
         "type": "The type of the metric source; empty for a metric that could not be read.",
@@ -168,6 +169,9 @@ DESCRIPTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "last_scale_time": "When the workload was last scaled.",
         "current_replicas": "The replicas of the workload at the last reconcile.",
         "conditions": "Whether the autoscaler can scale the workload, and which limits apply.",
+        "reference": "Kind and name of the target, as `kubectl get` shows them.",
+        "state": "The states of the autoscaler, most severe first, each with its reason: normal, fallback, metric"
+        " failing, paused, dry run, conflict, limited and so on.",
         "targets": "The current and the target value of the metrics, as `kubectl get` shows them.",
         "controller_state": "The history of recommendations and rescales, in the controller's own format, so that it"
         " survives a restart.",

@@ -189,4 +189,11 @@ CONSTRAINTS: Final[Mapping[tuple[type, str], dict[str, Any]]] = {
     (spec.Spec, "max_replicas"): {"minimum": 1},
     (spec.Spec, "metrics"): {"maxItems": 64, "default": [encode(CPU_AT_80_PERCENT)]},
     (spec.Spec, "mode"): {"enum": ["Active", "DryRun", "Paused"], "default": "Active"},
+    (spec.Spec, "paused_until"): {
+        # The API server accepts a list as a string with a format unless the number of items excludes it, and more
+        # notations of a time than RFC 3339 has.
+        "minItems": 1,
+        "maxItems": 0,
+        "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$",
+    },
 }
