@@ -23,7 +23,8 @@ from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.settings import CircuitBreakerSettings
 from adapter.errors import AdapterError
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.process import clock, tune_garbage_collector
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule

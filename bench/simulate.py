@@ -1,0 +1,173 @@
+"""Benchmark of the simulation: a month of decisions at a sync period of 15 seconds, in CPU time of one core.
+
+The reference is ``decide`` alone with the inputs of decisions of the same run, timed between the parts of the run.
+With --traces, the measures of public traces follow, which are not part of this repository.
+"""
+
+import argparse
+import resource
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from autoscaler.algorithm.decide import decide
+from autoscaler.simulation.measures import measure
+from autoscaler.simulation.metric_history import MetricHistory, Outage
+from autoscaler.simulation.run import collect
+from autoscaler.simulation.scenario import Scenario
+from autoscaler.simulation.simulation import SimulatedStep, Simulation, SimulationState
+from autoscaler.types.autoscaler import Autoscaler
+from autoscaler.types.observation import ExternalReading, Observation, ScaleTarget
+from autoscaler.wire import decode_autoscaler
+from tools.sample_load import START, load
+
+PERIOD = 15
+GOAL_SECONDS, GOAL_MEGABYTES = 15.0, 300.0
+_PART = 5000
+_CALLS = 300
+_TUNED = {
+    "scaleUp": {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}], "tolerance": "20m"},
+    "scaleDown": {"stabilizationWindowSeconds": 900},
+}
+BEHAVIOR = {
+    "scaleUp": {"stabilizationWindowSeconds": 30, "policies": [{"type": "Percent", "value": 50, "periodSeconds": 60}]},
+    "scaleDown": {"policies": [{"type": "Percent", "value": 10, "periodSeconds": 300}]},
+}
+
+
+def autoscaler_of(average: float, behavior: object = None, fallback: object = None) -> Autoscaler:
+    """Return an autoscaler with one external metric."""
+    external = {"metric": {"name": "load"}, "target": {"type": "AverageValue", "averageValue": f"{average:.3f}"}}
+    if fallback is not None:
+        external["fallback"] = fallback  # type: ignore[assignment]
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "minReplicas": 2,
+        "maxReplicas": 1000,
+        "metrics": [{"type": "External", "external": external}],
+        "behavior": behavior,
+    }
+    return decode_autoscaler({"metadata": {"name": "web", "namespace": "shop"}, "spec": spec})
+
+
+def month(days: float) -> Scenario:
+    """Return a scenario with one value per minute."""
+    samples = list(load(days, peak=1000))
+    times, milli = (tuple(at.timestamp() for at, _ in samples), tuple(round(value * 1000) for _, value in samples))
+    end = START + timedelta(days=days)
+    return Scenario(autoscaler_of(50, BEHAVIOR), (MetricHistory(times, milli, 300.0),), START, end, 3)
+
+
+def decide_seconds(scenario: Scenario, steps: Sequence[tuple[SimulationState, SimulatedStep]]) -> float:
+    """Return the CPU time of one call of ``decide``, with the inputs of these steps."""
+    inputs = []
+    for state, step in steps:
+        count, reading = len(state.replicas), ExternalReading((step.values[0] or 0,), state.now)
+        inputs.append((state, Observation(ScaleTarget(count, count, "app=web"), readings=(reading,))))
+    started = time.process_time()
+    for state, observation in inputs:
+        decide(
+            autoscaler=state.autoscaler,
+            observation=observation,
+            history=state.history,
+            settings=scenario.settings,
+            gates=scenario.gates,
+            now=state.now,
+        )
+    return (time.process_time() - started) / len(inputs)
+
+
+def measure_speed(days: float) -> None:
+    """Simulate the days and print decisions per second, the ratio to ``decide``, and the memory."""
+    scenario = month(days)
+    simulation = Simulation(scenario)
+    references: list[float] = []
+    excluded = 0.0
+
+    def steps() -> Iterator[SimulatedStep]:
+        nonlocal excluded
+        state, recent = simulation.first_state(), deque[tuple[SimulationState, SimulatedStep]](maxlen=_CALLS)
+        for number, step in enumerate(simulation.run()):
+            yield step
+            recent.append((state, step))
+            state = step.state
+            if number % _PART == _CALLS:
+                before = time.process_time()
+                references.append(decide_seconds(scenario, recent))
+                excluded += time.process_time() - before
+
+    started = time.process_time()
+    run = collect(simulation, steps())
+    seconds = time.process_time() - started - excluded
+    count, reference = len(run.times), sum(references) / len(references)
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{count:,} decisions in {seconds:.1f} s of CPU time: {count / seconds:,.0f} per second")
+    ratio = seconds / count / reference
+    print(f"decide() alone: {1 / reference:,.0f} per second; time of the simulation relative to it: {ratio:.2f}")
+    is_whole = days >= 30
+    goals = f" (goals: {GOAL_SECONDS:g} s, {GOAL_MEGABYTES:g} MB)" if is_whole else ""
+    print(f"{len(run.rescales):,} rescales; peak memory {megabytes:.0f} MB{goals}")
+
+
+def trace_history(file: Path) -> MetricHistory:
+    """Return the history of a trace with the columns timestamp and value."""
+    rows = [line.split(",") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+    samples = sorted(
+        {datetime.fromisoformat(at).replace(tzinfo=UTC).timestamp(): float(value) for at, value in rows}.items()
+    )
+    return MetricHistory(tuple(at for at, _ in samples), tuple(round(value * 1000) for _, value in samples), 3600.0)
+
+
+def measure_trace(file: Path, period: float) -> None:
+    """Print the measures of the default behavior, a tuned one, and both with and without fallback under outages."""
+    history = trace_history(file)
+    values = sorted(milli / 1000 for milli in history.milli if milli is not None)
+    p90 = values[int(len(values) * 0.9)]
+    average, start, end = p90 / 20, history.times[0], history.times[-1]
+    outages = tuple(Outage(at, at + 7200) for at in (start + (end - start) * part / 20 for part in range(1, 20)))
+    fallback = {"replicas": 22, "strategy": "UseMax"}
+    variants = (
+        ("default", autoscaler_of(average), ()),
+        ("tuned", autoscaler_of(average, _TUNED), ()),
+        ("default, 19 outages of 2 h", autoscaler_of(average), outages),
+        ("with fallback, same outages", autoscaler_of(average, fallback=fallback), outages),
+    )
+    print(f"\n{file.name}: {len(values):,} values, target {average:.4g} (20 replicas at the 90th percentile)")
+    print(f"{'':30}{'replica-h':>11}{'missing':>9}{'surplus':>9}{'under':>8}{'longest':>10}{'rescales':>10}")
+    for name, autoscaler, found in variants:
+        times = (datetime.fromtimestamp(start, UTC), datetime.fromtimestamp(end, UTC))
+        scenario = Scenario(autoscaler, (history,), *times, 20, outages=found)
+        settings = type(scenario.settings)(sync_period=timedelta(seconds=period))
+        simulation = Simulation(replace(scenario, settings=settings))
+        one = measure(collect(simulation))
+        longest = timedelta(seconds=round(one.longest_under_seconds))
+        areas = f"{one.replica_hours:>11,.0f}{one.under_accuracy:>9.3f}{one.over_accuracy:>9.3f}"
+        print(f"{name:<30}{areas}{one.under_time_share:>8.1%}{longest!s:>10}{one.rescales:>10,}", flush=True)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m bench.simulate", description=__doc__)
+    parser.add_argument("--days", type=float, default=30, help="length of the simulated period (default: %(default)s)")
+    parser.add_argument("--traces", type=Path, help="folder of traces with the columns timestamp and value")
+    parser.add_argument("--period", type=float, default=60, help="sync period for the traces (default: %(default)s s)")
+    options = parser.parse_args()
+    measure_speed(options.days)
+    if options.traces is None:
+        return
+    if not options.traces.is_dir():
+        print(f"traces skipped: {options.traces} does not exist")
+        return
+    for file in sorted(options.traces.glob("*.csv")):
+        if file.read_text(encoding="utf-8").startswith("timestamp,value\n"):
+            measure_trace(file, options.period)
+        else:
+            print(f"\n{file.name} skipped: its columns are not timestamp and value")
+
+
+if __name__ == "__main__":
+    main()
