@@ -29,7 +29,8 @@ from adapter.config.model import Auth, Limits
 from adapter.debug.decision_log import DecisionLog
 from adapter.errors import BackendRejected
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.process import clock
 from adapter.rules.query_builder import Query
 from adapter.rules.rule_registry import RuleRegistry
@@ -42,6 +43,7 @@ from adapter.telemetry import Telemetry
 from adapter.tls.context import KeyPair, ServingContext
 from autoscaler.kube.reviews import AccessDecision, Subject
 from tests.control_plane.certificates import Authority
+from tests.waiting import GIVE_UP
 
 RULES = [
     {"name": "my-metric", "static": [{"value": 1.1, "labels": {"foo": "bar"}}, {"value": 2, "labels": {"foo": "baz"}}]},
@@ -157,7 +159,7 @@ def loopback(folder: Path, limits: Limits | None = None) -> Iterator[Loopback]:
         yield thread.started.result(30)
     finally:
         thread.stop()
-        thread.join(30)
+        thread.join(GIVE_UP)
 
 
 def assemble(folder: Path, limits: Limits) -> tuple[Server, ServingContext, Reviews]:

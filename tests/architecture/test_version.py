@@ -10,8 +10,7 @@ ROOT = Path(__file__).parents[2]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 PLACES = {
     "Dockerfile": r"(?:ARG VERSION=|--tag=steadyscale:)(\S+)",
-    "README.md": r"--tag=steadyscale:(\S+)",
-    "manifests/README.md": r"newTag: ([^\s}]+)",
+    "README.md": r"(?:--tag=steadyscale:|newTag: )([^\s}]+)",
     "manifests/base/deployment.yaml": r"image: steadyscale:(\S+)",
     "manifests/helm/steadyscale/Chart.yaml": r"(?m)^(?:version|appVersion): (\S+)",
 }

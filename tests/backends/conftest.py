@@ -33,7 +33,7 @@ class OpenBackend:
 
     async def fetch(self, parameters: Json, seconds: float | None = None) -> tuple[RawSample, ...]:
         deadline = timedelta(seconds=self.peer.deadline_seconds if seconds is None else seconds)
-        return await self.backend.fetch(query_for(self.peer, parameters), deadline)
+        return tuple(await self.backend.fetch(query_for(self.peer, parameters), deadline))
 
 
 def configuration_for(peer: ContractPeer, parameters: Json | None = None, **settings: Any) -> Config:

@@ -27,10 +27,10 @@ from aiokafka.protocol.types import (
     TaggedFields,
 )
 
-from tests.backends.contract import require
 from tests.backends.faulty_proxy import LOOPBACK
 from tests.control_plane.cluster import free_port
 from tests.control_plane.process import Program
+from tests.missing_programs import require
 
 T = TypeVar("T")
 _HERE: Final = Path(__file__).parent / "kafka"
@@ -57,9 +57,8 @@ class KafkaServer:
         **more: str,
     ) -> None:
         is_installed = (JARS / "complete").exists() and shutil.which("java") is not None
-        require(
-            f"Kafka {VERSION}", "default-jre-headless, with what tests/backends/kafka/install fetches,", is_installed
-        )
+        install = "apt install default-jre-headless maven && tests/backends/kafka/install"
+        require("kafka", install, is_installed=is_installed)
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.port, self.own_port, own_controller = (free_port() for _ in range(3))

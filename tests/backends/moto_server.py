@@ -17,6 +17,7 @@ from tests.backends.contract import HttpPeer, Json
 from tests.backends.faulty_proxy import LOOPBACK
 from tests.control_plane.cluster import free_port
 from tests.control_plane.process import Program
+from tests.waiting import GIVE_UP
 
 ACCOUNT = "123456789012"
 REGION = "eu-west-1"
@@ -111,7 +112,7 @@ class MotoServer:
             file.unlink()
 
     def _require_authentication(self) -> None:
-        with closing(HTTPConnection(LOOPBACK, self.port, timeout=20)) as connection:
+        with closing(HTTPConnection(LOOPBACK, self.port, timeout=GIVE_UP)) as connection:
             connection.request("POST", "/moto-api/reset-auth", "0", {"Content-Type": "text/plain"})
             assert connection.getresponse().status == HTTPStatus.OK
 

@@ -14,10 +14,10 @@ from typing import Any, Final, TypeVar
 import nats
 from nats.js import JetStreamContext
 
-from tests.backends.contract import require
 from tests.backends.faulty_proxy import LOOPBACK
 from tests.control_plane.cluster import free_port
 from tests.control_plane.process import Program
+from tests.missing_programs import require
 
 T = TypeVar("T")
 SERVER: Final = Path("/usr/sbin/nats-server")
@@ -32,7 +32,8 @@ class NatsServer:
     """A server whose users and further configuration can be changed with a reload."""
 
     def __init__(self, folder: Path, users: str = "", more: str = "") -> None:
-        require("NATS", "nats-server", is_installed=SERVER.exists() or shutil.which("nats-server") is not None)
+        is_installed = SERVER.exists() or shutil.which("nats-server") is not None
+        require("nats-server", "apt install nats-server", is_installed=is_installed)
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.port = folder, free_port()
         self.write(users, more)

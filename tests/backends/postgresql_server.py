@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.backends.contract import require
 from tests.control_plane.certificates import Authority
 from tests.control_plane.cluster import LOOPBACK, free_port
 from tests.control_plane.process import Program
+from tests.missing_programs import require
 
 PROGRAMS: Final = Path("/usr/lib/postgresql/15/bin")
 ADMIN: Final = "admin"
@@ -31,7 +31,7 @@ class PostgreSqlServer:
     """A server. The administrator connects through a Unix socket, independently of the code under test."""
 
     def __init__(self, folder: Path) -> None:
-        require("PostgreSQL", "postgresql", is_installed=(PROGRAMS / "postgres").exists())
+        require("postgresql", "apt install postgresql", is_installed=(PROGRAMS / "postgres").exists())
         self._run_as: tuple[str, ...] = _AS_NOBODY if os.geteuid() == 0 else ()
         self.port = free_port()
         self.directory = Path(

@@ -14,9 +14,10 @@ from urllib.parse import quote
 
 import pika
 
-from tests.backends.contract import require
 from tests.control_plane.cluster import LOOPBACK, free_port
 from tests.control_plane.process import Program
+from tests.missing_programs import require
+from tests.waiting import GIVE_UP
 
 SERVER: Final = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 ADMIN: Final = ("admin", "admin-password")
@@ -32,7 +33,8 @@ class RabbitMqServer:
     """One node."""
 
     def __init__(self, folder: Path) -> None:
-        require("RabbitMQ", "rabbitmq-server", is_installed=SERVER.exists() and shutil.which("epmd") is not None)
+        is_installed = SERVER.exists() and shutil.which("epmd") is not None
+        require("rabbitmq-server", "apt install rabbitmq-server", is_installed=is_installed)
         self.folder = folder
         self.port, self.management_port, epmd_port, distribution_port = (free_port() for _ in range(4))
         home = folder / "home"
@@ -87,7 +89,7 @@ class RabbitMqServer:
         if body is not None:
             request.data = json.dumps(body).encode()
             request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=GIVE_UP) as response:  # noqa: S310
             content = response.read()
         return json.loads(content) if content else None
 
@@ -132,7 +134,7 @@ class RabbitMqServer:
         self.wait_for(dict(numbers), vhost)
 
     def wait_for(self, numbers: Mapping[str, int], vhost: str = "/") -> None:
-        end = time.monotonic() + 20
+        end = time.monotonic() + GIVE_UP
         while True:
             totals = {queue["name"]: queue.get("messages") for queue in self.queues(vhost, totals=True)}
             full = {queue["name"]: queue.get("messages") for queue in self.queues(vhost)}

@@ -8,10 +8,11 @@ from typing import Any
 
 import redis
 
-from tests.backends.contract import require
 from tests.backends.faulty_proxy import LOOPBACK
 from tests.control_plane.cluster import free_port
 from tests.control_plane.process import Program
+from tests.missing_programs import require
+from tests.waiting import GIVE_UP
 
 READER = "reader"
 ACL_RULES = "~* +llen +xlen +scard +zcard +hlen +xinfo|groups +exists +scan +ping"
@@ -22,7 +23,7 @@ class RedisServer:
     """One Redis process."""
 
     def __init__(self, folder: Path, *more: str, sentinel: bool = False, port: int = 0) -> None:
-        require("Redis", "redis-server", is_installed=shutil.which("redis-server") is not None)
+        require("redis-server", "apt install redis-server", is_installed=shutil.which("redis-server") is not None)
         folder.mkdir(parents=True, exist_ok=True)
         self.port = port or free_port()
         config = folder / "redis.conf"
@@ -41,7 +42,7 @@ class RedisServer:
     @contextmanager
     def client(self, **more: Any) -> Iterator[Any]:
         """Connect as administrator, independently of the code under test."""
-        with redis.Redis(host=LOOPBACK, port=self.port, socket_timeout=10, **self.ssl, **more) as client:
+        with redis.Redis(host=LOOPBACK, port=self.port, socket_timeout=GIVE_UP, **self.ssl, **more) as client:
             yield client
 
     def set_password(self, password: str, rules: str = ACL_RULES) -> None:

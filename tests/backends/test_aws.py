@@ -391,7 +391,7 @@ async def test_credentials_are_resolved_again_after_rejection_but_not_after_miss
         (400, "InvalidNextToken", FailureClass.BAD_QUERY, "AWS error InvalidNextToken"),
         (500, "InternalFailure", FailureClass.REFUSED, "AWS error InternalFailure"),
         (503, "ServiceUnavailable", FailureClass.UNREACHABLE, "AWS error ServiceUnavailable"),
-        (504, "", FailureClass.TIMED_OUT, "no response within 5s"),
+        (504, "", FailureClass.TIMED_OUT, "no response within 60s"),
         (418, "I am 4 teapots!", FailureClass.REFUSED, "HTTP 418 I'm a Teapot"),
     ],
 )

@@ -129,7 +129,7 @@ async def test_connection_refused_and_unknown_host() -> None:
     async with backend("http://127.0.0.1:1") as opened:
         assert await failure(opened) == (FailureClass.UNREACHABLE, "connection refused")
     async with backend("http://unknown.invalid") as opened:
-        assert await failure(opened) == (FailureClass.UNREACHABLE, "host name does not resolve")
+        assert await failure(opened) == (FailureClass.UNREACHABLE, "host name 'unknown.invalid' does not resolve")
 
 
 async def test_response_larger_than_the_limit_is_rejected(server: FailingProxy) -> None:

@@ -17,6 +17,7 @@ from tests.backends.nats_server import PERMISSIONS, Admin, NatsServer
 from tests.backends.peers.nats import Peer
 from tests.control_plane.certificates import Authority
 from tests.control_plane.cluster import free_port
+from tests.waiting import GIVE_UP
 
 pytestmark = [
     pytest.mark.broker,
@@ -68,8 +69,8 @@ async def test_lag_pending_and_ack_pending_of_a_consumer(peer: Peer) -> None:
     def consume() -> None:
         async def work() -> None:
             subscription = await peer.admin.js.pull_subscribe("in.orders", durable="mailers")
-            messages = await subscription.fetch(3, timeout=5)
-            await messages[0].ack_sync(timeout=5)
+            messages = await subscription.fetch(3, timeout=GIVE_UP)
+            await messages[0].ack_sync(timeout=GIVE_UP)
             await subscription.unsubscribe()
 
         peer.admin.do(work())

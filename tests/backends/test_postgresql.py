@@ -19,6 +19,7 @@ from tests.backends.conftest import OpenBackend, configuration_for, open_backend
 from tests.backends.contract import Json
 from tests.backends.peers.postgresql import Peer
 from tests.control_plane.certificates import Authority
+from tests.waiting import GIVE_UP
 
 pytestmark = [
     pytest.mark.broker,
@@ -39,7 +40,7 @@ async def failure(opened: OpenBackend, query: str, seconds: float | None = None)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + GIVE_UP
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, ConsoleMessage, Page, Request, async_playwright
 
 from tests.browser.sample_decisions import add_samples
 from tests.browser.served_page import ServedPage, serve_page
+from tests.missing_programs import missing
 
 ColorScheme: TypeAlias = Literal["light", "dark"]
 Motion: TypeAlias = Literal["no-preference", "reduce"]
@@ -36,10 +36,7 @@ SCREENSHOTS = Path(os.environ.get("SCREENSHOTS", Path(tempfile.gettempdir()) / "
 def chromium_path() -> str:
     """Return the path of Chromium; skip the test if it is not installed, or fail it in CI."""
     if CHROMIUM is None:
-        reason = "Chromium is not installed (package chromium): the page was NOT tested"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        missing("chromium", "apt install chromium")
     return CHROMIUM
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from adapter.backends.backend import Backend
@@ -12,8 +12,10 @@ from adapter.config.loading import decode
 from adapter.config.model import Limits
 from adapter.debug.decision_log import DecisionLog
 from adapter.errors import BackendRejected
+from adapter.history.service import DecisionHistoryService
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.server.accounting import RequestAccounting
 from adapter.server.debug_endpoints import DebugEndpoints, DebugSources
@@ -22,13 +24,19 @@ from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from autoscaler.values.selector import Selector
 from tests.browser.sample_decisions import END, HOSTILE
+from tests.browser.sample_history import RecordedLog, recorded_history
 from tests.fakes.backend import ScriptedBackend, raw
 from tests.unit.adapter.served import TrustingAuth
 
 ORDERS = 'sum by (queue) (orders_waiting{job="broker"})'
 RULES = [
     {"name": "orders_waiting", "backend": "prometheus", "query": ORDERS},
-    {"name": "mails_waiting", "backend": "mail-prometheus", "query": "sum(mails_waiting)"},
+    {
+        "name": "mails_waiting",
+        "backend": "mail-prometheus",
+        "query": "sum(mails_waiting)",
+        "interval": "10m",  # a rule is idle after four intervals without a read
+    },
     {"name": "strange", "static": [{"value": 7, "labels": {"what": HOSTILE, "from": "outside"}}]},
 ]
 BACKENDS = {
@@ -46,6 +54,7 @@ class ServedPage:
     server: Server
     started: float
     leader: str = ""
+    history: DecisionHistoryService = field(kw_only=True)
 
     def now(self) -> datetime:
         return END + timedelta(seconds=asyncio.get_running_loop().time() - self.started)
@@ -55,10 +64,13 @@ class ServedPage:
 async def serve_page(port: int = 0) -> AsyncIterator[ServedPage]:
     """Serve the page while the block runs; the clock starts at the end of the sample decisions."""
     loop = asyncio.get_running_loop()
-    started, log = loop.time(), DecisionLog()
+    started = loop.time()
 
     def clock() -> datetime:
         return END + timedelta(seconds=loop.time() - started)
+
+    history = recorded_history(clock)
+    log = RecordedLog(history)
 
     working, failing = ScriptedBackend("prometheus"), ScriptedBackend("mail-prometheus")
     working.results[ORDERS] = (
@@ -71,7 +83,7 @@ async def serve_page(port: int = 0) -> AsyncIterator[ServedPage]:
     reader = MetricReader(RuleRegistry(config.rules), Sources(Fetcher(backends, clock)), clock)
     for metric in ("orders_waiting", "mails_waiting"):
         await reader.read("shop", metric, Selector())
-    sources = DebugSources(log, reader, dict, clock, leader=lambda: page.leader)
+    sources = DebugSources(log, reader, dict, clock, leader=lambda: page.leader, history=history)
     server = Server(
         metrics=ExternalMetrics(reader, clock),
         authenticator=TrustingAuth(),
@@ -82,7 +94,7 @@ async def serve_page(port: int = 0) -> AsyncIterator[ServedPage]:
     )
     try:
         async with server.serving("127.0.0.1", port, None) as bound:
-            page = ServedPage(f"http://127.0.0.1:{bound}", log, server, started)
+            page = ServedPage(f"http://127.0.0.1:{bound}", log, server, started, history=history)
             yield page
     finally:
         await reader.sources.aclose()

@@ -11,6 +11,7 @@ from itertools import groupby
 import pytest
 
 from tests.browser.conftest import BrowserSession
+from tests.waiting import GIVE_UP
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -46,7 +47,7 @@ async def running_demo() -> AsyncIterator[tuple[asyncio.subprocess.Process, str]
 
 async def _until_scaled_from_zero(process: asyncio.subprocess.Process) -> None:
     assert process.stdout is not None
-    async with asyncio.timeout(180):
+    async with asyncio.timeout(GIVE_UP * 3):
         while b"scaled from zero" not in await process.stdout.readline():
             assert process.returncode is None
 

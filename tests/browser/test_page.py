@@ -1,16 +1,22 @@
 """The page in Chromium, served by the real server, with autoscalers in every state."""
 
+import asyncio
 import re
 from datetime import timedelta
+from itertools import pairwise
+from random import Random
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Response, expect
 
+from adapter.debug.overview_delta import overview_delta
 from autoscaler.types.limiting_factor import LimitingFactor
 from tests.browser.conftest import BrowserSession, ColorScheme
+from tests.browser.overviews import overviews
 from tests.browser.sample_decisions import HOSTILE, reconcile_again
 from tests.browser.served_page import ORDERS, ServedPage
 from tests.builders import external_reading, unavailable_reading
+from tests.waiting import EXPECT, GIVE_UP
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -38,7 +44,8 @@ async def test_list_shows_the_state_of_each_autoscaler(browser: BrowserSession, 
         await visit.open()
         for key, state in EVERY_STATE.items():
             await expect(row(visit.page, key).locator(".label")).to_have_text(state)
-        await expect(row(visit.page, "shop/search").locator(".duration")).to_have_text(re.compile(r"^\d\d:\d\d$"))
+        await expect(row(visit.page, "shop/search").locator(".duration")).to_have_text(re.compile(r"^1 min$"))
+        await expect(row(visit.page, "shop/mails").locator(".chip")).to_have_text(re.compile(r"^fallback[12] min$"))
         await expect(row(visit.page, "data/etl").locator(".count")).to_have_text("3 → 6")
         await visit.screenshot("states")
 
@@ -65,9 +72,66 @@ async def test_countdown_to_the_next_possible_change(browser: BrowserSession, se
     async with browser.visit(served) as visit:
         await visit.open("#/autoscalers/data/train")
         countdown = visit.page.locator(".change b")
-        await expect(countdown).to_have_text(re.compile(r"^1[0-5]:\d\d$"))
+        await expect(countdown).to_have_text(re.compile(r"^1[0-5] min \d\d s$"))
         first = await countdown.text_content()
         await expect(countdown).not_to_have_text(first or "")
+
+
+async def test_fallback_shows_when_it_and_the_failure_began_and_marks_the_metric(
+    browser: BrowserSession, served: ServedPage
+):
+    async with browser.visit(served) as visit:
+        await visit.open("#/autoscalers/shop/mails")
+        state = visit.page.locator(".chips .state").first
+        await expect(state.locator(".duration")).to_have_text(re.compile(r"^[12] min$"))
+        await expect(state.locator(".note")).to_have_text(re.compile("; failing since 12:40:15 UTC$"))
+        await expect(visit.page.locator(".reason")).to_have_text("Limiting factor: metric fallback")
+        await expect(visit.page.locator("#steps li[data-decisive]")).to_contain_text("fallback proposes 6 replicas")
+
+
+async def test_opened_steps_have_units(browser: BrowserSession, served: ServedPage):
+    async with browser.visit(served) as visit:
+        await visit.open("#/autoscalers/shop/orders")
+        for summary in await visit.page.locator("#steps summary").all():
+            await summary.click()
+        values = visit.page.locator("#steps dl div")
+        await expect(values.filter(has_text="window")).to_have_text(["window5 min"])
+        await expect(values.filter(has_text="target value")).to_have_text(["target value30"])
+        assert not re.search(r"PT\d|[{}\[\]]|T\d\d:", " ".join(await values.all_text_contents()))
+        await visit.screenshot("opened-steps")
+
+
+async def test_deltas_result_in_the_same_overview_as_full_responses(browser: BrowserSession, served: ServedPage):
+    async with browser.visit(served) as visit:
+        await visit.open()
+        base, *following = overviews(Random(15), 80)  # noqa: S311 - not cryptographic
+        pairs = [(overview_delta(before, after), after) for before, after in pairwise([base, *following])]
+        results = await visit.page.evaluate(APPLY_DELTAS, [base, [delta for delta, _ in pairs]])
+        for result, (_, expected) in zip(results, pairs, strict=True):
+            for overview in (result, expected):
+                if "rules" in overview:
+                    overview["rules"]["rules"].sort(key=lambda rule: (rule["name"], rule["namespaces"]))
+            assert result == expected
+
+
+async def test_updates_contain_only_changed_rows(browser: BrowserSession, served: ServedPage):
+    async with browser.visit(served) as visit:
+        sizes: asyncio.Queue[int] = asyncio.Queue()
+        await visit.open("#/autoscalers/shop/checkout")
+        await expect(row(visit.page, "shop/checkout").locator(".label")).to_have_text("limited")
+
+        async def record(response: Response) -> None:
+            if "overview" in response.url and response.status == 200:
+                body = await response.json()
+                sizes.put_nowait(len(body["autoscalers"]["changed"]))
+
+        visit.page.on("response", record)
+        reconcile_again(served.log, "shop/checkout", unavailable_reading(), now=served.now())
+        await expect(row(visit.page, "shop/checkout").locator(".label")).to_have_text("metric failing")
+        await expect(visit.page.locator("#list li")).to_have_count(13)
+        reconcile_again(served.log, "shop/checkout", external_reading(90), now=served.now() + timedelta(seconds=1))
+        await expect(row(visit.page, "shop/checkout").locator(".label")).to_have_text("limited")
+        assert [await asyncio.wait_for(sizes.get(), GIVE_UP) for _ in range(2)] == [1, 1]
 
 
 async def test_timeline_shades_outage_and_fallback_and_is_read_with_arrow_keys(
@@ -150,6 +214,19 @@ async def test_list_is_usable_by_keyboard(browser: BrowserSession, served: Serve
         await expect(visit.page.locator(".detail h2")).to_be_focused()
 
 
+@pytest.mark.parametrize("height", [700, 900, 1200])
+async def test_list_ends_within_the_window_and_scrolls_inside(browser: BrowserSession, served: ServedPage, height: int):
+    async with browser.visit(served) as visit:
+        await visit.page.set_viewport_size({"width": 1280, "height": height})
+        await visit.open()
+        await expect(visit.page.locator("#list li")).to_have_count(13)
+        assert await visit.page.evaluate("document.documentElement.scrollHeight") <= height
+        await visit.page.locator("#list a").first.focus()
+        await visit.page.keyboard.press("End")
+        await expect(visit.page.locator("#list a").last).to_be_focused()
+        await expect(visit.page.locator("#list a").last).to_be_in_viewport()
+
+
 async def test_list_is_filtered_by_state(browser: BrowserSession, served: ServedPage):
     async with browser.visit(served) as visit:
         await visit.open()
@@ -192,12 +269,16 @@ async def test_lost_connection_is_shown_and_restored(browser: BrowserSession, se
     async with browser.visit(served) as visit:
         await visit.open()
         await visit.page.context.set_offline(True)
-        await expect(visit.page.locator("#connection")).to_contain_text("Disconnected", timeout=10_000)
+        await expect(visit.page.locator("#connection")).to_contain_text("Disconnected", timeout=EXPECT)
         await visit.page.context.set_offline(False)
-        await expect(visit.page.locator("#connection-text")).to_have_text("Connected", timeout=10_000)
+        await expect(visit.page.locator("#connection-text")).to_have_text("Connected", timeout=EXPECT)
         visit.errors.clear()  # Chromium logs an error when it is offline
 
 
+APPLY_DELTAS = """async ([base, deltas]) => {
+  const { applyDelta } = await import("/debug/page/overview.js");
+  return deltas.map((delta) => structuredClone(base = applyDelta(base, delta)));
+}"""
 MINIMUM_CONTRAST = """() => {
   const channel = (value) => (value /= 255) <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);

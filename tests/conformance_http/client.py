@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from tests.waiting import GIVE_UP
+
 Headers = tuple[tuple[str, str], ...]
 
 
@@ -57,8 +59,8 @@ class Target:
     def connect(self) -> http.client.HTTPConnection:
         address = urlsplit(self.url)
         if address.scheme == "http":
-            return http.client.HTTPConnection(address.hostname or "", address.port, timeout=20)
-        return http.client.HTTPSConnection(address.hostname or "", address.port, timeout=20, context=self.tls())
+            return http.client.HTTPConnection(address.hostname or "", address.port, timeout=GIVE_UP)
+        return http.client.HTTPSConnection(address.hostname or "", address.port, timeout=GIVE_UP, context=self.tls())
 
     def request(self, path: str, *headers: tuple[str, str], method: str = "GET", body: bytes | None = None) -> Response:
         """Send one request on a new connection."""

@@ -61,7 +61,7 @@ def test_selector_without_matches_is_an_error(own_server: Target):
     response = own_server.get(f"{own_server.path}?labelSelector=foo%3Dnope")
 
     assert_status(response, 503, "ServiceUnavailable")
-    assert response.json["message"] == "metric 'my-metric': static: no series: no series match selector foo=nope"
+    assert response.json["message"] == "metric 'my-metric': static: no series: no series matches foo=nope"
 
 
 @pytest.mark.parametrize("metric", ["negative", "refused", "old", "my-metrik"])

@@ -10,6 +10,7 @@ from autoscaler.kube.client import KubeClient
 from autoscaler.kube.errors import AlreadyExists, KubeError
 from autoscaler.types.autoscaler import Autoscaler, Metadata
 from autoscaler.types.spec import ObjectReference, Spec
+from tests.waiting import GIVE_UP
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.dev/v1/namespaces/default/widgets"
@@ -85,7 +86,7 @@ async def define(client: KubeClient, definition: dict[str, Any]) -> None:
 
 async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
     """Poll until a condition holds."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(GIVE_UP):
         while not await condition():  # noqa: ASYNC110 - the other side is another process
             await asyncio.sleep(0.02)
 

@@ -22,6 +22,7 @@ from autoscaler.types.decision import Event
 from autoscaler.types.status import UNREAD, Condition, Status
 from tests.contract.api import Api
 from tests.contract.objects import define, eventually, new_name, running
+from tests.waiting import GIVE_UP
 from tools.crd.__main__ import PATH
 
 SCALERS = "/apis/steadyscale.dev/v1beta1/namespaces/default/podautoscalers"
@@ -106,7 +107,6 @@ async def test_repeated_event_is_counted(api: Api) -> None:
         }
         assert mine["FailedGetScale"]["involvedObject"]["kind"] == "PodAutoscaler"
         assert mine["FailedGetScale"]["source"] == {"component": "steadyscale"}
-        assert recorder.dropped == 0
 
 
 async def test_event_deleted_by_the_server_is_created_again(api: Api) -> None:
@@ -179,7 +179,7 @@ async def test_leader_stops_when_another_process_holds_the_lease(api: Api) -> No
     taken = {"spec": {"holderIdentity": "theirs", "leaseDurationSeconds": 60}}
     await api.client.patch(f"{LEASES}/{name}", taken)
     with pytest.raises(LeadershipLost):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(GIVE_UP):
             await leading
     assert stopped.is_set()
     assert not own.is_leader

@@ -14,6 +14,7 @@ from autoscaler.kube.reviews import Subject, review_access, review_token
 from autoscaler.kube.watch import ListWatch, ObjectList, WatchEvent, WatchEventType, WatchItem, list_and_watch
 from tests.contract.api import Api
 from tests.control_plane.cluster import ControlPlane
+from tests.waiting import GIVE_UP
 
 SECRETS = "/api/v1/namespaces/default/secrets"
 
@@ -74,7 +75,7 @@ async def test_watch_yields_the_list_and_then_changes(api: Api) -> None:
     await api.client.create(SECRETS, secret(name))
     received: list[WatchItem] = []
     source = ListWatch(SECRETS, f"metadata.name={name}")
-    async with asyncio.timeout(20), aclosing(list_and_watch(api.client, source)) as items:
+    async with asyncio.timeout(GIVE_UP), aclosing(list_and_watch(api.client, source)) as items:
         async for item in items:
             received.append(item)
             if len(received) == 1:

@@ -170,7 +170,7 @@ async def test_write_is_retried_after_a_conflict(api: Api) -> None:
         assert observed is not None
         await api.client.patch(f"{WIDGETS}/{name}", {"spec": {"colour": "red"}})
         resource = await Discovery(api.client).resource("example.dev", "Widget")
-        written = await scales._write(resource, widget_scaler(name), observed, 4)
+        written = await scales._write(resource, widget_scaler(name), observed, 4, retry_conflicts=True)
         assert written == Rescaled(4, attempts=2)
     assert (await api.client.get(f"{WIDGETS}/{name}"))["spec"] == {"size": 4, "colour": "red"}
 

@@ -6,7 +6,7 @@ import ssl
 import subprocess
 import urllib.request
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,9 +90,11 @@ class ControlPlane:
 
 
 @contextmanager
-def control_plane(folder: Path, programs: dict[str, Path]) -> Iterator[ControlPlane]:
+def control_plane(
+    folder: Path, programs: dict[str, Path], *, apiserver_flags: Sequence[str] = ()
+) -> Iterator[ControlPlane]:
     """Run a control plane until the end of the block."""
-    plane = _wire(folder, programs)
+    plane = _wire(folder, programs, apiserver_flags)
     running: list[Program] = []
     try:
         for program in (plane.etcd, plane.apiserver, plane.controller_manager):
@@ -112,7 +114,7 @@ def free_port() -> int:
         return port
 
 
-def _wire(folder: Path, programs: dict[str, Path]) -> ControlPlane:
+def _wire(folder: Path, programs: dict[str, Path], apiserver_flags: Sequence[str]) -> ControlPlane:
     authority, front_proxy_authority = Authority.new("cluster"), Authority.new("front-proxy")
     front_proxy = front_proxy_authority.client(FRONT_PROXY)
     authority.own.save(folder, "ca")
@@ -138,7 +140,7 @@ def _wire(folder: Path, programs: dict[str, Path]) -> ControlPlane:
             lambda: _is_healthy(f"{etcd_url}/health", None),
         ),
         apiserver=Program(
-            [programs["kube-apiserver"], *_apiserver_flags(folder, etcd_url, api_port)],
+            [programs["kube-apiserver"], *_apiserver_flags(folder, etcd_url, api_port), *apiserver_flags],
             folder / "kube-apiserver.log",
             lambda: _is_healthy(f"{server}/readyz", verified),
         ),

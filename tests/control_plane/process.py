@@ -5,13 +5,15 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tests.waiting import GIVE_UP
+
 
 class Program:
     """A program that can be stopped and started again."""
 
     def __init__(self, command: Sequence[str | Path], log: Path, is_ready: Callable[[], bool]) -> None:
         self._command = [str(argument) for argument in command]
-        self._is_ready = is_ready
+        self.is_ready = is_ready
         self._running: subprocess.Popen[bytes] | None = None
         self.log = log
 
@@ -24,12 +26,16 @@ class Program:
         """The process id; 0 if the program does not run."""
         return self._running.pid if self._running is not None else 0
 
-    def start(self, *, within: float = 60) -> None:
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None and self._running.poll() is None
+
+    def start(self, *, within: float = GIVE_UP) -> None:
         """Start the program and wait until it is ready."""
         with self.log.open("ab") as log:
             self._running = subprocess.Popen(self._command, stdout=log, stderr=log)  # noqa: S603 - arguments of the tests
         deadline = time.monotonic() + within
-        while not self._is_ready():
+        while not self.is_ready():
             if self._running.poll() is not None or time.monotonic() > deadline:
                 self.stop()
                 raise RuntimeError(f"{self.name} did not become ready:\n{self.tail()}")

@@ -5,10 +5,9 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-import pytest
+from tests.missing_programs import missing
 
 REQUIRED: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
-_HINT: Final = "`make control-plane` builds them; etcd comes with the package etcd-server"
 
 
 def find(program: str) -> Path | None:
@@ -22,14 +21,12 @@ def find(program: str) -> Path | None:
 
 def require() -> dict[str, Path]:
     """Return the paths of all programs; otherwise skip the test, or fail it in CI."""
-    found = {program: find(program) for program in REQUIRED}
-    missing = [program for program, path in found.items() if path is None]
-    if missing:
-        reason = f"control plane not installed: {', '.join(missing)} not found ({_HINT})"
-        if os.environ.get("CI") == "true" or os.environ.get("STEADYSCALE_REQUIRE_CONTROL_PLANE"):
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
-    return {program: path for program, path in found.items() if path is not None}
+    return {program: require_one(program) for program in REQUIRED}
+
+
+def require_one(program: str) -> Path:
+    """Return the path of a program; without it skip the test, or fail it in CI."""
+    return find(program) or missing(program, "apt install etcd-server" if program == "etcd" else "make control-plane")
 
 
 def _built() -> list[Path]:

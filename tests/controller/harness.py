@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.run import ControllerProcess
-from autoscaler.ports import DecisionListener, MetricChange
+from autoscaler.ports import Clock, DecisionListener, MetricChange
 from autoscaler.readings import MetricsApi, api_failure, read_external
 from autoscaler.settings import ControllerOptions
 from autoscaler.telemetry import ControllerTelemetry
@@ -47,7 +47,7 @@ class FakeExternalMetrics:
     """The duration of a read in seconds, by metric."""
 
     clock: Callable[[], Any] | None = None
-    _listeners: list[Callable[[MetricChange], None]] = field(default_factory=list)
+    _listeners: list[Callable[[Sequence[MetricChange]], None]] = field(default_factory=list)
 
     async def read(self, _namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:
         self.reads += 1
@@ -59,7 +59,7 @@ class FakeExternalMetrics:
         assert self.clock is not None
         return read_external(values, self.clock())
 
-    def subscribe(self, changed: Callable[[MetricChange], None]) -> Callable[[], None]:
+    def subscribe(self, changed: Callable[[Sequence[MetricChange]], None]) -> Callable[[], None]:
         self._listeners.append(changed)
         return lambda: self._listeners.remove(changed)
 
@@ -68,7 +68,7 @@ class FakeExternalMetrics:
         error = next((value for value in values if isinstance(value, str)), None)
         self.values[metric] = error or tuple(value * 1000 for value in values if isinstance(value, int))
         for listener in self._listeners:
-            listener(MetricChange(metric.partition("{")[0]))
+            listener([MetricChange(metric.partition("{")[0])])
 
 
 @dataclass
@@ -86,17 +86,18 @@ class Harness:
         options: ControllerOptions = WITHOUT_LEADER_ELECTION,
         identity: str = "one",
         listeners: Sequence[DecisionListener] = (),
+        clock: Clock | None = None,
     ) -> ControllerProcess:
-        """Start a controller process."""
+        """Start a controller process; its clock is by default that of the cluster."""
         self.registry = CollectorRegistry()
         process = ControllerProcess(
             self.cluster.connection,
             self.external_metrics,
             options,
             ControllerTelemetry(self.registry),
-            self.cluster.clock,
+            clock or self.cluster.clock,
             identity,
-            listeners,
+            listeners=listeners,
         )
         self.processes.append(process)
         self.tasks[id(process)] = asyncio.create_task(process.run(), name=f"controller {identity}")
@@ -121,7 +122,7 @@ class Harness:
 
     def dependencies(self) -> list[Dependencies]:
         """Return the dependencies of all running controllers."""
-        return [process._controller._dependencies for process in self.processes if process._controller is not None]
+        return [one._dependencies for process in self.processes for one in process.controllers.values()]
 
     # --- objects -----------------------------------------------------------------------------------------------------
 

@@ -278,7 +278,8 @@ class TraceReplay:
 
     def _inject_failures(self, step: Json) -> None:
         self.failures = [
-            ("update", "/scale", self._error(text, self.plural)) for text in step.get("scaleUpdateErrors") or ()
+            ("update", "/scale", self._error(text, self.plural, refused=True))
+            for text in step.get("scaleUpdateErrors") or ()
         ]
         if step.get("statusUpdateError"):
             error = self._error(step["statusUpdateError"], "horizontalpodautoscalers.autoscaling")
@@ -286,11 +287,12 @@ class TraceReplay:
         if step.get("getScaleError") not in (None, "notfound"):
             self.failures.append(("get", "/scale", ApiError(500, "InternalError", step["getScaleError"])))
 
-    def _error(self, text: str, plural: str) -> ApiError:
+    def _error(self, text: str, plural: str, *, refused: bool = False) -> ApiError:
+        """Return the error of a write; ``refused``: with a code that says that the write was not applied."""
         if text == "conflict":
             name = self.trace["hpa"]["spec"]["scaleTargetRef"]["name"] if "autoscaling" not in plural else self.name
             return ApiError(409, "Conflict", error_text(text, plural, name))
-        return ApiError(500, "InternalError", text)
+        return ApiError(403, "Forbidden", text) if refused else ApiError(500, "InternalError", text)
 
     async def _wait_for_informers(self) -> None:
         """Wait until the informers have the current state of the cluster."""

@@ -1,11 +1,13 @@
 """Decision listeners are notified of decisions, deletions and the loss of leadership."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import pytest
 
 from autoscaler.settings import ControllerOptions
+from autoscaler.sharding.held_shards import HeldShards
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.decision import Decision
 from tests.controller.harness import AUTOSCALERS, Harness
@@ -25,6 +27,9 @@ class Listener:
     def on_deleted(self, key: str) -> None:
         self.notifications.append(f"{key} deleted")
 
+    def on_leadership_acquired(self, keys: Collection[str], _shards: HeldShards) -> None:
+        self.notifications.append(f"leader of {', '.join(keys)}")
+
     def on_leadership_lost(self) -> None:
         self.notifications.append("leadership lost")
 
@@ -40,7 +45,7 @@ async def test_listener_is_notified_of_decision_deletion_and_loss_of_leadership(
     await asyncio.sleep(5)
     await harness.stop(process)
 
-    assert listener.notifications == ["shop/web: web → 6", "shop/web deleted", "leadership lost"]
+    assert listener.notifications == ["leader of shop/web", "shop/web: web → 6", "shop/web deleted", "leadership lost"]
 
 
 async def test_follower_knows_the_leader(harness: Harness):

@@ -56,26 +56,47 @@ async def test_unreadable_state_of_a_disabled_autoscaler_is_removed(harness):
     assert harness.events().count("DiscardedControllerState") == 1
 
 
-@pytest.mark.parametrize(
-    "status",
-    [
-        pytest.param({"lastScaleTime": "0000-01-01T00:00:00Z"}, id="year zero"),
-        pytest.param({"lastScaleTime": "2026-01-01T00:00:00+99:99"}, id="impossible offset"),
-        pytest.param(
-            {"currentMetrics": [{"type": "External", "external": {"current": {"value": "x"}}}]}, id="quantity"
-        ),
-        pytest.param({"conditions": [{"type": "A", "status": "True", "lastTransitionTime": "now"}]}, id="condition"),
-    ],
-)
+UNREADABLE_FIELDS = [
+    pytest.param({"lastScaleTime": "0000-01-01T00:00:00Z"}, id="year zero"),
+    pytest.param({"lastScaleTime": "2026-01-01T00:00:00+99:99"}, id="impossible offset"),
+    pytest.param({"currentMetrics": [{"type": "External", "external": {"current": {"value": "x"}}}]}, id="quantity"),
+    pytest.param({"conditions": [{"type": "A", "status": "True", "lastTransitionTime": "now"}]}, id="condition"),
+]
+"""Values that the definition rejects; an object that was stored under an older definition can have them."""
+
+
+def store_unchecked(harness, status):
+    """Store a status without validation, as if under an older definition."""
+    path = harness.cluster.kinds.parse(f"{AUTOSCALERS}/web")
+    stored = harness.cluster.get(f"{AUTOSCALERS}/web")
+    harness.cluster.storage.put(path.kind.resource, path.key, {**stored, "status": status})
+
+
+@pytest.mark.parametrize("status", UNREADABLE_FIELDS)
 async def test_unreadable_fields_of_the_status_do_not_stop_the_autoscaler(harness, status):
     harness.external_metrics.set("queue", 40)
     harness.deployment(replicas=4)
     harness.autoscaler()
-    harness.cluster.patch(f"{AUTOSCALERS}/web/status", {"status": status})
+    store_unchecked(harness, status)
     harness.start()
     await asyncio.sleep(10)
 
     assert harness.replicas() == 8
+    assert harness.events().count("DiscardedControllerState") == 1
+
+
+@pytest.mark.parametrize("status", UNREADABLE_FIELDS)
+async def test_unreadable_fields_of_the_status_are_removed_although_no_other_value_replaces_them(harness, status):
+    harness.deployment()
+    harness.autoscaler(mode="Paused")
+    store_unchecked(harness, status)
+    process = harness.start()
+    await asyncio.sleep(10)
+    assert status.items().isdisjoint(harness.status().items())
+
+    await harness.stop(process)
+    harness.start()
+    await asyncio.sleep(10)
     assert harness.events().count("DiscardedControllerState") == 1
 
 

@@ -265,6 +265,18 @@ async def test_overlapping_selectors_are_reported(harness):
     assert harness.condition("ScalingActive", "two") == ("False", "AmbiguousSelector")
 
 
+async def test_autoscaler_with_mode_dry_run_does_not_stop_another_one_of_the_same_target(harness):
+    harness.external_metrics.set("queue", 40)
+    harness.deployment(replicas=5)
+    harness.autoscaler("trial", target="web", mode="DryRun")
+    harness.autoscaler("web")
+    harness.start()
+    await asyncio.sleep(60)
+    assert harness.condition("ScalingActive", "web") == ("True", "ValidMetricFound")
+    assert harness.condition("ScalingActive", "trial") == ("True", "ValidMetricFound")
+    assert harness.replicas() == 8
+
+
 async def test_invalid_spec_is_reported_with_its_fields_and_does_not_affect_others(harness):
     harness.external_metrics.set("queue", 60)
     harness.deployment(replicas=8)

@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from autoscaler.settings import ControllerOptions
 from tests.controller.harness import AUTOSCALERS, WITHOUT_LEADER_ELECTION, queue
+from tests.controller.sharded import running_fleet
 from tests.controller.widgets import WIDGETS
 
 ROLES = Path(__file__).parents[2] / "manifests" / "base" / "autoscaler-rbac.yaml"
+SHARDS_ROLE = Path(__file__).parents[2] / "manifests" / "components" / "shards" / "rbac.yaml"
 METRICS = {"metrics.k8s.io": "list", "custom.metrics.k8s.io": "get", "external.metrics.k8s.io": "list"}
 
 
@@ -71,6 +73,19 @@ async def test_roles_grant_exactly_the_permissions_used_by_the_controller(harnes
     await asyncio.sleep(120)
     assert used(harness.cluster) == granted()
     assert harness.cluster.get(f"{AUTOSCALERS}/web") is not None
+
+
+@pytest.mark.looptime
+async def test_role_of_shards_grants_exactly_the_permissions_used_for_leases():
+    role = next(yaml.safe_load_all(SHARDS_ROLE.read_text()))
+    async with running_fleet() as fleet:
+        fleet.start("one")
+        two = fleet.start("two")
+        await asyncio.sleep(10)
+        await fleet.harness.stop(two)
+        await asyncio.sleep(10)
+        verbs = {verb for group, resource, verb in used(fleet.cluster) if resource == "leases"}
+    assert [(rule["resources"], set(rule["verbs"])) for rule in role["rules"]] == [(["leases"], verbs)]
 
 
 def test_role_allows_writing_only_the_configured_lease():

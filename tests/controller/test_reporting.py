@@ -19,8 +19,8 @@ async def test_conditions_and_bounds_are_states_for_the_metrics(harness):
 
     (state,) = process.states()
     assert (state.desired, state.current, state.bounds) == (8, 4, (2, 20))
-    assert ("ScalingActive", "True") in state.conditions
-    assert ("ScalingLimited", "False") in state.conditions
+    assert ("ScalingActive", "True", "ValidMetricFound") in state.conditions
+    assert ("ScalingLimited", "False", "DesiredWithinRange") in state.conditions
 
 
 async def test_target_that_cannot_be_read_has_no_bounds(harness):
@@ -29,7 +29,7 @@ async def test_target_that_cannot_be_read_has_no_bounds(harness):
     await asyncio.sleep(10)
 
     (state,) = process.states()
-    assert (state.bounds, state.conditions) == (None, (("AbleToScale", "False"),))
+    assert (state.bounds, state.conditions) == (None, (("AbleToScale", "False", "FailedGetScale"),))
 
 
 async def test_status_has_the_text_of_the_targets_column(harness):
@@ -54,4 +54,4 @@ async def test_decision_is_logged_with_its_tolerance_at_debug_level(harness, cap
     (record,) = [record for record in caplog.records if record.getMessage() == "decided"]
     assert (record.autoscaler, record.replicas) == ("shop/web", 8)
     assert "queue: proposes 8 replicas" in record.steps
-    assert "ratio 2, outside the tolerance of 0.9 to 1.05" in record.steps
+    assert "ceil(40 / 5) = 8; ratio 2 is outside the tolerance of 0.9 to 1.05" in record.steps

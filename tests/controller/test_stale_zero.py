@@ -24,9 +24,9 @@ async def test_condition_that_was_written_before_a_crash_is_cleared_while_the_ta
     harness.autoscaler(minReplicas=0)
     harness.cluster.patch(f"{AUTOSCALERS}/web/status", {"status": {"conditions": [MARKED]}})
     harness.start()
-    await asyncio.sleep(40)
+    await asyncio.sleep(70)
     assert harness.condition("ScaledToZero") == ("True", "ScaledToZero")  # a write of zero may still be in flight
-    await asyncio.sleep(40)
+    await asyncio.sleep(25)
     assert harness.condition("ScaledToZero") == ("False", "NotScaledToZero")
 
     harness.resize(0)
@@ -42,7 +42,7 @@ async def test_manual_zero_stays_after_another_client_scaled_up_from_the_zero_of
     harness.start()
     await asyncio.sleep(20)
     assert harness.replicas() == 0
-    await asyncio.sleep(97)
+    await asyncio.sleep(100)
 
     harness.external_metrics.values["queue"] = (20_000,)  # not announced: the other client is faster
     harness.resize(4)

@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import GIVE_UP
+
 DEPLOYMENTS = "/apis/apps/v1/namespaces/shop/deployments"
 
 
@@ -35,7 +37,7 @@ class DemoProcess:
     def text(self) -> str:
         return "".join(self.lines)
 
-    def wait_for(self, text: str, timeout: float = 90) -> None:
+    def wait_for(self, text: str, timeout: float = GIVE_UP * 2) -> None:
         """Wait until the output contains a text."""
         deadline = time.monotonic() + timeout
         while text not in self.text:
@@ -43,19 +45,25 @@ class DemoProcess:
             assert time.monotonic() < deadline, f"not printed within {timeout:g} s: {text!r}:\n{self.text}"
             time.sleep(0.05)
 
-    def wait(self, timeout: float = 90) -> tuple[int, str]:
+    def wait(self, timeout: float = GIVE_UP * 2) -> tuple[int, str]:
         """Wait for the exit; return the exit code and standard error."""
         code = self.process.wait(timeout)
         for thread in self._threads:
-            thread.join(10)
+            thread.join(GIVE_UP)
         assert self.process.stderr is not None
         return code, self.process.stderr.read()
 
     def command(self, title: str) -> str:
-        """Return the command that is printed under a title."""
-        found = re.search(rf"^  {re.escape(title)}:\n((?:    .+\n)+)", self.text, re.MULTILINE)
+        """Return the command that is printed below a title."""
+        found = re.search(rf"^# {re.escape(title)}\n((?:.+\\\n)*.+)\n", self.text, re.MULTILINE)
         assert found is not None, f"there is no command for {title!r}"
-        return found[1].strip()
+        return found[1]
+
+    @property
+    def page(self) -> str:
+        """The address of the debugging page."""
+        _, _, after = self.text.partition("Debugging page:\n")
+        return after.partition("\n")[0]
 
     @property
     def folder(self) -> Path:

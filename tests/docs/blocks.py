@@ -1,12 +1,13 @@
 """Parse the fenced blocks of a page. The words after the fence say how a block is tested.
 
 =========== =========================================================================================================
-`yaml`       valid YAML; with `# NAME.yaml` as its first line it is written to NAME.yaml for the commands that follow
+`yaml`       valid YAML; with `# PATH.yaml` as its first line it is written to PATH.yaml for the commands that follow
 `sh`         commands that succeed
 `console`    commands after `$` that succeed, and lines that are in their output
 `text`       not tested: output of a command, or a diagram
 `cluster`    after `sh` or `console`: runs against a real API server
-`fresh`      as `cluster`, in a cluster without Steadyscale
+`fresh`      as `cluster`, in another cluster, without Steadyscale: an alternative to the commands of other pages
+`uninstall`  as `cluster`, after all other commands of all pages
 `fails`      after `sh` or `console`: the last command fails
 `runs`       after `sh`: the last command runs until it is stopped
 `foreign`    after `yaml`: the format of another program
@@ -27,12 +28,16 @@ PAGES: Final = (
 )
 QUALIFIERS: Final = {
     "yaml": {"foreign"},
-    "sh": {"cluster", "fresh", "fails", "runs"},
-    "console": {"cluster", "fresh", "fails"},
+    "sh": {"cluster", "fresh", "uninstall", "fails", "runs"},
+    "console": {"cluster", "fresh", "uninstall", "fails"},
     "text": set(),
     "python": set(),
     "mermaid": set(),
 }
+CLUSTERS: Final = frozenset({"cluster", "fresh", "uninstall"})
+"""The words for blocks that need a cluster."""
+
+_LINK: Final = re.compile(r"\]\(([\w./-]+\.md)\)")
 FENCE: Final = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -58,7 +63,7 @@ class Block:
     @property
     def file(self) -> str:
         """The file name in the first line, or an empty string."""
-        named = re.match(r"# ([\w.-]+\.yaml)\n", self.content)
+        named = re.match(r"# ([\w./-]+\.yaml)\n", self.content)
         return named[1] if named else ""
 
     def steps(self) -> Iterator[Step]:
@@ -81,3 +86,15 @@ def blocks(page: Path) -> list[Block]:
         kind, *qualifiers = match[1].split() or [""]
         found.append(Block(page, text[: match.start()].count("\n") + 1, kind, frozenset(qualifiers), match[2]))
     return found
+
+
+def reading_order() -> list[Path]:
+    """Return all pages: those of the installation, then those of the index of the documentation, in its order."""
+    index = ROOT / "docs" / "README.md"
+    found = [ROOT / "README.md", ROOT / "manifests" / "README.md", index]
+    for page in (index.parent / target for target in _LINK.findall(index.read_text())):
+        found.append(page)
+        if page.name == "README.md":  # the index of a folder
+            found += (page.parent / target for target in _LINK.findall(page.read_text()))
+    unique = dict.fromkeys(page.resolve() for page in found)
+    return [page for page in unique if page.is_relative_to(ROOT)]

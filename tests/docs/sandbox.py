@@ -39,14 +39,16 @@ class Sandbox:
     def run(self, block: Block) -> None:
         """Write the block if it is a file; run it if it has commands."""
         if block.file:
-            (self._folder / block.file).write_text(block.content)
+            file = self._folder / block.file
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(block.content)
         if block.kind in {"sh", "console"}:
             steps = list(block.steps())
             for step in steps:
                 if "runs" in block.qualifiers and step is steps[-1]:
                     self._run_until_stopped(block, step)
                 else:
-                    self._run_command(block, step, fails="fails" in block.qualifiers and step is steps[-1])
+                    self.run_step(block, step, fails="fails" in block.qualifiers and step is steps[-1])
 
     def _run_until_stopped(self, block: Block, step: Step) -> None:
         """Start a command, check that it keeps running, and stop it."""
@@ -62,7 +64,8 @@ class Sandbox:
             running.wait(_TIMEOUT)
         assert running.returncode in {0, -signal.SIGTERM, 128 + signal.SIGTERM}, f"{block}: {step.command}"
 
-    def _run_command(self, block: Block, step: Step, *, fails: bool) -> None:
+    def run_step(self, block: Block, step: Step, *, fails: bool = False) -> None:
+        """Run one command of a block and check its exit code and output."""
         done = subprocess.run(  # noqa: S603
             ["bash", "-euo", "pipefail", "-c", step.command],  # noqa: S607
             cwd=self._folder,

@@ -1,118 +1,92 @@
-"""The cluster commands of every page, run in order against a real API server."""
+"""The cluster commands of all pages, run one after another in one cluster, and the manifests on the pages."""
 
-import json
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.control_plane import programs
-from tests.control_plane.cluster import control_plane
-from tests.docs.blocks import PAGES, ROOT, Block, blocks
-from tests.docs.replay import DOCKER, Node, kubectl, steadyscale
-from tests.docs.sandbox import Sandbox
-from tests.manifests.rendered import helm
+from tests.docs.blocks import PAGES, ROOT, Block, blocks, reading_order
+from tests.docs.cluster import Reader, cluster
+from tests.docs.replay import Node
+from tests.docs.user_objects import changes, create_after_installation, create_before_installation, user_objects
+from tests.integration.service import GROUP, until
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
-OLD_RULES = """\
-rules:
-- {seriesQuery: http_requests_total, resources: {template: <<.Resource>>}, metricsQuery: "sum(<<.Series>>)"}
-externalRules:
-- seriesQuery: queue_depth
-  resources: {overrides: {namespace: {resource: namespace}}}
-  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>})
-- seriesQuery: '{__name__=~"^queue_.*"}'
-  resources: {overrides: {namespace: {resource: namespace}}}
-  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)
-"""
-OLD = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "adapter-config", "namespace": "monitoring"}}
-PREREQUISITES = {
-    "migrating-from-prometheus-adapter.md": [
-        (("create", "namespace", "monitoring"), None),
-        (("create", "--filename=-"), json.dumps({**OLD, "data": {"config.yaml": OLD_RULES}})),
-    ]
-}
-"""Objects that the page assumes in the cluster."""
-
 EXAMPLES = sorted((ROOT / "manifests" / "examples").glob("*.yaml"))
+RULE_OF_USER = "rules: [{name: of-the-user, static: [{value: 42}]}]\n"
+EXAMPLE = re.compile(r"^created: \w+/(example/|/example$)")
+"""The README creates an example in a namespace of its own, which other pages read."""
 
-
-@contextmanager
-def cluster(folder: Path) -> Iterator[Node]:
-    """Run a separate control plane, so that installed objects do not disturb other tests."""
-    with control_plane(folder, programs.require()) as plane:
-        node = Node(plane)
-        node.start()
-        try:
-            yield node
-        finally:
-            node.stop()
+WORKLOADS = ("namespaces", "deployments.apps", "configmaps", "horizontalpodautoscalers", "rolebindings")
 
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """Return a cluster with Steadyscale."""
     with cluster(tmp_path_factory.mktemp("docs")) as running:
+        running.plane.kubectl("apply", f"--kustomize={ROOT / 'manifests' / 'base'}")
+        available = ("--for=condition=Available", "apiservice/v1beta1.external.metrics.k8s.io", "--timeout=50s")
+        running.plane.kubectl("wait", *available)
+        running.plane.kubectl("create", "namespace", "shop")
+        running.plane.kubectl("create", "namespace", "rehearsal")
         yield running
 
 
-def sandbox(folder: Path, node: Node) -> Sandbox:
-    kubeconfig = node.plane.kubeconfig("admin")
-    made = Sandbox(folder, KUBECONFIG=str(kubeconfig), HOME=str(folder))
-    (folder / ".kube").mkdir()
-    (folder / ".kube" / "config").write_text(kubeconfig.read_text())
-    made.program("kubectl", kubectl(node))
-    made.program("steadyscale", steadyscale(node))
-    made.program("docker", DOCKER)
-    made.program("helm", f'#!/bin/sh\nexec {helm()} "$@"\n')
-    return made
+def of_walk(block: Block) -> bool:
+    """Return whether a reader who has installed Steadyscale follows the block."""
+    return "cluster" in block.qualifiers or bool(block.file)
 
 
-def cluster_blocks(page: Path) -> list[Block]:
-    return [one for one in blocks(page) if "cluster" in one.qualifiers or (one.file and "fresh" not in one.qualifiers)]
+def value_of_user(node: Node) -> str:
+    """Read the metric that only the configuration of the user defines."""
+    return node.plane.kubectl("get", "--raw", f"{GROUP}/namespaces/shop/of-the-user", check=False)
 
 
-def has_cluster_commands(page: Path) -> bool:
-    return any("cluster" in one.qualifiers for one in blocks(page))
+def configure(node: Node, folder: Path) -> None:
+    """Add a rule to the configuration file that the README created, and apply it as the README does."""
+    with (folder / "my-cluster" / "config.yaml").open("a") as file:
+        file.write(RULE_OF_USER)
+    node.plane.kubectl("apply", f"--kustomize={folder / 'my-cluster'}")
+    until(lambda: '"42"' in value_of_user(node), "the configuration is in force")
 
 
-def install(node: Node) -> None:
-    """Install Steadyscale as the README does, for pages that assume it."""
-    plane = node.plane
-    plane.kubectl("apply", f"--kustomize={ROOT / 'manifests' / 'base'}")
-    plane.kubectl("wait", "--for=condition=Available", "apiservice/v1beta1.external.metrics.k8s.io", "--timeout=50s")
-    if not plane.kubectl("get", "namespace", "shop", "--ignore-not-found"):
-        plane.kubectl("create", "namespace", "shop")
-
-
-def run_page(page: Path, folder: Path, node: Node) -> None:
-    shell = sandbox(folder, node)
-    for words, stdin in PREREQUISITES.get(page.name, ()):
-        node.plane.kubectl(*words, stdin=stdin)
-    for block in cluster_blocks(page):
-        try:
-            shell.run(block)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n--- log of the process:\n{node.log()}") from None
-
-
-def test_readme_commands_work_in_an_empty_cluster(node: Node, tmp_path: Path) -> None:
-    run_page(ROOT / "README.md", tmp_path, node)
-
-
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, id=page.relative_to(ROOT).as_posix()) for page in PAGES[1:] if has_cluster_commands(page)],
-)
-def test_page_commands_work_after_installation(page: Path, node: Node, tmp_path: Path) -> None:
-    install(node)
-    run_page(page, tmp_path, node)
+def test_pages_in_reading_order_change_nothing_of_the_user(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    readme, *pages = reading_order()
+    assert set(pages) | {readme} == set(PAGES)
+    with cluster(tmp_path_factory.mktemp("walk")) as node:
+        reader = Reader(tmp_path, node)
+        create_before_installation(node.plane)
+        before = user_objects(node.plane, kinds=WORKLOADS)
+        for block in filter(of_walk, blocks(readme)):
+            reader.follow(block)
+        after = user_objects(node.plane, kinds=WORKLOADS)
+        assert [one for one in changes(before, after) if not EXAMPLE.search(one)] == []
+        create_after_installation(node.plane)
+        configure(node, tmp_path)
+        before = user_objects(node.plane)
+        for page in pages:
+            for block in filter(of_walk, blocks(page)):
+                reader.follow(block)
+            if any("cluster" in block.qualifiers for block in blocks(page)):
+                after = user_objects(node.plane)
+                assert changes(before, after) == [], page.relative_to(ROOT)
+                before = after
+        until(lambda: '"42"' in value_of_user(node), "the configuration of the user is in force")
+        workloads = user_objects(node.plane, kinds=WORKLOADS)
+        for block in (one for page in pages for one in blocks(page) if "uninstall" in one.qualifiers):
+            reader.follow(block)
+        lost = [
+            one for one in changes(workloads, user_objects(node.plane, kinds=WORKLOADS)) if "/steadyscale" not in one
+        ]
+        assert lost == []
 
 
 @pytest.mark.parametrize("example", [pytest.param(one, id=one.stem) for one in EXAMPLES])
 def test_api_server_accepts_every_example(example: Path, node: Node) -> None:
-    install(node)
     node.plane.kubectl("apply", "--dry-run=server", "--validate=strict", f"--filename={example}")
 
 
@@ -130,12 +104,10 @@ def is_object(block: Block) -> bool:
     "block", [pytest.param(one, id=str(one)) for page in PAGES for one in blocks(page) if is_object(one)]
 )
 def test_api_server_accepts_every_object_on_a_page(block: Block, node: Node) -> None:
-    install(node)
     node.plane.kubectl("apply", "--dry-run=server", "--validate=strict", "--filename=-", stdin=block.content)
 
 
 def test_installed_pods_satisfy_restricted_pod_security(node: Node) -> None:
-    install(node)
     restricted = "pod-security.kubernetes.io/enforce=restricted"
     output = node.plane.kubectl(
         "label", "--dry-run=server", "--overwrite", "namespace/steadyscale", restricted, check=False
@@ -145,15 +117,13 @@ def test_installed_pods_satisfy_restricted_pod_security(node: Node) -> None:
 
 
 def test_api_server_exports_the_metric_of_the_alert(node: Node) -> None:
-    install(node)
     metrics = node.plane.kubectl("get", "--raw", "/metrics")
     assert 'aggregator_unavailable_apiservice{name="v1beta1.external.metrics.k8s.io"} 0' in metrics
 
 
 def test_commands_for_a_fresh_cluster_work(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    fresh = [one for page in PAGES for one in blocks(page) if "fresh" in one.qualifiers]
-    assert fresh
+    fresh = [one for page in reading_order() for one in blocks(page) if "fresh" in one.qualifiers or one.file]
     with cluster(tmp_path_factory.mktemp("fresh")) as node:
-        shell = sandbox(tmp_path, node)
+        reader = Reader(tmp_path, node)
         for block in fresh:
-            shell.run(block)
+            reader.follow(block)

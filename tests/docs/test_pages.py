@@ -10,13 +10,16 @@ import pytest
 import yaml
 
 from adapter.commands.check import check
-from tests.docs.blocks import FENCE, PAGES, QUALIFIERS, ROOT, Block, blocks
+from tests.docs.blocks import CLUSTERS, FENCE, PAGES, QUALIFIERS, ROOT, Block, blocks
 from tests.docs.sandbox import Sandbox
 
 CHECKED = {"ConfigMap", "ExternalMetric", "PodAutoscaler", "HorizontalPodAutoscaler"}
 RECORDED = (
     "$ python -m bench.fleet",
+    "$ python -m bench.decision_history",
+    "$ steadyscale history",
     "$ python -m bench.prometheus_load",
+    "$ python -m bench.snapshots",
     "$ python3 -m tools.newcomer",
     "$ make demo",
     "$ steadyscale metric",
@@ -40,7 +43,7 @@ def all_blocks(kind: str = "") -> list[object]:
 
 def local_blocks(page: Path) -> list[Block]:
     """Return the blocks that need no cluster."""
-    return [one for one in blocks(page) if not one.qualifiers & {"cluster", "fresh"}]
+    return [one for one in blocks(page) if not one.qualifiers & CLUSTERS]
 
 
 @pytest.mark.parametrize("block", all_blocks())
@@ -66,7 +69,7 @@ def documents(block: Block) -> Iterator[Any]:
     for one in yaml.safe_load_all(block.content):
         # A list contains rules; the backends may be in another block.
         whole = {"rules": one} if isinstance(one, list) else one
-        yield {**known, **whole} if "rules" in whole and "kind" not in whole else whole
+        yield {**known, **whole} if {"rules", "prometheusAdapter"} & whole.keys() and "kind" not in whole else whole
 
 
 @pytest.mark.parametrize("block", all_blocks("yaml"))
@@ -81,6 +84,24 @@ def test_yaml_is_valid(block: Block, tmp_path: Path, capsys: pytest.CaptureFixtu
     with capsys.disabled(), (tmp_path / "output").open("w") as out:
         code = check([file], out)
     assert code == 0, (tmp_path / "output").read_text()
+
+
+_CHANGE = re.compile(r"kubectl (?:apply|create|delete|patch|replace|scale|autoscale|label|annotate|set|edit)\b.*")
+_HARMLESS = re.compile(
+    r"--dry-run=|--kustomize=(?:my-cluster|manifests/crds)|namespace[= ](?:steadyscale|rehearsal)\b"
+    r"|steadyscale --namespace=steadyscale \|\| kubectl delete apiservice"  # only if there is no Steadyscale
+)
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.relative_to(ROOT).as_posix()) for page in PAGES[1:]])
+def test_commands_change_only_the_installation_and_namespaces_of_their_own(page: Path) -> None:
+    """The README is an exception: it creates the first autoscaler of the user."""
+    for block in (one for one in blocks(page) if "cluster" in one.qualifiers):
+        commands = [step.command for step in block.steps()]
+        assert [one for one in commands if _CHANGE.search(one) and not _HARMLESS.search(one)] == [], block
+        if any("rehearsal" in one for one in commands):
+            assert commands[0] == "kubectl create namespace rehearsal", block
+            assert commands[-1] == "kubectl delete namespace rehearsal", block
 
 
 @pytest.mark.parametrize("block", all_blocks("python"))

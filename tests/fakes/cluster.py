@@ -1,9 +1,11 @@
 """The in-memory cluster of the tests: direct access to objects, fault injection, and the metrics APIs."""
 
+import asyncio
 import copy
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 from datetime import datetime
+from typing import Any
 
 from aiohttp import web
 
@@ -12,7 +14,7 @@ from adapter.fakecluster.api_errors import ApiError, unknown_resource
 from adapter.fakecluster.kinds import Json, ResourcePath
 from adapter.fakecluster.server import ReceivedRequest
 from adapter.fakecluster.watch import watch
-from tests.fakes.fault_injection import FaultInjection
+from tests.fakes.fault_injection import FaultInjection, LostResponse
 from tests.fakes.metrics_apis import Metrics
 
 
@@ -25,6 +27,8 @@ class Cluster(cluster.Cluster):
         self.metrics = Metrics(self.storage, clock)
         self.requests: list[ReceivedRequest] = []
         """Every received request, oldest first; tests may clear it."""
+        self._lost_responses: dict[asyncio.Task[Any] | None, LostResponse] = {}
+        """The faults of the requests that are being handled."""
 
     async def on_request(self, request: ReceivedRequest, path: ResourcePath | None) -> None:
         self.requests.append(request)
@@ -32,6 +36,18 @@ class Cluster(cluster.Cluster):
         if path is not None:
             resource = f"{path.kind.plural}/{path.subresource}" if path.subresource else path.kind.plural
         await self.faults.inject(request.verb, request.path, resource)
+        if (lost := self.faults.take_lost_response(request.verb, request.path)) is not None:
+            self._lost_responses[asyncio.current_task()] = lost
+            await asyncio.sleep(lost.hold)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        response = await super().handle(request)
+        lost = self._lost_responses.pop(asyncio.current_task(), None)
+        if lost is not None:
+            await asyncio.sleep(lost.delay)
+            if lost.drop and request.transport is not None:
+                request.transport.abort()
+        return response
 
     async def _watch(self, request: web.Request, path: ResourcePath, query: dict[str, str]) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})

@@ -27,6 +27,23 @@ class _Failure:
 
 
 @dataclass
+class LostResponse:
+    """What happens to the next requests with this verb whose path ends with ``suffix``."""
+
+    verb: str
+    suffix: str
+    times: int = 1
+    hold: float = 0.0
+    """Seconds by which the request is handled late, like by a slow webhook, also if the client has disconnected."""
+
+    delay: float = 0.0
+    """Seconds by which the response is sent late."""
+
+    drop: bool = False
+    """Whether the connection is closed instead of sending the response."""
+
+
+@dataclass
 class FaultInjection:
     """The faults that are active. There are none at first."""
 
@@ -36,6 +53,7 @@ class FaultInjection:
     delay: float = 0.0
     """The time in seconds by which every response is delayed."""
 
+    lost_responses: list[LostResponse] = field(default_factory=list)
     _failures: list[_Failure] = field(default_factory=list)
     _forbidden: set[tuple[str, str]] = field(default_factory=set)
     _unblocked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -50,6 +68,14 @@ class FaultInjection:
     def fail_next(self, code: int, *, times: int = 1, verb: str = "", within: str = "", after: int = 0) -> None:
         """Fail requests with this verb and ``within`` in their path: skip ``after`` of them, then fail ``times``."""
         self._failures.append(_Failure(code, times, verb, within, after))
+
+    def take_lost_response(self, verb: str, path: str) -> LostResponse | None:
+        """Return the fault of a request that is handled, and count it."""
+        for lost in self.lost_responses:
+            if lost.times > 0 and lost.verb == verb and path.endswith(lost.suffix):
+                lost.times -= 1
+                return lost
+        return None
 
     def clear(self) -> None:
         """Remove the failures that ``fail_next`` added."""

@@ -2,24 +2,32 @@
 
 It terminates TLS with a certificate of the cluster's authority and forwards the caller's credentials, so that a process
 needs only another ``server`` in its kubeconfig. Faults apply to requests whose path and query contain a text; a test
-adds and removes them while the process runs.
+adds and removes them while the process runs. With a namespace, requests for a collection of all namespaces become
+requests for that namespace, so that several processes can share one control plane.
 """
 
 import asyncio
+import random
+import re
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import aiohttp
 from aiohttp import web
 
 _NOT_FORWARDED = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
+_ALL_NAMESPACES: Final = re.compile(
+    r"^(/apis?/[^?]*?v\d\w*)/(podautoscalers|externalmetrics|horizontalpodautoscalers|deployments|statefulsets"
+    r"|replicasets|replicationcontrollers|pods|widgets)(?=\?|$)"
+)
+_DECIDED: Final = web.RequestKey("decided", dict)
 Forge: TypeAlias = Callable[[bytes], bytes]
 
 
@@ -56,8 +64,26 @@ class Fault:
     forge: Forge | None = None
     """Changes each chunk of the body."""
 
+    swap: bool = False
+    """Send each pair of lines of the body in reverse order; the first line of a pair waits for the second."""
+
+    chance: float = 1.0
+    """The probability with which the fault applies to a request."""
+
+    every: int = 1
+    """Apply the fault only to every so many requests."""
+
+    chances: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - the same faults in each run
+    count: int = 0
+    """The number of matching requests."""
+
     def matches(self, request: web.Request) -> bool:
         return self.method in {"", request.method} and self.within in request.path_qs
+
+    def applies(self) -> bool:
+        """Decide about the next matching request."""
+        self.count += 1
+        return self.count % self.every == 0 and self.chances.random() < self.chance
 
 
 @dataclass
@@ -71,7 +97,15 @@ class FaultProxy:
     requests: list[tuple[str, str]] = field(default_factory=list)
     """Method and path with query of every request, oldest first."""
 
+    namespace: str = ""
+    """The only namespace that the process sees; empty: all."""
+
     url: str = ""
+
+    def writes(self) -> list[tuple[str, str]]:
+        """Return the received writes of scales and statuses."""
+        parts = ("/scale", "/podautoscalers/")
+        return [one for one in tuple(self.requests) if one[0] != "GET" and any(part in one[1] for part in parts)]
 
     @contextmanager
     def injected(self, fault: Fault) -> Iterator[Fault]:
@@ -122,9 +156,15 @@ class FaultProxy:
                 )
         await self._while_stalled(request)
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _NOT_FORWARDED}
-        url = f"{self.server}{request.path_qs}"
-        async with session.request(request.method, url, headers=headers, data=body or None) as upstream:
-            return await self._respond(request, upstream)
+        url = f"{self.server}{self._scoped(request.path_qs)}"
+        try:
+            async with session.request(request.method, url, headers=headers, data=body or None) as upstream:
+                return await self._respond(request, upstream)
+        except aiohttp.ClientError:  # the API server is down
+            return _close(request)
+
+    def _scoped(self, path: str) -> str:
+        return _ALL_NAMESPACES.sub(rf"\1/namespaces/{self.namespace}/\2", path) if self.namespace else path
 
     async def _respond(self, request: web.Request, upstream: aiohttp.ClientResponse) -> web.StreamResponse:
         for fault in self._matching(request):
@@ -132,9 +172,10 @@ class FaultProxy:
             if fault.drop_answer:
                 return _close(request)
         response, sent = web.StreamResponse(status=upstream.status, headers={"Content-Type": upstream.content_type}), 0
+        swap = any(fault.swap for fault in self._matching(request))
         with suppress(ConnectionResetError):  # the process has disconnected
             await response.prepare(request)
-            async for received in upstream.content.iter_any():
+            async for received in _swapped_lines(upstream.content) if swap else upstream.content.iter_any():
                 chunk = received
                 await self._while_stalled(request)
                 for fault in self._matching(request):
@@ -148,11 +189,26 @@ class FaultProxy:
         return response
 
     def _matching(self, request: web.Request) -> list[Fault]:
-        return [fault for fault in tuple(self.faults) if fault.matches(request)]
+        decided: dict[Fault, bool] = request.setdefault(_DECIDED, {})
+        matching = [fault for fault in tuple(self.faults) if fault.matches(request)]
+        return [fault for fault in matching if decided.setdefault(fault, fault in decided or fault.applies())]
 
     async def _while_stalled(self, request: web.Request) -> None:
         while any(fault.stall for fault in self._matching(request)):  # noqa: ASYNC110 - changed by another thread
             await asyncio.sleep(0.05)
+
+
+async def _swapped_lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Yield each pair of lines in reverse order."""
+    first = b""
+    async for chunk in content.iter_any():  # an iteration over lines would limit their length
+        first += chunk
+        lines = first.splitlines(keepends=True)
+        while len(lines) >= 2 and lines[1].endswith(b"\n"):
+            yield lines[1] + lines[0]
+            del lines[:2]
+        first = b"".join(lines)
+    yield first
 
 
 def _close(request: web.Request, response: web.StreamResponse | None = None) -> web.StreamResponse:

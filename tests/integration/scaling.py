@@ -12,6 +12,7 @@ from tests.control_plane.cluster import ControlPlane
 from tests.control_plane.process import Program
 from tests.controller.widgets import WIDGETS
 from tests.integration.service import until
+from tests.waiting import GIVE_UP
 
 NAMESPACE = "steadyscale"
 ROOT = Path(__file__).parents[2]
@@ -34,6 +35,9 @@ class Rig:
     server: str = ""
     """The URL by which processes reach the API server; empty: directly."""
 
+    prefix: tuple[str, ...] = ()
+    """The beginning of the command line of processes, such as ``env NAME=VALUE``."""
+
     @property
     def config(self) -> Path:
         return self.plane.folder / f"{self.namespace}.yaml"
@@ -54,24 +58,27 @@ class Rig:
         """Set the values of metrics and wait until the process has reloaded its configuration."""
         before = self._reloads()
         self.set(**metrics)
-        until(lambda: self._reloads() > before, "configuration reloaded", within=60)
+        until(lambda: self._reloads() > before, "configuration reloaded")
 
     def _reloads(self) -> int:
         return self.programs[0].log.read_text().count("configuration reloaded")
 
     def start(self, *flags: str, name: str = "one") -> Program:
         """Start a process with the token of its service account."""
-        token = self.plane.kubectl("create", "token", NAMESPACE, f"--namespace={NAMESPACE}", "--duration=1h").strip()
-        kubeconfig = self.plane.kubeconfig_with_token(f"{self.namespace}-{name}", token)
+        kubeconfig = self.plane.kubeconfig_with_token(f"{self.namespace}-{name}", self.token())
         if self.server:
             kubeconfig.write_text(kubeconfig.read_text().replace(self.plane.server, self.server))
         log = self.plane.folder / f"{self.namespace}-{name}.log"
         lease = f"--leader-elect-resource-name={NAMESPACE}"
-        command = [sys.executable, "-m", "adapter", "serve", "--no-adapter", f"--config={self.config}"]
+        command = [*self.prefix, sys.executable, "-m", "adapter", "serve", "--no-adapter", f"--config={self.config}"]
         program = Program([*command, f"--kubeconfig={kubeconfig}", lease, *FAST, *flags], log, lambda: True)
         program.start()
         self.programs.append(program)
         return program
+
+    def token(self) -> str:
+        """Return a new token of the service account."""
+        return self.plane.kubectl("create", "token", NAMESPACE, f"--namespace={NAMESPACE}", "--duration=1h").strip()
 
     def apply(self, *objects: Json) -> None:
         for each in objects:
@@ -95,7 +102,9 @@ class Rig:
     def replicas(self, name: str = "web", kind: str = "deployment") -> int:
         return int(self.get(kind, name)["spec"]["replicas"])
 
-    def wait_for_replicas(self, replicas: int, name: str = "web", kind: str = "deployment", within: float = 20) -> None:
+    def wait_for_replicas(
+        self, replicas: int, name: str = "web", kind: str = "deployment", within: float = GIVE_UP
+    ) -> None:
         description = f"{kind} {name} has {replicas} replicas"
         try:
             until(lambda: self.replicas(name, kind) == replicas, description, within=within)
@@ -108,7 +117,9 @@ class Rig:
                 return one["status"], one["reason"]
         return None
 
-    def wait_for_condition(self, kind: str, status: str, reason: str, name: str = "web", within: float = 20) -> None:
+    def wait_for_condition(
+        self, kind: str, status: str, reason: str, name: str = "web", within: float = GIVE_UP
+    ) -> None:
         try:
             until(lambda: self.condition(kind, name) == (status, reason), f"{kind}={status}/{reason}", within=within)
         except AssertionError as error:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from tests.control_plane.certificates import Credentials
 from tests.control_plane.cluster import LOOPBACK, ControlPlane
 from tests.control_plane.process import Program
+from tests.waiting import GIVE_UP
 
 ROOT: Final = Path(__file__).parents[2]
 GROUP: Final = "/apis/external.metrics.k8s.io/v1beta1"
@@ -74,7 +75,7 @@ def service(
     program.start()
     try:
         running = Service(plane, port, program)
-        until(running.is_available, "the APIService is available", within=40)
+        until(running.is_available, "the APIService is available")
         yield running
     finally:
         program.stop()
@@ -111,6 +112,7 @@ def apply_manifests(plane: ControlPlane, port: int) -> None:
         "patches": [
             _patch("Service", "steadyscale", "/spec", external),
             _patch("APIService", "v1beta1.external.metrics.k8s.io", "/spec/service/port", port),
+            _patch("APIService", "v1alpha1.debug.steadyscale.dev", "/spec/service/port", port),
         ],
     }
     (overlay / "kustomization.yaml").write_text(json.dumps(kustomization))
@@ -123,7 +125,7 @@ def condition(resource: Any, kind: str) -> str:
     return next((str(one["status"]) for one in conditions if one["type"] == kind), "")
 
 
-def until(is_true: Callable[[], bool], description: str, *, within: float = 30) -> None:
+def until(is_true: Callable[[], bool], description: str, *, within: float = GIVE_UP) -> None:
     """Poll a condition until it holds; fail after ``within`` seconds."""
     deadline = time.monotonic() + within
     while not is_true():

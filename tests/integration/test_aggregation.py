@@ -70,7 +70,7 @@ def test_aggregated_discovery_shows_the_group_as_current(running: Service) -> No
             and groups[0]["versions"][0]["resources"]
         )
 
-    until(is_current, "the group is current", within=75)
+    until(is_current, "the group is current")
 
 
 def discovery(plane: ControlPlane, accept: str) -> Any:
@@ -132,7 +132,6 @@ def test_service_account_token_works_directly_and_through_the_api_server(running
     until(
         lambda: running.request(headers={"Authorization": f"Bearer {token}"})[0] == 200,
         "the role takes effect",
-        within=10,
     )
     assert "queue-depth" in plane.kubectl("get", "--raw", METRIC, user="worker")
 

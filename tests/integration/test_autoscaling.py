@@ -37,7 +37,7 @@ def create(running: Service, *objects: dict[str, Any]) -> None:
 def test_hpa_scales_by_the_metric(running: Service) -> None:
     create(running, deployment("workers"), autoscaler("workers", "queue-depth"))
     # the metric is 30, and the target is 10 per replica
-    until(lambda: running.plane.get("deployment", "workers")["spec"]["replicas"] == 3, "three workers", within=60)
+    until(lambda: running.plane.get("deployment", "workers")["spec"]["replicas"] == 3, "three workers")
     assert condition(running.plane.get("hpa", "workers"), "ScalingActive") == "True"
 
 
@@ -48,6 +48,6 @@ def test_unknown_metric_keeps_the_replicas_and_is_named_in_the_condition(running
         conditions = running.plane.get("hpa", "lost").get("status", {}).get("conditions") or ()
         return next((one["message"] for one in conditions if one["reason"] == "FailedGetExternalMetric"), "")
 
-    until(lambda: bool(message()), "the failure is in the conditions", within=60)
+    until(lambda: bool(message()), "the failure is in the conditions")
     assert "queue-depth" in message()  # the most similar name
     assert running.plane.get("deployment", "lost")["spec"]["replicas"] == 1

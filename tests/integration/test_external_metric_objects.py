@@ -142,5 +142,5 @@ def test_metric_command_needs_the_debug_role(
 
     role = ["--clusterrole=steadyscale:debug", "--serviceaccount=default:operator"]
     plane.kubectl("create", "clusterrolebinding", "operators", *role)
-    until(lambda: main([*command, "default/queue-depth"]) == 0, "the role takes effect", within=30)
+    until(lambda: main([*command, "default/queue-depth"]) == 0, "the role takes effect")
     assert "HPA response  30 (2 items)" in capsys.readouterr().out

@@ -38,7 +38,7 @@ def test_new_leader_after_a_kill_rescales_once(running):
     assert holder(running) == first
     running.programs[0].kill()
     running.set(queue=60)
-    running.wait_for_replicas(12, within=45)
+    running.wait_for_replicas(12)
     assert holder(running) != first
     time.sleep(3)
     assert running.replicas() == 12
@@ -53,7 +53,7 @@ def test_stopped_leader_releases_the_lease(running):
     time.sleep(4)
     began = time.monotonic()
     running.programs[0].stop()
-    until(lambda: holder(running) not in ("", first), "another process leads", within=60)
+    until(lambda: holder(running) not in ("", first), "another process leads")
     assert time.monotonic() - began < 12  # before the lease of 15 s expires; most of it is kubectl
 
 
@@ -65,10 +65,10 @@ def test_scaling_continues_after_an_outage_of_the_api_server(running):
         running.set(queue=60)
         # Until the watches have failed and the lease is lost: a longer outage changes nothing.
         texts, log = ("/externalmetrics: ", "leadership lost"), running.programs[0].log
-        until(lambda: all(text in log.read_text() for text in texts), f"{texts} are logged", within=90)
+        until(lambda: all(text in log.read_text() for text in texts), f"{texts} are logged")
     finally:
         running.plane.apiserver.start()
-    running.wait_for_replicas(12, within=60)
+    running.wait_for_replicas(12)
     assert running.events().count("SuccessfulRescale") == 1
 
 
@@ -91,7 +91,7 @@ def test_changes_before_a_compaction_are_found_by_a_new_list(running):
         assert '"code":410' in watch_from(running, version)
     finally:
         os.kill(controller, signal.SIGCONT)
-    running.wait_for_replicas(5, within=60)
+    running.wait_for_replicas(5)
     running.set(queue=5)
     running.wait_for_replicas(1)
     assert running.replicas("other") == 8
@@ -131,7 +131,7 @@ def test_thousand_autoscalers_created_at_once_are_all_scaled(running):
         found = running.plane.get("widgets.example.com", f"--namespace={running.namespace}")["items"]
         return [one["spec"]["size"] for one in found] == [12] * 1000
 
-    until(all_scaled, "every widget has size 12", within=180)
+    until(all_scaled, "every widget has size 12")
     log = running.programs[0].log.read_text()
     assert "Traceback" not in log
 

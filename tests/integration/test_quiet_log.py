@@ -42,7 +42,6 @@ def test_api_server_logs_no_errors_about_discovery_and_openapi(running: Service)
     until(
         lambda: all(count > before[endpoint] for endpoint, count in fetches(running).items()),
         "the API server has fetched discovery and both OpenAPI documents again",
-        within=150,
     )
     logged = plane.apiserver.log.read_text(errors="replace")[begin:].splitlines()
     assert [line for line in logged if ERROR.search(line)] == []
@@ -52,7 +51,6 @@ def test_openapi_documents_of_the_api_server_contain_the_group(running: Service)
     until(
         lambda: "apis/external.metrics.k8s.io/v1beta1" in running.plane.kubectl("get", "--raw", "/openapi/v3"),
         "the group is in the index",
-        within=75,
     )
     path = "/openapi/v3/apis/external.metrics.k8s.io/v1beta1"
     assert "ExternalMetricValueList" in running.plane.kubectl("get", "--raw", path)

@@ -49,7 +49,7 @@ def test_reads_fail_while_the_api_server_is_down(running: Service, reader: Crede
     finally:
         plane.apiserver.start()
     until(lambda: running.request(credentials=reader)[0] == 200, "reads succeed again")
-    until(running.is_available, "the APIService is available again", within=60)
+    until(running.is_available, "the APIService is available again")
     assert "queue-depth" in plane.kubectl("get", "--raw", METRIC)
 
 
@@ -61,4 +61,4 @@ def test_probes_of_the_api_server_need_no_review(running: Service) -> None:
         assert running.request("/apis/external.metrics.k8s.io/v1beta1", tls=tls, headers=prober)[0] == 200
     finally:
         running.plane.apiserver.start()
-    until(running.is_available, "the APIService is available again", within=60)
+    until(running.is_available, "the APIService is available again")

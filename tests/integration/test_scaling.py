@@ -185,9 +185,9 @@ def test_write_conflicts_do_not_stop_scaling(running):
         return conflicts(running) > before
 
     with concurrent_writes(running, "fought"):
-        until(has_conflict, "a write of the scale conflicts", within=90)
+        until(has_conflict, "a write of the scale conflicts")
         running.set(fought=25)
-        running.wait_for_replicas(5, "fought", within=60)
+        running.wait_for_replicas(5, "fought")
 
 
 def test_recreated_target_is_scaled_again(running):

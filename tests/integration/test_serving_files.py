@@ -52,7 +52,7 @@ def test_new_certificate_is_used_for_new_connections_and_old_connections_stay_op
             second.close()
             return ready
 
-        until(is_new, "the new certificate is served", within=30)
+        until(is_new, "the new certificate is served")
         assert is_ready(first)
         first.close()
     finally:

@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-import pytest
 import yaml
 
 from tests.control_plane import programs
+from tests.missing_programs import missing
 
 ROOT: Final = Path(__file__).parents[2]
 MANIFESTS: Final = ROOT / "manifests"
@@ -34,10 +34,7 @@ def documents(text: str) -> dict[Key, Json]:
 
 def kustomized(folder: Path) -> dict[Key, Json]:
     """Render a folder with kubectl kustomize."""
-    kubectl = programs.find("kubectl")
-    if kubectl is None:
-        return _skip("kubectl", "`make control-plane` builds it")
-    return documents(_run(str(kubectl), "kustomize", str(folder)))
+    return documents(_run(str(programs.require_one("kubectl")), "kustomize", str(folder)))
 
 
 def kustomized_with_components(folder: Path) -> dict[Key, Json]:
@@ -57,9 +54,7 @@ def helm() -> Path:
     """Return the path of helm; without it skip the test, or fail in CI."""
     built = sorted(_cache().glob("*/complete"), reverse=True)
     found = shutil.which("helm") or next((str(one.parent / "helm") for one in built), None)
-    if found is None:
-        _skip("helm", "`make control-plane` builds it")
-    return Path(str(found))
+    return Path(found) if found else missing("helm", "make control-plane")
 
 
 def templated(*arguments: str, namespace: str = "steadyscale") -> dict[Key, Json]:
@@ -78,13 +73,6 @@ def rejection(*arguments: str) -> str:
 def _cache() -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(os.environ.get("STEADYSCALE_HELM") or cache / "steadyscale" / "helm")
-
-
-def _skip(program: str, how: str) -> dict[Key, Json]:
-    why = f"not rendered: {program} not found ({how})"
-    if os.environ.get("CI") == "true":
-        pytest.fail(why, pytrace=False)
-    pytest.skip(why)
 
 
 def _run(*command: str) -> str:

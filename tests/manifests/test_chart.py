@@ -2,12 +2,14 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from adapter.config.model import Config
 from tests.manifests.rendered import (
     CHART,
     MANIFESTS,
@@ -21,7 +23,12 @@ from tests.manifests.rendered import (
 
 pytestmark = pytest.mark.apiserver  # helm and kubectl come with the control plane
 
-EVERYTHING = ("--set=serviceMonitor.enabled=true", "--set=alerts.enabled=true", "--set=dashboard.enabled=true")
+EVERYTHING = (
+    "--set=serviceMonitor.enabled=true",
+    "--set=alerts.enabled=true",
+    "--set=dashboard.enabled=true",
+    "--set=shards=16",
+)
 DIGEST = f"sha256:{'5' * 64}"
 HELM_LABELS = ("app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart")
 
@@ -71,8 +78,6 @@ def test_chart_can_be_installed_in_another_namespace() -> None:
     assert {namespace for _, namespace, _ in elsewhere} == {"", "autoscaling", "kube-system"}
     container = elsewhere["Deployment", "autoscaling", "steadyscale"]["spec"]["template"]["spec"]["containers"][0]
     assert "--leader-elect-resource-namespace=autoscaling" in container["args"]
-    config = yaml.safe_load(elsewhere["ConfigMap", "autoscaling", "steadyscale"]["data"]["config.yaml"])
-    assert config["serving"]["tls"] == {"selfManaged": {"namespace": "autoscaling"}}
     monitor = elsewhere["ServiceMonitor", "autoscaling", "steadyscale"]["spec"]["endpoints"][0]
     assert monitor["tlsConfig"]["serverName"] == "steadyscale.autoscaling.svc"
     subjects = [one for item in elsewhere.values() for one in item.get("subjects", ())]
@@ -84,7 +89,7 @@ def test_values_are_applied_to_the_objects() -> None:
         "--set=image.repository=registry.example/steadyscale,image.tag=1.2.3,replicas=3",
         "--set=flags={--horizontal-pod-autoscaler-tolerance=0.05}",
         "--set=config.log.level=debug,config.serving.tls.files.certFile=/c,config.serving.tls.files.keyFile=/k",
-        "--set=apiService.enabled=false,networkPolicy.enabled=false",
+        "--set=apiService.enabled=false,networkPolicy.enabled=false,credentialsSecret=shop-credentials",
         r"--set=serviceAccountAnnotations.eks\.amazonaws\.com/role-arn=arn:aws:iam::1:role/x",
     )
     account = made["ServiceAccount", "steadyscale", "steadyscale"]["metadata"]
@@ -94,10 +99,29 @@ def test_values_are_applied_to_the_objects() -> None:
     assert deployment["replicas"] == 3
     assert container["image"] == "registry.example/steadyscale:1.2.3"
     assert container["args"][-1] == "--horizontal-pod-autoscaler-tolerance=0.05"
+    volumes = {volume["name"]: volume for volume in deployment["template"]["spec"]["volumes"]}
+    assert volumes["credentials"]["secret"] == {"secretName": "shop-credentials", "optional": True}
     config = yaml.safe_load(made["ConfigMap", "steadyscale", "steadyscale"]["data"]["config.yaml"])
     assert config["log"] == {"level": "debug"}
     assert config["serving"]["tls"] == {"files": {"certFile": "/c", "keyFile": "/k"}}
-    assert not {"APIService", "NetworkPolicy"} & {kind for kind, _, _ in made}
+    assert "NetworkPolicy" not in {kind for kind, _, _ in made}
+    assert [name for kind, _, name in made if kind == "APIService"] == ["v1alpha1.debug.steadyscale.dev"]
+
+
+@pytest.mark.parametrize("rendered", [lambda: kustomized(MANIFESTS / "base"), templated], ids=["kustomize", "helm"])
+def test_no_version_contains_configuration_or_credentials_of_the_user(rendered: Callable[[], dict[Key, Json]]) -> None:
+    """An upgrade would overwrite them."""
+    objects = rendered()
+    assert [key for key in objects if key[0] in {"ConfigMap", "Secret"}] == []
+    volumes = objects["Deployment", "steadyscale", "steadyscale"]["spec"]["template"]["spec"]["volumes"]
+    sources = {volume["name"]: volume.get("configMap") or volume.get("secret") for volume in volumes}
+    assert sources["config"] == {"name": "steadyscale", "optional": True}
+    assert sources["credentials"] == {"secretName": "steadyscale-credentials", "optional": True}
+
+
+def test_chart_accepts_every_key_of_the_configuration_file() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    assert set(schema["properties"]["config"]["properties"]) == set(Config.__struct_encode_fields__)
 
 
 def image_of(objects: dict[Key, Json]) -> str:

@@ -12,6 +12,8 @@ import pytest
 import yaml
 
 from adapter.telemetry import Telemetry
+from autoscaler.kube.freshness import Freshness
+from autoscaler.kube.metrics import KubeMetrics
 from autoscaler.telemetry import AutoscalerState, ControllerTelemetry, MetricState, StateCollector
 from tests.manifests.rendered import MANIFESTS
 from tests.prometheus.server import require
@@ -31,7 +33,9 @@ def exported() -> dict[str, set[str]]:
     telemetry = Telemetry()
     controller = ControllerTelemetry(telemetry.registry)
     metric = MetricState("queue", "app=web", NOW - timedelta(minutes=1), in_fallback=True)
-    state = AutoscalerState("shop", "web", 3, NOW, (metric,), 3, (1, 5), (("ScalingActive", "True"),))
+    state = AutoscalerState(
+        "shop", "web", 3, NOW, (metric,), 3, (1, 5), (("ScalingActive", "True", "ValidMetricFound"),)
+    )
     telemetry.registry.register(StateCollector(lambda: [state], lambda: NOW))
     telemetry.requests.labels("metric", "200").inc()
     telemetry.request_duration.labels("metric").observe(0.1)
@@ -39,6 +43,10 @@ def exported() -> dict[str, set[str]]:
     telemetry.metric_failures.labels("no series").inc()
     controller.reconciles.record(timedelta(seconds=1), "none", "none")
     controller.metrics.record(timedelta(seconds=1), "none", "none", "External")
+    kube, watch = KubeMetrics(telemetry.registry), Freshness("pods", lambda: 0.0)
+    kube.watches.add(watch)
+    kube.task_restarts.labels("events").inc()
+    kube.events_dropped.labels("rate_limited").inc()
     found: dict[str, set[str]] = {}
     for line in telemetry.render()[0].decode().splitlines():
         if not line.startswith("#"):
@@ -94,11 +102,21 @@ def series(name: str, values: str) -> dict[str, str]:
 
 
 def firing(alert: str, time: str, **labels: str) -> dict[str, object]:
+    return several(alert, time, labels)
+
+
+def several(alert: str, time: str, *labels: dict[str, str]) -> dict[str, object]:
     rule = next(rule for rule in rules() if rule["alert"] == alert)
-    return {"eval_time": time, "alertname": alert, "exp_alerts": [{"exp_labels": {**rule["labels"], **labels}}]}
+    expected = [{"exp_labels": {**rule["labels"], **one}} for one in labels]
+    return {"eval_time": time, "alertname": alert, "exp_alerts": expected}
 
 
 METRIC_LABELS = 'namespace="shop",name="web",metric="queue",selector="app=web"'
+
+
+def condition(name: str, kind: str, status: str, reason: str) -> str:
+    labels = f'namespace="shop",name="{name}",condition="{kind}",status="{status}",reason="{reason}"'
+    return f"steadyscale_autoscaler_condition{{{labels}}}"
 
 
 @pytest.mark.prometheus
@@ -118,10 +136,16 @@ def test_alerts_fire_during_an_outage_and_not_before(tmp_path: Path) -> None:
             series('up{job="steadyscale"}', "1x40"),
             series('aggregator_unavailable_apiservice{name="v1beta1.external.metrics.k8s.io"}', "0x4 1x36"),
             series("steadyscale_autoscaler_leader", "1x4 0x36"),
+            series('steadyscale_autoscaler_shards{instance="a"}', "8x40"),
+            series('steadyscale_autoscaler_shards_held{instance="a"}', "5x4 4x36"),
+            series('steadyscale_autoscaler_shards_held{instance="b"}', "3x40"),
             series("steadyscale_autoscaler_sync_period_ratio", "1x4 2x36"),
             series(f"steadyscale_autoscaler_metric_failing_seconds{{{METRIC_LABELS}}}", "0x4 30+30x36"),
             series(f"steadyscale_autoscaler_metric_fallback_active{{{METRIC_LABELS}}}", "0x9 1x31"),
             series("steadyscale_autoscaler_reconcile_failures_total", "0x4 1x36"),
+            series('steadyscale_watch_age_seconds{resource="pods"}', "60x4 30+30x36"),
+            series('steadyscale_watch_age_seconds{resource="podautoscalers"}', "60x40"),
+            series('steadyscale_task_restarts_total{task="events"}', "0x4 1x36"),
             series('steadyscale_backend_queries_total{backend="main",result="ok"}', "0+2x4 8x36"),
             series('steadyscale_backend_queries_total{backend="main",result="unreachable"}', "0x4 0+2x36"),
         ],
@@ -129,17 +153,64 @@ def test_alerts_fire_during_an_outage_and_not_before(tmp_path: Path) -> None:
             *quiet,
             firing("SteadyscaleUnavailable", "6m"),
             firing("SteadyscaleNoLeader", "6m"),
+            firing("SteadyscaleShardUnheld", "6m"),
             firing("SteadyscaleMetricFailing", "4m", **metric),
             firing("SteadyscaleFallbackActive", "6m", **metric),
             firing("SteadyscaleBackendFailing", "14m", backend="main"),
             firing("SteadyscaleReconcileDelayed", "14m"),
             firing("SteadyscaleReconcileFailing", "4m"),
+            firing("SteadyscaleWatchOutdated", "6m", resource="pods"),
+            firing("SteadyscaleTaskRestarted", "4m", task="events"),
         ],
+    }
+    states = {
+        "interval": "30s",
+        "input_series": [
+            series(condition("web", "ScalingLimited", "True", "TooManyReplicas"), "_x3 1x77"),
+            series(condition("worker", "ScalingLimited", "True", "TooFewReplicas"), "1x80"),
+            series(condition("paused", "AbleToScale", "False", "Paused"), "1x80"),
+            series(condition("off", "ScalingActive", "False", "ScalingDisabled"), "1x80"),
+            series(condition("twice", "AbleToScale", "False", "AmbiguousTarget"), "_x3 1x77"),
+            series(condition("blind", "ScalingActive", "False", "FailedGetExternalMetric"), "_x3 1x77"),
+            series(condition("lost", "AbleToScale", "False", "FailedGetScale"), "_x3 1x77"),
+        ],
+        "alert_rule_test": [
+            {"eval_time": "14m", "alertname": "SteadyscaleAtMaximum", "exp_alerts": []},
+            firing("SteadyscaleAtMaximum", "18m", namespace="shop", name="web"),
+            firing("SteadyscaleConflict", "8m", namespace="shop", name="twice"),
+            several(
+                "SteadyscaleScalingInactive",
+                "8m",
+                {"namespace": "shop", "name": "blind", "reason": "FailedGetExternalMetric"},
+                {"namespace": "shop", "name": "lost", "reason": "FailedGetScale"},
+            ),
+        ],
+    }
+    shards = {
+        "interval": "30s",
+        "input_series": [
+            series('steadyscale_autoscaler_shards{instance="a"}', "8x40"),
+            series('steadyscale_autoscaler_shards_held{instance="a"}', "8x40"),
+            series('steadyscale_autoscaler_shards_unheld{instance="a"}', "0x4 1x36"),
+        ],
+        "alert_rule_test": [
+            {"eval_time": "1m", "alertname": "SteadyscaleShardUnheld", "exp_alerts": []},
+            firing("SteadyscaleShardUnheld", "4m"),
+        ],
+    }
+    without_shards = {
+        "interval": "30s",
+        "input_series": [
+            series("steadyscale_autoscaler_shards", "1x40"),
+            series("steadyscale_autoscaler_shards_held", "0x40"),
+        ],
+        "alert_rule_test": [{"eval_time": "10m", "alertname": "SteadyscaleShardUnheld", "exp_alerts": []}],
     }
     down = {
         "interval": "30s",
         "input_series": [series('up{job="steadyscale"}', "1x4 0x36")],
         "alert_rule_test": [firing("SteadyscaleDown", "10m")],
     }
-    (tmp_path / "test.yaml").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [outage, down]}))
+    tests = [outage, states, shards, without_shards, down]
+    (tmp_path / "test.yaml").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": tests}))
     promtool(tmp_path, "test", "rules", "test.yaml")

@@ -10,11 +10,13 @@ from adapter.backends.prometheus.backend import PrometheusBackend
 from adapter.backends.prometheus.settings import Prometheus
 from adapter.backends.settings import CircuitBreakerSettings
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.process import clock
 from adapter.rules.rule import Rule
 from adapter.rules.rule_registry import RuleRegistry
 from tests.prometheus.server import line
+from tests.waiting import GIVE_UP
 
 NOW: Final = 1_700_000_000
 """The evaluation time of queries to the Prometheus with fixed data."""
@@ -90,7 +92,7 @@ def as_of(age: float) -> datetime:
     return datetime.now(UTC) - timedelta(seconds=age)  # noqa: TID251 - compared with the real clock
 
 
-async def until(condition: Callable[[], bool | Awaitable[bool]], within: float = 30) -> None:
+async def until(condition: Callable[[], bool | Awaitable[bool]], within: float = GIVE_UP) -> None:
     """Wait until a condition is true."""
     async with asyncio.timeout(within):
         while True:

@@ -1,32 +1,25 @@
 """A real Prometheus on the loopback interface, with fixed data or scraping a target."""
 
 import json
-import os
 import shutil
 import subprocess
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlencode
 
-import pytest
-
+from tests import missing_programs
 from tests.control_plane.cluster import LOOPBACK, free_port
 from tests.control_plane.process import Program
-
-_HOW: Final = "the package prometheus has both programs"
+from tests.waiting import GIVE_UP
 
 
 def require() -> None:
     """Skip the test if Prometheus is not installed; fail instead in CI."""
-    missing = [program for program in ("prometheus", "promtool") if shutil.which(program) is None]
-    if missing:
-        reason = f"Prometheus is not installed: {', '.join(missing)} not found ({_HOW})"
-        if os.environ.get("CI") == "true" or os.environ.get("STEADYSCALE_REQUIRE_PROMETHEUS"):
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
+    is_installed = all(shutil.which(program) for program in ("prometheus", "promtool"))
+    missing_programs.require("prometheus", "apt install prometheus", is_installed=is_installed)
 
 
 class Server:
@@ -65,13 +58,13 @@ class Server:
     def query(self, query: str, **parameters: str) -> list[Any]:
         """Send a query without the code under test."""
         encoded = urlencode({"query": query, **parameters})
-        with urllib.request.urlopen(f"{self.url}/api/v1/query?{encoded}", timeout=10) as response:  # noqa: S310 - loopback
+        with urllib.request.urlopen(f"{self.url}/api/v1/query?{encoded}", timeout=GIVE_UP) as response:  # noqa: S310 - loopback
             result: list[Any] = json.loads(response.read())["data"]["result"]
             return result
 
     def own_metric(self, name: str, **labels: str) -> float:
         """Return the sum of the series of one of its own metrics that have these labels."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as response:  # noqa: S310 - loopback
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=GIVE_UP) as response:  # noqa: S310 - loopback
             lines = response.read().decode().splitlines()
         matchers = [f'{key}="{value}"' for key, value in labels.items()]
         named = [line for line in lines if line.startswith((f"{name}{{", f"{name} "))]

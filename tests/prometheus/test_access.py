@@ -20,7 +20,7 @@ from tests.prometheus.server import Server
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.usefixtures("no_resource_leaks")]
 QUERY = Query("prometheus", "vector(1)")
-DEADLINE = timedelta(seconds=5)
+DEADLINE = timedelta(seconds=60)
 
 
 async def fetch_value(prometheus: PrometheusBackend) -> float:

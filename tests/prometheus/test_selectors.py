@@ -31,7 +31,7 @@ SELECTORS = st.lists(REQUIREMENTS, max_size=4).map(Selector)
 
 async def fetch_snapshot(server: Server) -> Snapshot:
     async with backend(server.url) as prometheus:
-        rows = await prometheus.fetch(Query("prometheus", "depth"), timedelta(seconds=5))
+        rows = await prometheus.fetch(Query("prometheus", "depth"), timedelta(seconds=60))
     return Snapshot(rows, datetime(2026, 1, 1, tzinfo=UTC))
 
 

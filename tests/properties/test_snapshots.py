@@ -40,10 +40,12 @@ def requirements(draw: st.DrawFn) -> Requirement:
 SELECTORS = st.lists(requirements(), max_size=4).map(Selector)
 
 
-@given(SERIES, SELECTORS, st.sampled_from(["", "namespace"]), VALUES, st.sets(KEYS))
-def test_indexed_selection_equals_a_full_scan(series, selector, label, value, indexed):
+@given(SERIES, SERIES, SELECTORS, st.sampled_from(["", "namespace"]), VALUES)
+def test_indexed_selection_equals_a_full_scan(before, series, selector, label, value):
     expected = [one for one in series if selector.matches(one.labels) and (not label or one.labels.get(label) == value)]
-    snapshot = Snapshot(series, BEGINNING, indexed_labels=indexed)
+    previous = Snapshot(before, BEGINNING)
+    previous.select(selector, label, value)
+    snapshot = Snapshot(series, BEGINNING, previous=previous)
 
     for _ in range(2):  # the second time with the indexes of the first
         selected = snapshot.select(selector, label, value)

@@ -15,6 +15,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.waiting import GIVE_UP
+
 CONNECTIONS: Final = 300
 """More than half of ``maxConnections``."""
 
@@ -99,7 +101,7 @@ def attacked(port: int, ca: Path, stages: Iterable[str], address: str = OTHER_AD
             yield
         finally:
             attacker.stdin.close()
-            attacker.wait(30)
+            attacker.wait(GIVE_UP)
 
 
 async def _attack(port: int, ca: Path, address: str, stages: list[Stage]) -> None:

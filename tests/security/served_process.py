@@ -17,6 +17,7 @@ import uvloop
 
 from adapter.config.model import Limits
 from tests.loopback import assemble
+from tests.waiting import GIVE_UP
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def served_process(folder: Path) -> Iterator[ServedProcess]:
             yield ServedProcess(process.pid, int(process.stdout.readline()), folder)
         finally:
             process.stdin.close()
-            process.wait(30)
+            process.wait(GIVE_UP)
 
 
 async def _serve(folder: Path) -> None:

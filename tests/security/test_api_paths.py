@@ -59,7 +59,7 @@ HOSTILE = (
 NAMES = st.sampled_from(HOSTILE) | st.text(max_size=20)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=300)
 @given(st.lists(NAMES, min_size=1, max_size=4))
 def test_path_has_exactly_the_given_segments_or_is_rejected(names: list[str]) -> None:
     path = api_path("apis", *names, "status")

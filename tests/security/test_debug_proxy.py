@@ -162,7 +162,7 @@ SEGMENTS = st.lists(
 
 
 @given(st.lists(SEGMENTS, max_size=6).map(lambda segments: "/debug/" + "/".join(segments)))
-@settings(deadline=None, max_examples=2000)
+@settings(deadline=None, max_examples=500)
 def test_accepted_path_is_below_debug_however_it_is_normalized(path: str):
     if is_debug_path(path):
         for text in (path, unquote(path), unquote(unquote(path)), unquote(path).replace("\\", "/")):

@@ -143,7 +143,7 @@ def test_apiservice_without_ca_bundle_is_reported(
         url = f"https://127.0.0.1:{served.server_port}"
         assert main(["metric", "default/m", "--server", url, "--kubeconfig", str(config)]) == 2
 
-    assert "its APIService has no valid caBundle; pass the CA of its certificate" in capsys.readouterr().err
+    assert "its APIService has no valid caBundle; pass the CA with --ca-file" in capsys.readouterr().err
     assert served.received == []
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from adapter.backends.resilience.rate_limit import OPERATOR
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
 from adapter.metrics.snapshot import Snapshot
+from adapter.metrics.sources import Sources
 from adapter.rules.query_builder import snapshot_query, template_query
 from adapter.rules.rule import Rule, TenantRule
 from adapter.rules.rule_registry import RuleRegistry

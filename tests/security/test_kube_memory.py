@@ -26,6 +26,7 @@ from autoscaler.kube.pods import decode_pod
 from autoscaler.kube.scale_paths import ScalePaths, built_in_scale, custom_scale, decode_scale
 from autoscaler.kube.watch import WatchDecoder
 from autoscaler.types.observation import ScaleTarget, UnavailableTarget
+from tests.waiting import GIVE_UP
 
 METADATA = {"name": "web", "namespace": "shop", "resourceVersion": "1", "uid": "1"}
 DEEP = b'{"a":' * 3000 + b"1" + b"}" * 3000
@@ -82,7 +83,7 @@ async def test_informer_keeps_no_decoded_object_of_a_list_or_an_event(monkeypatc
     informer = Informer(api, ListWatch("/things"), lambda content: str(content["metadata"]["name"]))
     async with aclosing(_running(informer)) as running:
         await anext(running)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(GIVE_UP):
             while informer.get("shop/web") is None:  # noqa: ASYNC110 - the informer has no event for it
                 await asyncio.sleep(0)
         await asyncio.sleep(0)

@@ -7,7 +7,8 @@ import pytest
 
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.read_history import ReadKey
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.rules.rule import Rule, Series
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.rules.rule_set import RuleSet

@@ -23,11 +23,13 @@ from adapter.custom_resources.watcher import ExternalMetricWatcher
 from adapter.decoding.documents import MAX_DEPTH
 from adapter.decoding.problem import ConfigInvalid
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.telemetry import Telemetry
 from tests.fakes.backend import ScriptedBackend, loop_clock
 from tests.security.raw_api_server import RawApiServer
+from tests.waiting import GIVE_UP
 
 ACCESS = ExternalMetricAccess(namespaces=("shop", "bank"))
 BACKENDS = {
@@ -51,7 +53,7 @@ class Service:
         self.running = asyncio.create_task(watcher.run())
 
     async def until(self, holds: Callable[[], object]) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(GIVE_UP):
             while not holds():
                 assert not self.running.done(), "the watcher has ended"
                 await asyncio.sleep(0.01)

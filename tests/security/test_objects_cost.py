@@ -18,6 +18,7 @@ from adapter.rules.query_builder import snapshot_query
 from adapter.rules.rule import Rule, Series, TenantRule
 from adapter.rules.rule_registry import RuleRegistry
 from tests.unit.adapter.custom_resources.test_watcher import BACKENDS, Fixture, running
+from tests.waiting import GIVE_UP
 
 STATIC = [{"value": 1}]
 
@@ -141,7 +142,7 @@ async def test_parsing_many_objects_leaves_the_event_loop_to_others():
         await here.until(lambda: len(here.watcher.rules) == 100)
         here.watcher.configure({**BACKENDS, "other": BACKENDS["main"]}, TenantLimits(max_bytes=10_000_000))
         pauses, before = [], time.thread_time()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(GIVE_UP):
             while here.watcher.is_updating:
                 await asyncio.sleep(0)
                 pauses.append(time.thread_time() - before)

@@ -122,9 +122,11 @@ def test_every_parameter_has_a_limit_and_a_larger_value_is_a_problem_that_names_
                 assert all(len(text) < 1000 for text in mine), path
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("depth", [10, 3000, 200_000])
 @pytest.mark.parametrize("is_list", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "depth"),
+    [*((kind, depth) for kind in KINDS for depth in (10, 3000)), ("redis", 200_000), ("http", 200_000)],
+)
 def test_deep_values_are_problems(kind: str, depth: int, is_list: bool) -> None:  # noqa: FBT001
     value = nested(depth, is_list=is_list)
     for name in (*(field.encode_name for field in fields(KINDS[kind][1])), "unknown"):

@@ -151,9 +151,11 @@ UNITS: Final = (
 
 
 def texts(units: tuple[str, ...], length: int) -> Iterator[str]:
-    for unit in (*units, *UNITS, *(first + second for first in units for second in (*units, *UNITS[:14]))):
-        yield (unit * (length // len(unit) + 1))[:length]
-        yield f"{(unit * (length // len(unit) + 1))[: length - 1]}!"
+    """Yield repeated units, also with another end, and repeated pairs of units."""
+    pairs = [first + second for first in units for second in (*units, *UNITS[:14])]
+    repeated = [(unit * (length // len(unit) + 1))[:length] for unit in (*units, *UNITS, *pairs)]
+    yield from repeated
+    yield from (f"{text[:-1]}!" for text in repeated[: -len(pairs) or None])
 
 
 def seconds(parser: Parser, text: str) -> float:

@@ -40,6 +40,8 @@ BOUNDS: Final[dict[str, int]] = {
     "adapter/backends/postgresql/settings.py": QUERY,
     "adapter/backends/sqs/settings.py": PARAMETER,
     "adapter/backends/upstream/settings.py": PARAMETER,
+    "adapter/commands/help_texts.py": OPERATOR,
+    "adapter/commands/simulation_variants.py": OPERATOR,
     "adapter/config/loading.py": OPERATOR,
     "adapter/decoding/duration.py": DURATION,
     "adapter/rules/go_template/functions.py": QUERY,
@@ -52,6 +54,7 @@ BOUNDS: Final[dict[str, int]] = {
     "adapter/rules/promql/printer.py": QUERY,
     "adapter/rules/promql/string_literals.py": QUERY,
     "adapter/server/request_context.py": HEADER,
+    "adapter/simulation/html_report.py": OPERATOR,
     "autoscaler/flags.py": OPERATOR,
     "autoscaler/kube/objects.py": SERVER_TEXT,
     "autoscaler/kube/paths.py": SERVER_TEXT,
@@ -65,11 +68,19 @@ BOUNDS: Final[dict[str, int]] = {
 """The longest text that reaches the expressions of each file."""
 
 DYNAMIC: Final = {
+    "adapter/decoding/structural_schema.py: re.search(_python_pattern(schema['pattern']), content)": (
+        "the patterns of the project's own CustomResourceDefinitions, matched with texts of at most maxLength"
+    ),
     "adapter/rules/prometheus_adapter/naming.py: re.compile(translated.replace('\\\\z', '\\\\Z'), re.ASCII)": (
         "the operator's file of prometheus-adapter, matched with names of the operator's series"
     ),
 }
 """Expressions that are not constants, with the reason why they are safe."""
+
+
+_SINGLE_CHARACTERS: Final = {
+    getattr(re._constants, name) for name in ("LITERAL", "NOT_LITERAL", "ANY", "IN", "CATEGORY")
+}
 
 
 class Expression(NamedTuple):
@@ -142,6 +153,43 @@ def test_expression_takes_linear_time_on_hostile_texts(file: str) -> None:
             for text in hostile_texts(expression.pattern.pattern, expression.pattern.flags):
                 slow = is_slow(function, text, BOUNDS[file])
                 assert not slow, f"{file}:{expression.line}: {method} is slow on {slow[:60]!r} ({len(slow)} characters)"
+
+
+def possessive_groups(pattern: str, flags: int) -> bool:
+    """Return whether an expression repeats a group possessively: ``(?:ab?c)*+``."""
+    pending: list[Any] = list(re._parser.parse(pattern, flags))
+    while pending:
+        operator, argument = pending.pop()
+        is_possessive = operator is re._constants.POSSESSIVE_REPEAT
+        if is_possessive and (len(argument[2]) > 1 or argument[2][0][0] not in _SINGLE_CHARACTERS):
+            return True
+        pending += _operations(argument)
+    return False
+
+
+def _operations(argument: Any) -> list[Any]:
+    """Return all operations in the argument of an operation of a parsed expression."""
+    if isinstance(argument, re._parser.SubPattern):
+        return list(argument)
+    if isinstance(argument, list | tuple):
+        return [operation for each in argument for operation in _operations(each)]
+    return []
+
+
+def test_no_expression_repeats_a_group_possessively() -> None:
+    """Python 3.11.0 to 3.11.4 match such expressions wrongly (CPython gh-106052); atomic groups are correct."""
+    wrong = [each for each in CONSTANT if possessive_groups(each.pattern.pattern, each.pattern.flags)]
+    assert [f"{each.file}:{each.line}" for each in wrong] == []
+
+
+@pytest.mark.parametrize("pattern", [r"(?:ab?c)*+", r"x(?:y|(?:ab)?+)"])
+def test_possessive_groups_are_found(pattern: str) -> None:
+    assert possessive_groups(pattern, 0)
+
+
+@pytest.mark.parametrize("pattern", [r"(?>(?:ab?c)*)[a-z]++\d?+", r"(\w++)"])
+def test_possessive_characters_and_atomic_groups_are_accepted(pattern: str) -> None:
+    assert not possessive_groups(pattern, 0)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ from adapter.backends.settings import CircuitBreakerSettings
 from adapter.backends.static import StaticBackend
 from adapter.errors import BackendRejected, NoSeries
 from adapter.metrics.fetcher import Fetcher, FetchFailure, FetchResult
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.rules.query_builder import Query, snapshot_query
 from adapter.rules.rule import Rule, Series
 from adapter.rules.rule_registry import RuleRegistry

@@ -8,10 +8,12 @@ import pytest
 from yarl import URL
 
 from adapter import errors
+from adapter.label_sets import KEPT_REFRESHES, MAX_INDEXES
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.in_process import InProcessMetrics
-from adapter.metrics.reader import MetricReader, Sources
-from adapter.metrics.snapshot import MAX_INDEXES, Snapshot
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.snapshot import Snapshot
+from adapter.metrics.sources import Sources
 from adapter.rules.query_builder import snapshot_query
 from adapter.rules.rule import Rule
 from adapter.rules.rule_registry import RuleRegistry
@@ -41,53 +43,54 @@ class TestIndexes:
         snapshot = Snapshot(ROWS, BEGINNING)
         for operator, values in (("=", ("x",)), ("in", ("x", "y")), ("exists", ()), ("!", ()), ("notin", ("x",))):
             snapshot.select(Selector(Requirement(f"absent{n}", operator, values) for n in range(30)), "queue", "q1")
-        assert set(snapshot.indexed_labels) == {"queue"}
+        assert set(snapshot.label_sets.indexed_labels) == {"queue"}
 
     def test_ten_selectors_with_3500_keys_build_no_index(self):
         snapshot = Snapshot(ROWS, BEGINNING)
         for number in range(10):
             keys = (Requirement(f"key{number}x{n}", "=", ("x",)) for n in range(3500))
             assert snapshot.select(Selector(keys)) == []
-        assert snapshot.indexed_labels == ()
+        assert snapshot.label_sets.indexed_labels == ()
 
     def test_number_of_indexes_of_a_snapshot_is_bounded(self):
         snapshot = Snapshot(WIDE_ROWS, BEGINNING)
         assert len(snapshot.select(many_keys(100, absent=False))) == len(WIDE_ROWS)
-        assert len(snapshot.indexed_labels) <= MAX_INDEXES
-        carried = Snapshot(WIDE_ROWS, BEGINNING, indexed_labels=[f"label{n}" for n in range(100)])
-        assert len(carried.indexed_labels) == 0, "an index is carried only while reads use it"
-        assert carried.index_count <= MAX_INDEXES
+        assert len(snapshot.label_sets.indexed_labels) <= MAX_INDEXES
+        carried = Snapshot(WIDE_ROWS[1:], BEGINNING, previous=snapshot)
+        assert len(carried.label_sets.indexed_labels) <= MAX_INDEXES
 
     def test_namespace_label_of_a_rule_is_indexed_even_if_a_selector_used_all_other_indexes(self):
         rows = tuple(RawSample(1.0, BEGINNING, {**row.labels, "namespace": "shop"}) for row in WIDE_ROWS)
         snapshot = Snapshot(rows, BEGINNING)
         snapshot.select(many_keys(100, absent=False))
         snapshot.select(Selector(), "namespace", "shop")
-        assert "namespace" in snapshot.indexed_labels
+        assert "namespace" in snapshot.label_sets.indexed_labels
 
-    def test_index_that_no_read_used_is_not_carried_into_the_next_snapshot(self):
-        first = Snapshot(ROWS, BEGINNING)
-        first.select(parse("queue=q1"))
-        second = Snapshot(ROWS, BEGINNING, indexed_labels=first.indexed_labels)
-        assert second.index_count == 1
-        assert list(second.indexed_labels) == []
-        second.select(parse("queue=q2"))
-        assert list(second.indexed_labels) == ["queue"]
+    @pytest.mark.parametrize("is_changing", [False, True], ids=["same series", "other series"])
+    def test_index_is_kept_while_reads_use_it_and_dropped_some_refreshes_later(self, *, is_changing: bool):
+        snapshot = Snapshot(ROWS, BEGINNING)
+        for number in range(2 * KEPT_REFRESHES):
+            snapshot.select(parse("queue=q1"))
+            snapshot = Snapshot(ROWS[number % 2 if is_changing else 0 :], BEGINNING, previous=snapshot)
+        for _ in range(KEPT_REFRESHES):
+            assert snapshot.label_sets.indexed_labels == ("queue",)
+            snapshot = Snapshot(ROWS, BEGINNING, previous=snapshot)
+        assert snapshot.label_sets.indexed_labels == ()
 
     @pytest.mark.parametrize("fixed_seed", [1, None], ids=["fixed seed", "random seed"])
     def test_random_selectors_never_build_more_indexes_than_the_limit(self, fixed_seed: int | None):
         seed = fixed_seed or random.SystemRandom().randrange(10**9)
         chance = random.Random(seed)  # noqa: S311 - repeatable
-        labels: tuple[str, ...] = ()
+        snapshot = None
         for _ in range(30):
-            snapshot = Snapshot((*ROWS, *WIDE_ROWS), BEGINNING, indexed_labels=labels)
+            rows = (*ROWS, *WIDE_ROWS)[chance.randrange(2) :]
+            snapshot = Snapshot(rows, BEGINNING, previous=snapshot)
             for _ in range(chance.randrange(10)):
                 keys = (f"{chance.choice(['label', 'absent', 'queue'])}{chance.choice(['', '1', '2', '55'])}",)
                 operators = [("=", ("x",)), ("in", ("x", "q1")), ("exists", ()), ("!", ()), ("!=", ("x",))]
                 selector = Selector(Requirement(key, *chance.choice(operators)) for key in keys * 40)
                 snapshot.select(selector, chance.choice(["", "namespace"]), "ns1")
-            labels = snapshot.indexed_labels
-            assert snapshot.index_count <= MAX_INDEXES + 1, seed
+            assert len(snapshot.label_sets.indexed_labels) <= MAX_INDEXES + 1, seed
 
 
 @pytest.mark.looptime
@@ -129,7 +132,7 @@ class TestLimits:
             await it.read("ns1", "m", Selector([Requirement(f"made-up-{number}", "=", ("x",))]))
         snapshot = it.sources.snapshots.peek(snapshot_query(Rule("m", backend="b", query="q")))
         assert isinstance(snapshot, Snapshot)
-        assert snapshot.index_count <= 2
+        assert len(snapshot.label_sets.indexed_labels) <= 2
         assert len(asyncio.all_tasks()) <= 2
         await it.sources.aclose()
 

@@ -21,7 +21,6 @@ class Peer(ContractPeer):
         Case.THROTTLED: "Kafka throttles by delaying responses, which is the case of a slow server"
     }
     response_start = struct.pack(">i", 1_000_000)
-    deadline_seconds = 10.0
 
     def start(self) -> None:
         self.secrets = ("first-password", "second-password")

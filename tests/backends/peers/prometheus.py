@@ -11,6 +11,7 @@ from tests.backends.contract import Case, HttpPeer, Json
 from tests.backends.faulty_proxy import LOOPBACK
 from tests.prometheus.server import prometheus, require
 from tests.prometheus.target import target
+from tests.waiting import GIVE_UP
 
 
 class Peer(HttpPeer):
@@ -37,7 +38,7 @@ class Peer(HttpPeer):
 
     def set_values(self, numbers: Mapping[str, int]) -> None:
         self._scraped.text = "".join(f'depth{{queue="{name}"}} {number}\n' for name, number in numbers.items())
-        ends = time.monotonic() + 30
+        ends = time.monotonic() + GIVE_UP
         while {row["metric"]["queue"]: int(row["value"][1]) for row in self._server.query("depth")} != numbers:
             assert time.monotonic() < ends
             time.sleep(0.05)

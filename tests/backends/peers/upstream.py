@@ -13,7 +13,8 @@ from adapter.backends.static import StaticBackend
 from adapter.config.model import Limits
 from adapter.errors import Unauthenticated
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.process import clock
 from adapter.rules.rule import Rule, Series
 from adapter.rules.rule_registry import RuleRegistry
@@ -23,6 +24,7 @@ from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from autoscaler.types.observation import FailureClass
 from tests.backends.contract import Case, HttpPeer, Json
+from tests.waiting import GIVE_UP
 
 
 class Peer(HttpPeer):
@@ -42,7 +44,7 @@ class Peer(HttpPeer):
         self._registry, self._stopped, started = RuleRegistry(), asyncio.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, args=(started,), name="peer upstream")
         self._thread.start()
-        assert started.wait(20)
+        assert started.wait(GIVE_UP)
 
     def _run(self, started: threading.Event) -> None:
         asyncio.set_event_loop(self._loop)
@@ -75,7 +77,7 @@ class Peer(HttpPeer):
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._stopped.set)
-        self._thread.join(20)
+        self._thread.join(GIVE_UP)
 
     def set_values(self, numbers: Mapping[str, int]) -> None:
         single = [Rule(name, (Series(number, {"queue": name}),)) for name, number in numbers.items()]

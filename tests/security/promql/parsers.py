@@ -1,6 +1,5 @@
 """The program that parses queries with the parsers of Prometheus and VictoriaMetrics."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -8,8 +7,10 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import pytest
 
+from tests.missing_programs import missing
+
+_ROOT: Final = Path(__file__).parents[3]
 _INSTALL: Final = Path(__file__).with_name("install")
 
 
@@ -36,15 +37,12 @@ _decode = msgspec.json.Decoder(Verdicts).decode
 
 def require() -> Path:
     """Build the program if needed and return its path; if that is impossible, skip the test, or fail it in CI."""
+    if shutil.which("go") is None:
+        missing("go", "https://go.dev/dl; it builds the parsers of Prometheus and VictoriaMetrics")
     try:
-        if shutil.which("go") is not None:
-            return install()
-        reason = "Go is not installed: it builds the parsers of Prometheus and VictoriaMetrics"
+        return install()
     except subprocess.CalledProcessError:
-        reason = f"{_INSTALL} cannot build the parsers of Prometheus and VictoriaMetrics"
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)
+        missing("parsers of Prometheus and VictoriaMetrics", f"{_INSTALL.relative_to(_ROOT)} cannot build them")
 
 
 def install() -> Path:

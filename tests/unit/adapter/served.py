@@ -13,7 +13,8 @@ from adapter.auth.authentication import Caller
 from adapter.config.model import Limits
 from adapter.errors import ReviewUnavailable
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.rules.query_builder import Query
 from adapter.rules.rule import Rule, Series
 from adapter.rules.rule_registry import RuleRegistry

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import shlex
 import signal
 import socket
@@ -19,6 +20,7 @@ from adapter.commands.help_texts import COMMANDS, PROGRAM, HelpText
 from adapter.version import package_version
 from tests.control_plane.certificates import Authority
 from tests.fakes.cluster import Cluster
+from tests.waiting import GIVE_UP
 
 AUTH_CONFIG = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/m"
@@ -83,24 +85,25 @@ def test_a_port_that_is_in_use_is_reported_in_one_line(
     )
 
 
-def test_a_problem_that_is_found_while_the_service_starts_is_reported_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], blocking_calls_fail
+def test_default_configuration_file_may_be_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, blocking_calls_fail
 ):
     blocking_calls_fail.deactivate()  # the process reads files before it serves requests
-    (tmp_path / "config.yaml").write_text("{}")
-    (tmp_path / "kubeconfig").write_text(_kubeconfig("http://127.0.0.1:1"))
+    monkeypatch.setattr("adapter.commands.serve.DEFAULT_PATH", tmp_path / "config.yaml")
 
-    assert main(["serve", "--config", f"{tmp_path}/config.yaml", "--kubeconfig", f"{tmp_path}/kubeconfig"]) == 2
+    assert main(["serve", "--kubeconfig", str(tmp_path / "nothing")]) == 1
+    assert "Kubernetes client configuration" in capsys.readouterr().err.splitlines()[-1]
 
-    output = capsys.readouterr().err
-    assert "Traceback" not in output
-    assert output.splitlines()[-1] == "serving.tls: files or selfManaged is required"
+    assert main(["serve", "--config", str(tmp_path / "config.yaml")]) == 2
+    assert "No such file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", [PROGRAM, *COMMANDS.values()], ids=["steadyscale", *COMMANDS])
 def test_examples_in_the_help_are_valid_commands(text: HelpText):
     for command, _ in text.examples:
-        program, *arguments = shlex.split(command)
+        program, *arguments = shlex.split(
+            re.sub(r'^kubectl (?=steadyscale)|^.* \| |^eval "\$\(|\)"$| > .*', "", command)
+        )
         assert program == "steadyscale"
         assert _parser().parse_args(arguments).command in COMMANDS
 
@@ -112,8 +115,17 @@ def test_help_of_a_command_has_description_and_examples(command: str, capsys: py
 
     output = capsys.readouterr().out
     assert exited.value.code == 0
-    assert COMMANDS[command].description in output
-    assert f"  steadyscale {command}" in output.partition("examples:")[2]
+    assert COMMANDS[command].wrapped_description in output
+    assert f"steadyscale {command}" in output.partition("examples:")[2]
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_into_80_columns(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+
+    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 80] == []
 
 
 def test_help_is_printed_without_a_command(capsys: pytest.CaptureFixture[str]):
@@ -140,6 +152,17 @@ def test_numeric_options_have_bounds(option: str, value: str, bounds: str, capsy
 
     assert exited.value.code == 2
     assert f"{option}: must be between {bounds}, is {value}" in capsys.readouterr().err
+
+
+def test_demo_reports_a_machine_without_localhost(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+
+    assert main(["demo"]) == 1
+    message = "localhost cannot be resolved: add the line `127.0.0.1 localhost` to /etc/hosts\n"
+    assert capsys.readouterr().err == message
 
 
 def test_serve_must_run_at_least_one_component(capsys: pytest.CaptureFixture[str]):
@@ -182,7 +205,7 @@ async def running(folder: Path, api: Cluster) -> AsyncIterator[tuple[asyncio.sub
 async def _port(process: asyncio.subprocess.Process) -> int:
     assert process.stderr is not None
     seen = []
-    while line := await asyncio.wait_for(process.stderr.readline(), 30):
+    while line := await asyncio.wait_for(process.stderr.readline(), GIVE_UP):
         seen.append(line)
         if (entry := yaml.safe_load(line))["msg"] == "serving":
             return int(entry["port"])
@@ -191,7 +214,7 @@ async def _port(process: asyncio.subprocess.Process) -> int:
 
 async def until(session: ClientSession, path: str, status: int) -> None:
     """Send requests until the response has this status; before the certificate is loaded connections fail."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(GIVE_UP):
         while True:
             with suppress(ClientConnectionError):
                 if (await session.get(path)).status == status:
@@ -218,4 +241,4 @@ async def test_process_becomes_ready_serves_requests_and_drains_on_sigterm(tmp_p
             process.send_signal(signal.SIGTERM)
             await until(session, "/readyz", 500)
             assert (await session.get(METRIC, headers={"Authorization": "Bearer good"})).status == 200
-            assert await asyncio.wait_for(process.wait(), 20) == 0
+            assert await asyncio.wait_for(process.wait(), GIVE_UP) == 0

@@ -21,6 +21,7 @@ from adapter.telemetry import Telemetry
 from adapter.tls.context import KeyPair, ServingContext
 from tests.control_plane.certificates import Authority, Credentials
 from tests.fakes.cluster import Cluster
+from tests.waiting import GIVE_UP
 
 CONFIGMAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/my-metric"
@@ -127,7 +128,7 @@ async def auth_server(folder: Path) -> AsyncIterator[AuthServer]:
 
 
 async def wait_for_generation(auth: DelegatedAuth, generation: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(GIVE_UP):
         while auth.trust_store.generation < generation:  # noqa: ASYNC110 - production code needs no event for this
             await asyncio.sleep(0.01)
 

@@ -62,6 +62,8 @@ def test_every_flag_sets_its_field():
         ("concurrent-horizontal-pod-autoscaler-syncs", "0", "must be greater than 0, got 0"),
         ("external-metrics", "elsewhere", "must be embedded or cluster, got 'elsewhere'"),
         ("leader-elect", "maybe", "must be true or false, got 'maybe'"),
+        ("shards", "257", "must be at most 256, got 257"),
+        ("shards", "0", "must be greater than 0, got 0"),
         ("feature-gates", "HPAScaleToZero", "must be true or false, got ''"),
     ],
 )
@@ -90,3 +92,9 @@ def test_lease_durations_must_be_ordered():
 def test_every_flag_has_help_and_a_unique_name():
     assert len({flag.name for flag in FLAGS}) == len(FLAGS)
     assert all(flag.help for flag in FLAGS)
+
+
+def test_shards_require_leader_election():
+    assert parse_flags({"shards": "16"}).shards == 16
+    with pytest.raises(InvalidFlags, match="--leader-elect=false"):
+        parse_flags({"shards": "16", "leader-elect": "false"})

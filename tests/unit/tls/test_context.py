@@ -12,6 +12,7 @@ import pytest
 from adapter.tls.context import KeyPair, KeyPairInvalid, ServingContext
 from adapter.tls.source import CertificateFiles
 from tests.control_plane.certificates import Authority, Credentials
+from tests.waiting import GIVE_UP
 
 OLD, NEW = Authority.new("old"), Authority.new("new")
 
@@ -121,7 +122,7 @@ async def test_changed_files_are_reloaded(tmp_path: Path) -> None:
     context = ServingContext()
     await files.load(context)
     reloading = asyncio.create_task(files.run(context))
-    async with echoing(context) as port, asyncio.timeout(10):
+    async with echoing(context) as port, asyncio.timeout(GIVE_UP):
         (tmp_path / "tls.crt").write_text("half")  # an update in progress: the previous pair stays in use
         await asyncio.sleep(0.05)
         await (await Client.connect(port, OLD)).close()

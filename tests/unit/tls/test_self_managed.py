@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from adapter.config.model import SelfManagedTls
+from adapter.config.model import SelfManagedTls, ServingTls
 from adapter.tls.context import KeyPair, ServingContext
 from adapter.tls.secret import decode
 from adapter.tls.self_managed import SelfManagedCertificate
+from adapter.tls.source import certificate_source
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.errors import Unavailable
 from tests.fakes.cluster import Cluster
@@ -89,6 +90,14 @@ async def test_first_start_creates_stores_and_publishes_certificates(cluster: En
     assert certificates is not None
     assert replica.served_key_pair == certificates.serving
     assert cluster.bundle == certificates.bundle
+
+
+async def test_default_source_is_a_self_managed_certificate_in_the_namespace_of_the_service(
+    cluster: Environment,
+) -> None:
+    source = certificate_source(ServingTls(), "system", cluster.client, cluster.clock)
+    await source.load(ServingContext())
+    assert decode(cluster.get(CERTIFICATES)) is not None
 
 
 async def test_replicas_that_start_concurrently_serve_the_same_certificate(cluster: Environment) -> None:
@@ -179,7 +188,7 @@ async def test_invalid_secret_is_replaced(
     cluster.api.put(CERTIFICATES, {**secret, "data": {**secret["data"], **damage}})
     await running.step()
     await restarted.load()
-    assert running.served_key_pair == restarted.served_key_pair == cluster.stored_key_pair != served
+    assert running.served_key_pair == restarted.served_key_pair == cluster.stored_key_pair == served
     assert "certificate Secret is invalid" in caplog.text
 
 
@@ -191,7 +200,7 @@ async def test_secret_with_an_invalid_change_time_is_replaced(cluster: Environme
     secret["metadata"]["annotations"] = {"steadyscale.dev/authority-changed": changed}
     cluster.api.put(CERTIFICATES, secret)
     await replica.step()
-    assert replica.served_key_pair == cluster.stored_key_pair != served
+    assert replica.served_key_pair == cluster.stored_key_pair == served
 
 
 async def test_secret_with_a_key_of_another_certificate_is_replaced(cluster: Environment) -> None:
@@ -201,6 +210,17 @@ async def test_secret_with_a_key_of_another_certificate_is_replaced(cluster: Env
     cluster.api.put(CERTIFICATES, {**secret, "data": {**secret["data"], "tls.key": secret["data"]["ca.key"]}})
     await replica.step()
     assert replica.served_key_pair == cluster.stored_key_pair
+
+
+async def test_deleted_secret_is_stored_again_with_the_served_certificate(cluster: Environment) -> None:
+    first, second = cluster.replica(), cluster.replica()
+    await first.load()
+    await second.load()
+    served, bundle = first.served_key_pair, cluster.bundle
+    cluster.api.delete(CERTIFICATES)
+    await asyncio.gather(first.step(), second.step())
+    assert (cluster.stored_key_pair, first.served_key_pair, second.served_key_pair) == (served, served, served)
+    assert cluster.bundle == bundle
 
 
 async def test_load_fails_without_the_api_server(cluster: Environment) -> None:
@@ -216,3 +236,10 @@ async def test_restarted_replica_serves_the_stored_certificate(cluster: Environm
     await first.load()
     await second.load()
     assert first.served_key_pair == second.served_key_pair
+
+
+async def test_bundle_is_written_into_both_api_services(cluster: Environment) -> None:
+    debug = APISERVICE.replace("v1beta1.external.metrics.k8s.io", "v1alpha1.debug.steadyscale.dev")
+    cluster.api.put(debug, {"spec": {"service": {"namespace": "system", "name": "steadyscale"}}})
+    await cluster.replica().load()
+    assert cluster.get(debug)["spec"]["caBundle"] == cluster.get(APISERVICE)["spec"]["caBundle"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from adapter.fakecluster import schema
+from adapter.decoding import structural_schema
 from autoscaler.types.spec import MetricIdentifier
 from autoscaler.types.status import UNREAD, Condition, ExternalMetricStatus, MetricStatus, MetricValue, Status
 from autoscaler.wire import encode
@@ -81,11 +81,13 @@ def test_every_status_is_valid():
     sent = {key: value for key, value in encode(status).items() if value is not None}
     content = {"metadata": {"name": "it"}, "status": sent}
     stored = {"metadata": {"name": "it"}, "status": dict(sent)}
-    schema.prune_and_default(root(), stored)
+    structural_schema.prune_and_default(root(), stored)
     assert stored["status"]["currentMetrics"] == content["status"]["currentMetrics"]
-    assert [problem for problem in schema.problems(root(), stored) if problem.startswith("status")] == []
+    assert [
+        problem for problem in structural_schema.problems(root(), stored) if problem.path.startswith("status")
+    ] == []
 
 
-def test_columns_are_those_of_an_hpa_plus_fallback():
+def test_columns_are_those_of_an_hpa_plus_the_state():
     shown = [column["name"] for column in version()["additionalPrinterColumns"] if not column.get("priority")]
-    assert shown == ["Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Desired", "Active", "Fallback", "Age"]
+    assert shown == ["Reference", "Targets", "MinPods", "MaxPods", "Replicas", "State", "Age"]

@@ -40,11 +40,14 @@ async def half_handshake(attacker: Attacker) -> str:
         await _close(writer)
 
 
+def _request(attacker: Attacker) -> bytes:
+    return f"GET {METRICS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {attacker.tenant().token}\r\n\r\n".encode()
+
+
 async def slow_second_request(attacker: Attacker) -> str:
     """Send one complete request and then one byte per second of the next."""
     reader, writer = await attacker.connect(tls=True)
-    token = attacker.tenant().token
-    first = f"GET {METRICS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+    first = _request(attacker)
     try:
         writer.write(first)
         await writer.drain()
@@ -63,8 +66,7 @@ async def slow_second_request(attacker: Attacker) -> str:
 async def unread_response(attacker: Attacker) -> str:
     """Send many requests on one connection and read no response."""
     reader, writer = await attacker.connect(tls=True)
-    token = attacker.tenant().token
-    request = f"GET {METRICS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+    request = _request(attacker)
     try:
         async with asyncio.timeout(15):
             for _ in range(2_000):

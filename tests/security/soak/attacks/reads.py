@@ -103,7 +103,7 @@ async def long_selector(attacker: Attacker) -> str:
 
 
 async def random_token(attacker: Attacker) -> str:
-    """Send a request with a token that nobody issued, or without credentials."""
+    """Send a request with an invalid token, or without credentials."""
     token = f"{attacker.random.getrandbits(512):x}"
     headers = {"Authorization": f"Bearer {token}"} if attacker.random.random() < 0.7 else {}
     path = attacker.random.choice([f"{METRICS}/namespaces/shop/orders", f"/{token}", "/debug/backends", "/metrics"])

@@ -1,9 +1,7 @@
 """``steadyscale autoscale``: prints or creates a PodAutoscaler."""
 
-import asyncio
 import io
 import shlex
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,8 @@ from blockbuster import BlockBuster
 
 from adapter.__main__ import main
 from adapter.commands.check import check
-from tests.controller.harness import definition
-from tests.fakes.cluster import Cluster
+from tests.fakes.cluster_thread import ClusterThread
+from tests.waiting import GIVE_UP
 
 ORDERS = "autoscale deployment/orders --namespace=shop --min=2 --max=40 --external=orders-waiting --average=30"
 
@@ -123,52 +121,17 @@ def test_advice_is_printed_to_standard_error(capsys: pytest.CaptureFixture[str])
     assert "50 is more than maxReplicas: 40 is used" in capsys.readouterr().err
 
 
-class _ClusterThread(threading.Thread):
-    """An in-memory cluster in a thread, because the command runs its own event loop."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(daemon=True)
-        self.kubeconfig = folder / "kubeconfig"
-        self.ready = threading.Event()
-        self.cluster: Cluster | None = None
-        self._stop_event: asyncio.Event | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def run(self) -> None:
-        asyncio.run(self._serve())
-
-    async def _serve(self) -> None:
-        self._loop, self._stop_event = asyncio.get_running_loop(), asyncio.Event()
-        async with Cluster.serving() as cluster:
-            cluster.install_crd(definition())
-            self.cluster = cluster
-            server = {"name": "it", "cluster": {"server": cluster.connection.server}}
-            context = {"name": "it", "context": {"cluster": "it", "user": "it"}}
-            users = [{"name": "it", "user": {}}]
-            content = {"clusters": [server], "contexts": [context], "users": users, "current-context": "it"}
-            text = yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **content})
-            await asyncio.to_thread(self.kubeconfig.write_text, text)
-            self.ready.set()
-            await self._stop_event.wait()
-
-    def stop(self) -> None:
-        assert self._loop is not None
-        assert self._stop_event is not None
-        self._loop.call_soon_threadsafe(self._stop_event.set)
-        self.join(10)
-
-
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[_ClusterThread]:
-    thread = _ClusterThread(tmp_path)
+def served(tmp_path: Path) -> Iterator[ClusterThread]:
+    thread = ClusterThread(tmp_path)
     thread.start()
-    assert thread.ready.wait(20)
+    assert thread.ready.wait(GIVE_UP)
     yield thread
     thread.stop()
 
 
 def test_apply_creates_the_autoscaler_once(
-    served: _ClusterThread, capsys: pytest.CaptureFixture[str], blocking_calls_fail: BlockBuster
+    served: ClusterThread, capsys: pytest.CaptureFixture[str], blocking_calls_fail: BlockBuster
 ):
     blocking_calls_fail.deactivate()  # kubernetes_asyncio reads the kubeconfig in the event loop
     command = shlex.split(f"{ORDERS} --apply --kubeconfig={served.kubeconfig}")

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from adapter.__main__ import main
 from adapter.commands.check import check
@@ -156,7 +157,10 @@ def test_external_metric_defines_a_metric_in_its_namespace(tmp_path: Path):
 
 def test_items_of_a_list_are_checked(tmp_path: Path):
     items = json.dumps(
-        {"kind": "List", "items": [{"kind": "ExternalMetric", "metadata": {"name": name}} for name in "ab"]}
+        {
+            "kind": "List",
+            "items": [{**yaml.safe_load(EXTERNAL_METRIC), "metadata": {"name": name}, "spec": {}} for name in "ab"],
+        }
     )
 
     assert run(tmp_path, items)[1].endswith("2 documents checked, 2 problems\n")
@@ -178,7 +182,7 @@ def test_json_output(tmp_path: Path):
         "messages": [
             {
                 "location": "0.yaml ExternalMetric/queue",
-                "text": "spec.static: at least one series is required if no backend is set",
+                "text": "spce: unknown field; did you mean spec?",
                 "severity": "error",
             }
         ],
@@ -189,7 +193,7 @@ def test_files_without_documents_have_their_own_exit_code(tmp_path: Path):
     code, output = run(tmp_path, "")
 
     assert code == 2
-    assert output.startswith("the files contain no configuration, ExternalMetric, PodAutoscaler or ")
+    assert output.startswith("there is no configuration, ExternalMetric, PodAutoscaler or ")
 
 
 def test_invalid_yaml_is_reported_with_line_and_column(tmp_path: Path):
@@ -218,6 +222,7 @@ backends: {cloud: {cloudwatch: {region: eu-west-1}, externalMetrics: {namespaces
 rules: [{name: r, backend: cloud, interval: 1m, parameters: {namespace: N, metric: M, statistic: Sum}}]
 """
 PAID_OBJECT = """
+apiVersion: steadyscale.dev/v1beta1
 kind: ExternalMetric
 metadata: {name: latency, namespace: shop}
 spec: {backend: cloud, interval: 5s, parameters: {namespace: N, metric: M, statistic: Sum}}
@@ -239,7 +244,7 @@ def test_price_of_rules_and_objects_is_noted(tmp_path: Path):
 @pytest.mark.parametrize(
     ("before", "after", "line"),
     [
-        ("statistic", "statistik", "spec.parameters.statistik: unknown key; did you mean 'statistic'?"),
+        ("namespace: N, ", "", "spec.parameters.namespace: must not be empty"),
         ("shop", "other", "spec.backend: backend 'cloud' is not available to ExternalMetrics in namespace 'other'"),
         ("backend: cloud", "backend: clod", "note: spec.backend: no configuration in these files has a backend 'clod'"),
     ],

@@ -19,6 +19,7 @@ from adapter.__main__ import main
 from tests.browser.sample_decisions import HOSTILE, add_samples
 from tests.browser.served_page import serve_page
 from tests.control_plane.certificates import Authority
+from tests.waiting import GIVE_UP
 
 
 class _PageThread(threading.Thread):
@@ -45,7 +46,7 @@ class _PageThread(threading.Thread):
         stop = self._stopper.result(10)
         assert callable(stop)
         stop()
-        self.join(10)
+        self.join(GIVE_UP)
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +69,8 @@ def test_steps_are_printed_as_text(service: str, capsys: pytest.CaptureFixture[s
         "",
         "      4  target: spec 4 replicas, status 4; bounds 2 to 24",
         (
-            "      3  orders_waiting: proposes 3 replicas: average 20.85 per replica, target 30;"
-            " ratio 0.695, outside the tolerance of 0.9 to 1.1: total / 30"
+            "      3  orders_waiting: proposes 3 replicas: 20.85 per replica, target 30: ceil(83.4 / 30) = 3;"
+            " ratio 0.695 is outside the tolerance of 0.9 to 1.1"
         ),
         "      3  recommendation: 3 (from orders_waiting)",
         ">     4  stabilization: 4 until 12:45:45 (300 s window contains 4 from 12:40:45)",
@@ -124,7 +125,9 @@ def test_control_characters_are_escaped(service: str, capsys: pytest.CaptureFixt
     ("autoscaler", "message"),
     [
         pytest.param(
-            "orders", "'orders' does not have the form NAMESPACE/NAME, such as shop/orders", id="no namespace"
+            "orders",
+            "'orders' does not have the form NAMESPACE/NAME, such as shop/orders; a NAME needs -n NAMESPACE",
+            id="no namespace",
         ),
         pytest.param(
             "shop/a/b", "'shop/a/b' does not have the form NAMESPACE/NAME, such as shop/orders", id="too many slashes"
@@ -145,7 +148,7 @@ def test_missing_kubeconfig_is_reported(
     blocking_calls_fail.deactivate()  # a command may read a file
     missing = tmp_path / "none"
     assert main(["explain", "shop/orders", "--server", service, "--kubeconfig", str(missing)]) == 2
-    message = f"cannot load the Kubernetes client configuration from {missing}: [Errno 2] No such file or directory"
+    message = f"cannot load the Kubernetes client configuration from {missing}: No such file or directory"
     assert capsys.readouterr().err.startswith(message)
 
 
@@ -159,9 +162,20 @@ def test_unreachable_service_is_reported_before_the_page_is_served(
         port = unused.getsockname()[1]
     assert main(["debug", "--server", f"https://127.0.0.1:{port}", "--ca-file", str(ca)]) == 2
     assert capsys.readouterr().err == (
-        f"https://127.0.0.1:{port}: Connection refused; to reach the service in a cluster, "
-        "run `kubectl port-forward -n steadyscale deploy/steadyscale 6443`, or set --server\n"
+        f"https://127.0.0.1:{port}: Connection refused; to reach the service in a cluster, run the command without "
+        "--server, or first `kubectl port-forward -n steadyscale deploy/steadyscale 6443`\n"
     )
+
+
+async def test_used_port_of_the_page_is_reported_in_one_line(service: str):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = (sys.executable, "-m", "adapter", "debug", "--port", str(port), "--server", service)
+        process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+        _, errors = await process.communicate()
+
+    message = f"cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port\n"
+    assert (process.returncode, errors.decode()) == (2, message)
 
 
 async def test_page_is_served_on_loopback_to_one_browser(service: str):
@@ -181,3 +195,9 @@ async def test_page_is_served_on_loopback_to_one_browser(service: str):
             assert response.status == 403
     process.send_signal(signal.SIGINT)
     assert await process.wait() == 0
+
+
+def test_namespace_that_contradicts_the_argument_is_an_error(service: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["explain", "shop/orders", "-n", "shop", "--server", service]) == 0
+    assert main(["explain", "shop/orders", "-n", "bank", "--server", service]) == 2
+    assert capsys.readouterr().err == "--namespace: 'bank' is not the namespace of 'shop/orders': omit one of them\n"

@@ -80,7 +80,11 @@ def test_ca_is_needed_on_loopback_outside_of_a_cluster(service: Loopback, capsys
     token = str(service.folder / "token")
 
     assert main(["metric", "--server", service.url, "--token-file", token, "default/whole"]) == 2
-    assert capsys.readouterr().err.startswith("cannot verify the service: cannot load the Kubernetes client config")
+    message = capsys.readouterr().err
+    assert message.startswith("cannot verify the service: cannot load the Kubernetes client config")
+    assert message.endswith(
+        "is not set; pass --kubeconfig, because --server does not use that of kubectl, or the CA with --ca-file\n"
+    )
 
 
 def test_unreachable_service_and_missing_token_file_are_named(
@@ -94,7 +98,7 @@ def test_unreachable_service_and_missing_token_file_are_named(
     assert server in capsys.readouterr().err
 
     missing = tmp_path / "nothing"
-    assert main(["metric", "--token-file", str(missing), *ca, "default/whole"]) == 2
+    assert main(["metric", "--server", server, "--token-file", str(missing), *ca, "default/whole"]) == 2
     assert capsys.readouterr().err == f"{missing}: No such file or directory\n"
 
 
@@ -107,5 +111,5 @@ def test_server_must_be_a_url(capsys: pytest.CaptureFixture[str]):
 def test_ca_file_must_contain_a_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes):
     file = tmp_path / "ca.crt"
     file.write_bytes(content)
-    assert main(["metric", "--ca-file", str(file), "default/whole"]) == 2
+    assert main(["metric", "--server", "https://localhost:6443", "--ca-file", str(file), "default/whole"]) == 2
     assert capsys.readouterr().err == f"--ca-file: {file} contains no certificate in PEM format\n"

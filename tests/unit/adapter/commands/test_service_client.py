@@ -65,4 +65,4 @@ def test_missing_permission_is_reported_as_kubernetes_does(
 
 def test_process_without_decisions_is_reported(service: Loopback, capsys: pytest.CaptureFixture[str]):
     assert run(service, {"token": "good"}, "explain", "shop/orders") == 2
-    assert "this replica has made no decisions; ask the leader" in capsys.readouterr().err
+    assert "this replica has made no decisions, and the leader (unknown) did not respond" in capsys.readouterr().err

@@ -14,6 +14,7 @@ from adapter.metrics.pipeline import MetricPipeline
 from adapter.telemetry import Telemetry
 from autoscaler.values.selector import parse
 from tests.fakes.backend import BEGINNING, ScriptedBackend, raw
+from tests.waiting import GIVE_UP
 
 GOOD = {"name": "good", "static": [{"value": 1}]}
 FILE = """
@@ -72,7 +73,7 @@ class Service:
 
     async def reloaded(self) -> None:
         """Wait until a changed file was applied or rejected."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(GIVE_UP):
             while not self.reloads:  # noqa: ASYNC110 - a thread reads the file
                 await asyncio.sleep(0.005)
         self.reloads = 0
@@ -155,3 +156,27 @@ async def test_changed_setting_that_needs_a_restart_is_logged(service: Service, 
     await service.pipeline.apply(Config(limits=Limits(max_connections=7)))
 
     assert "need a restart to take effect" in caplog.text
+
+
+async def test_optional_file_may_be_missing_at_the_start_and_is_applied_once_it_exists(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    path, applied = tmp_path / "config.yaml", asyncio.Queue[Config]()
+    flags = {"serving": {"port": 1234}}
+    file = ConfigFile(path, flags, is_optional=True, poll_interval=timedelta(milliseconds=5))
+    loaded = await asyncio.to_thread(file.start)
+    assert (loaded.config.rules, loaded.config.serving.port, loaded.invalid_rules) == ((), 1234, {})
+
+    following = asyncio.create_task(file.follow(applied.put, lambda _: None))
+    await asyncio.to_thread(path.write_text, FILE.format(url="http://one", query="x"))
+    async with asyncio.timeout(GIVE_UP):
+        config = await applied.get()
+    following.cancel()
+
+    assert [rule.name for rule in config.rules] == ["queue"]
+    assert "configuration file not found, using the defaults" in caplog.text
+
+
+def test_file_that_was_named_must_exist(tmp_path: Path):
+    with pytest.raises(ConfigInvalid, match="No such file"):
+        ConfigFile(tmp_path / "config.yaml", {}).start()

@@ -53,6 +53,7 @@ def test_object_becomes_a_rule_whose_query_is_restricted_to_its_namespace():
         query='sum by (queue) (x{namespace="shop"})',
         namespace=Namespacing(),
         aggregation=Aggregation.MAX,
+        restricted_by="namespace",
     )
 
 

@@ -20,12 +20,14 @@ from adapter.custom_resources.status_writer import ExternalMetricStatusWriter
 from adapter.custom_resources.watcher import ExternalMetricWatcher
 from adapter.decoding.problem import Problem
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.rules.rule import Rule, Series
 from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.values.selector import parse
 from tests.fakes.backend import ScriptedBackend, loop_clock, raw
 from tests.fakes.cluster import Cluster
+from tests.waiting import GIVE_UP
 
 CRD = yaml.safe_load((Path(__file__).parents[4] / "manifests" / "crds" / "externalmetrics.yaml").read_text())
 SHOP = "/apis/steadyscale.dev/v1beta1/namespaces/shop/externalmetrics"
@@ -64,7 +66,7 @@ class Fixture:
         )
 
     async def until(self, holds: Callable[[], object]) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(GIVE_UP):
             while not holds():  # noqa: ASYNC110 - watches and fetches have no event for tests
                 await asyncio.sleep(0.01)
 

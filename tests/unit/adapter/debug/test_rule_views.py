@@ -4,12 +4,14 @@ import asyncio
 
 import pytest
 
+from adapter import errors
 from adapter.config.model import TenantLimits
 from adapter.debug.rule_views import rules_view
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.metrics.tenant_budgets import TenantBudgets
-from adapter.rules.rule import TenantRule
+from adapter.rules.rule import Namespacing, Rule, TenantRule
 from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.values.selector import Selector
 from tests.fakes.backend import ScriptedBackend, loop_clock, raw
@@ -58,3 +60,32 @@ async def test_read_of_a_tenant_over_budget_names_the_limit():
         " aggregate series in the query or use fewer objects"
     )
     await reader.sources.aclose()
+
+
+async def test_failure_of_a_metric_that_is_not_read_here_any_more_is_not_reported():
+    """Of two replicas, a follower may have read a metric only while it failed."""
+    registry = RuleRegistry([Rule("a", backend="x", query="a", namespace=Namespacing())])
+    backend = ScriptedBackend(results={"a": errors.BackendUnreachable("connection refused")})
+    reader = MetricReader(registry, Sources(Fetcher({"x": backend}, loop_clock)), loop_clock)
+    await reader.read("shop", "a", EVERYTHING)
+    failing = rules_view(reader, {})["rules"][0]
+    assert (failing["health"], failing["message"]) == (
+        "failing",
+        "metric 'a': x: unreachable: connection refused",
+    )
+
+    await asyncio.sleep(600)
+    idle = rules_view(reader, {})["rules"][0]
+    assert (idle["health"], idle["message"], idle["firstFailureTime"]) == ("idle", "", None)
+    assert (idle["readers"], idle["failingReaders"]) == (0, 0)
+    assert idle["lastRead"] == failing["lastRead"] == "2026-01-01T00:00:00.000Z"
+    await reader.sources.aclose()
+
+
+async def test_metric_that_has_a_rule_since_it_was_read_is_not_unknown():
+    registry = RuleRegistry()
+    reader = MetricReader(registry, Sources(Fetcher({}, loop_clock)), loop_clock)
+    await reader.read("shop", "a", EVERYTHING)
+    assert [each["metric"] for each in rules_view(reader, {})["unknownMetrics"]] == ["a"]
+    registry.set_object_rule("shop/a", TenantRule("a", namespaces=("shop",), backend="x", query="a"))
+    assert rules_view(reader, {})["unknownMetrics"] == []

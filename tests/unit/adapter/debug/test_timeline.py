@@ -96,13 +96,13 @@ def test_points_are_dropped_when_the_metrics_of_the_spec_change():
 
 
 def test_timelines_of_a_large_fleet_stay_within_the_memory_limit():
-    limit = MAX_BYTES // 100  # 200 autoscalers instead of 20,000
+    limit = MAX_BYTES // 400  # 50 autoscalers instead of 20,000
     log = DecisionLog(limit)
     decisions = run_reconciles(
         make_spec(), [ReconcileInput(15 * index, (external_reading(15 + index % 7),)) for index in range(300)]
     )
     tracemalloc.start()
-    for number in range(200):
+    for number in range(50):
         autoscaler = replace(make_autoscaler(), metadata=Metadata(f"web-{number}", "shop", uid=str(number)))
         for decision in decisions:
             log.on_decision(f"shop/web-{number}", autoscaler, decision)

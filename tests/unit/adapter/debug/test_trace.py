@@ -5,7 +5,8 @@ import asyncio
 from adapter.debug.render import trace_lines
 from adapter.debug.trace import MAX_SERIES, trace_view
 from adapter.metrics.fetcher import Fetcher
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.rules.rule import Namespacing, Rule
 from adapter.rules.rule_registry import RuleRegistry
 from autoscaler.values.selector import parse
@@ -27,8 +28,15 @@ async def test_series_of_another_namespace_has_the_mismatch_as_reason():
     assert [item.get("reason") for item in trace["series"]["items"]] == [
         None,
         "namespace is 'bank', not 'shop'",
-        "namespace is None, not 'shop'",
+        "no label namespace",
     ]
+
+
+async def test_selected_label_that_a_series_does_not_have_is_the_reason():
+    trace = await trace_of((raw(60.0, namespace="shop"),), "queue=orders")
+
+    assert trace["series"]["items"][0]["reason"] == "not queue=orders: no label queue"
+    assert "  - {namespace=shop} 60 (0s old)   not queue=orders: no label queue" in list(trace_lines(trace))
 
 
 async def test_matching_series_are_listed_first_and_the_list_is_limited():

@@ -13,7 +13,8 @@ from adapter.backends.static import StaticBackend
 from adapter.metrics.evaluation_cache import _MAX_SERIES as MAX_SERIES
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.read_history import ReadKey
-from adapter.metrics.reader import MetricReader, Sources
+from adapter.metrics.reader import MetricReader
+from adapter.metrics.sources import Sources
 from adapter.rules.rule import Namespacing, OnEmpty, OnTooOld, OnUnusable, Rule, Series
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import Sample
@@ -71,7 +72,7 @@ async def test_selector_limits_the_series():
             "a=y",
             errors.NoSeries,
             FailureClass.NO_SERIES,
-            "metric 'm': static: no series: no series match selector a=y",
+            "metric 'm': static: no series: no series matches a=y",
             id="no series match",
         ),
         pytest.param(
@@ -155,7 +156,10 @@ async def test_read_returns_series_of_its_namespace_only():
     async with reading(ScriptedBackend(results={"q": series}), TEAMS) as it:
         assert [s.milli for s in await it.read_samples("shop", "queue", EVERYTHING)] == [1000]
         assert [s.milli for s in await it.read_samples("bank", "queue", EVERYTHING)] == [2000]
-        with pytest.raises(errors.NoSeries, match="no series match selector a=b in namespace other"):
+        with pytest.raises(
+            errors.NoSeries,
+            match=r"no series of namespace 'other' \(label namespace\), to which reads are restricted: q$",
+        ):
             await it.read_samples("other", "queue", parse("a=b"))
 
 

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -48,12 +50,46 @@ def test_label_of_the_rule_restricts_any_selector():
     assert selected("namespace=shop", "namespace", "bank") == []
 
 
-def test_next_snapshot_can_be_built_with_the_same_indexes():
+def test_next_snapshot_of_the_same_series_shares_labels_and_indexes():
     first = Snapshot(SERIES, BEGINNING)
     first.select(parse("queue=orders"), "namespace", "shop")
+    second = Snapshot([RawSample(9, BEGINNING, dict(each.labels)) for each in SERIES], BEGINNING, previous=first)
 
-    assert set(first.indexed_labels) == {"queue", "namespace"}
-    assert Snapshot(SERIES, BEGINNING, indexed_labels=first.indexed_labels).index_count == 2
+    assert second.label_sets is first.label_sets
+    assert set(second.label_sets.indexed_labels) == {"queue", "namespace"}
+    assert [each.value for each in second.select(parse("queue=orders"), "namespace", "bank")] == [9]
+
+
+def test_snapshot_with_other_series_has_the_indexes_of_the_previous_one():
+    first = Snapshot(SERIES, BEGINNING)
+    first.select(parse("queue=orders"))
+    second = Snapshot([*SERIES[1:], raw(6, queue="orders", namespace="new")], BEGINNING, previous=first)
+
+    assert second.label_sets.indexed_labels == ("queue",)
+    assert second.label_sets.labels[0] is first.label_sets.labels[1]
+    assert [each.value for each in second.select(parse("queue=orders"))] == [3, 6]
+
+
+def changes(before: list[RawSample], after: list[RawSample]) -> set[str] | None:
+    first = Snapshot(before, BEGINNING)
+    changed = Snapshot(after, BEGINNING, previous=first).changes_since(first)
+    return None if changed is None else {labels["queue"] for labels in changed}
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        pytest.param([raw(1, queue="a"), raw(math.nan, queue="b")], set(), id="same values, NaN is no change"),
+        pytest.param([raw(1, queue="a"), raw(2, queue="b")], {"b"}, id="from NaN to a number"),
+        pytest.param([raw(math.nan, queue="a"), raw(math.nan, queue="b")], {"a"}, id="from a number to NaN"),
+        pytest.param([raw(math.nan, queue="b"), raw(1, queue="a")], set(), id="another order"),
+        pytest.param([raw(1, queue="a")], {"b"}, id="a series disappeared"),
+        pytest.param([raw(2, queue="a"), raw(1, queue="c")], {"a", "b", "c"}, id="one of each"),
+        pytest.param([raw(1, queue="a"), raw(1, queue="a")], None, id="two series with the same labels"),
+    ],
+)
+def test_changed_series_are_those_with_another_value_and_those_that_came_and_went(after, expected):
+    assert changes([raw(1, queue="a"), raw(math.nan, queue="b")], after) == expected
 
 
 def test_duplicate_value_in_a_set_selects_a_series_once():

@@ -7,13 +7,17 @@ from datetime import timedelta
 import pytest
 
 from adapter import errors
+from adapter.config.model import TenantLimits
+from adapter.label_sets import Labels
 from adapter.metrics.fetcher import Fetcher, FetchFailure, FetchResult
 from adapter.metrics.snapshot import Snapshot
 from adapter.metrics.snapshots import Snapshots
+from adapter.metrics.tenant_budgets import TenantBudgets
 from adapter.rules.query_builder import Query
 from adapter.sample import RawSample
 from adapter.telemetry import Telemetry
 from tests.fakes.backend import ScriptedBackend, loop_clock, raw
+from tests.waiting import GIVE_UP
 
 pytestmark = pytest.mark.looptime
 
@@ -204,7 +208,7 @@ async def test_listeners_are_called_only_for_changed_series():
 
         backend.results["q"] = (raw(1, n="a"), raw(2, n="b"))
         await asyncio.sleep(10)
-        assert changes == [(QUERY.key, (raw(2, n="b"),))]
+        assert changes == [(QUERY.key, ({"n": "b"},))]
 
         backend.results["q"] = errors.BackendRejected("no")
         await asyncio.sleep(10)
@@ -214,6 +218,19 @@ async def test_listeners_are_called_only_for_changed_series():
         backend.results["q"] = ()
         await asyncio.sleep(2)
         assert len(changes) == 2
+
+
+async def test_many_changed_series_are_notified_in_parts():
+    backend = ScriptedBackend(results={"q": tuple(raw(1, n=str(number)) for number in range(4500))})
+    parts: list[tuple[Labels, ...]] = []
+    async with refreshed(backend) as snapshots:
+        snapshots.add_listener(lambda _key, changed: parts.append(changed or ()))
+        await read(snapshots)
+        backend.results["q"] = tuple(raw(2, n=str(number)) for number in range(4500))
+        await asyncio.sleep(15)
+
+    assert [len(part) for part in parts] == [2000, 2000, 500]
+    assert [labels["n"] for part in parts for labels in part] == [*map(str, range(4500))]
 
 
 def fail(_key: object, _changed: object) -> None:
@@ -229,7 +246,7 @@ async def test_failing_listener_does_not_stop_the_refresh(caplog: pytest.LogCapt
         for value in (2, 3):
             backend.results["q"] = (raw(value),)
             await asyncio.sleep(15)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(GIVE_UP):
                 assert values(await read(snapshots)) == [value]
 
     assert changes == [QUERY.key] * 2
@@ -318,3 +335,54 @@ async def test_failure_of_a_batching_backend_is_retried_soon():
         await asyncio.sleep(7)
         await read(snapshots, Query("b", "q0"))
     assert [round(time, 3) for time in backend.times] == [3, 4, 10]
+
+
+@asynccontextmanager
+async def adaptive(backend: ScriptedBackend, budgets: TenantBudgets | None = None) -> AsyncIterator[Snapshots]:
+    fetcher = Fetcher({"b": backend}, loop_clock, budgets=budgets, has_adaptive_interval=lambda name: name == "b")
+    snapshots = Snapshots(fetcher)
+    try:
+        yield snapshots
+    finally:
+        await snapshots.aclose()
+
+
+@pytest.mark.parametrize(("delay", "fetches"), [(0.01, 13), (0.2, 7), (2, 5)])
+async def test_a_slower_query_without_a_configured_interval_is_sent_less_often(delay: float, fetches: int):
+    backend = ScriptedBackend(results={"q": (raw(1),)}, delay=delay)
+    async with adaptive(backend) as snapshots:
+        for _ in range(61):
+            await snapshots.get(QUERY, None, DEADLINE)
+            await asyncio.sleep(1)
+
+    assert backend.fetches["q"] == pytest.approx(fetches, abs=1)
+
+
+async def test_adaptive_intervals_of_a_tenant_stay_within_its_budget():
+    backend = ScriptedBackend()
+    limits = TenantLimits(queries_per_minute=60)
+    async with adaptive(backend, TenantBudgets(lambda: limits)) as snapshots:
+        queries = [Query("b", str(number), tenant="shop") for number in range(8)]
+        other = Query("b", "other", tenant="bank")
+        for _ in range(2):
+            for query in (*queries, other):
+                await snapshots.get(query, None, DEADLINE)
+            await asyncio.sleep(16)
+        assert {snapshots.interval(query) for query in queries} == {timedelta(seconds=10)}
+        assert snapshots.interval(other) == timedelta(seconds=5)
+
+        for query in queries[1:]:
+            snapshots.drop(query)
+        await asyncio.sleep(16)
+        assert snapshots.interval(queries[0]) == timedelta(seconds=5)
+        assert snapshots.interval(queries[1]) is None
+
+
+async def test_a_failing_query_is_retried_at_its_last_adaptive_interval():
+    backend = ScriptedBackend(results={"q": errors.BackendRejected("no")})
+    async with adaptive(backend) as snapshots:
+        for _ in range(60):
+            await snapshots.get(QUERY, None, DEADLINE)
+            await asyncio.sleep(1)
+
+    assert backend.fetches["q"] == pytest.approx(14, abs=1)  # after 1, 2 and 4 seconds, then every 5

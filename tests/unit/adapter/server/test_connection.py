@@ -9,6 +9,7 @@ from adapter.config.model import Limits
 from adapter.server.connection import Connection
 from adapter.server.listener import Listener
 from tests.unit.adapter.served import METRIC, Served, served
+from tests.waiting import GIVE_UP
 
 TIMEOUT = timedelta(seconds=10)
 DROPPED = "steadyscale_connections_dropped_total"
@@ -33,7 +34,7 @@ class Client:
         return client
 
     async def read(self, limit: int = -1) -> bytes:
-        data = await asyncio.wait_for(self.reader.read(limit), 5)
+        data = await asyncio.wait_for(self.reader.read(limit), GIVE_UP)
         self.writer.close()
         return data
 
@@ -74,7 +75,7 @@ async def test_header_timeout_applies_to_every_request_from_its_first_byte(first
     async with served(Limits(header_timeout=TIMEOUT)) as it:
         client = await Client.connect(it, first)
         if first:
-            await asyncio.wait_for(client.reader.readuntil(b"ok"), 5)
+            await asyncio.wait_for(client.reader.readuntil(b"ok"), GIVE_UP)
         (connection,) = await wait_for_connections(it, 1)
         client.writer.write(b"GET /readyz HT")
         while not connection.head_bytes:  # noqa: ASYNC110 - production code needs no event for this

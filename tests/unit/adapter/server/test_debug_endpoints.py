@@ -52,7 +52,7 @@ def test_trace_of_a_successful_read(service: Loopback):
 
 def test_trace_of_a_failed_read_has_the_error_and_the_condition_of_the_hpa(service: Loopback):
     _, view = get(service, "/debug/metrics/default/my-metric?labelSelector=foo%3Dnope")
-    message = "metric 'my-metric': static: no series: no series match selector foo=nope"
+    message = "metric 'my-metric': static: no series: no series matches foo=nope"
 
     assert view["error"] == {"class": "no series", "message": message, "detail": ""}
     assert (view["value"], view["series"]["matched"]) == (None, 0)
@@ -119,7 +119,6 @@ def test_debugging_endpoints_are_forbidden_for_anonymous_callers(service: Loopba
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("/debug/metrics/default", 404),
         ("/debug/metrics//x", 404),
         ("/debug/metrics/default/a/b", 404),
         ("/debug/nothing", 404),

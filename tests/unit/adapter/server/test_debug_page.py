@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import ClientSession
 
+from adapter.debug.render import NO_COLORS, explanation_lines
 from tests.browser.sample_decisions import add_samples, reconcile_again
 from tests.browser.served_page import ServedPage, serve_page
 from tests.builders import external_reading, pod_reading
@@ -54,13 +55,26 @@ async def test_unknown_file_or_autoscaler_is_not_found(session: ClientSession, p
         assert message in (await response.json())["message"]
 
 
-async def test_replica_without_decisions_names_the_leader(session: ClientSession, page: ServedPage):
-    page.log.on_leadership_lost()
+async def test_replica_without_decisions_and_without_history_names_the_leader(session: ClientSession, page: ServedPage):
+    page.history.is_enabled = False
+    for key, _ in list(page.log):
+        page.log.on_deleted(key)
     async with session.get("/debug/autoscalers/shop/orders") as response:
-        assert "ask the leader (unknown)" in (await response.json())["message"]
+        assert "the leader (unknown)" in (await response.json())["message"]
     page.leader = "steadyscale-7d4f_1_ab12"
     async with session.get("/debug/autoscalers/shop/orders") as response:
-        assert "ask the leader (steadyscale-7d4f)" in (await response.json())["message"]
+        assert "the leader (steadyscale-7d4f)" in (await response.json())["message"]
+
+
+async def test_decisions_before_the_loss_of_leadership_are_shown_as_outdated(session: ClientSession, page: ServedPage):
+    page.log.on_leadership_lost()
+    async with session.get("/debug/autoscalers/shop/orders") as response:
+        view = await response.json()
+    async with session.get(OVERVIEW) as response:
+        overview = await response.json()
+    assert view["outdatedSince"] == overview["outdatedSince"] == "2026-03-01T12:45:00.000Z"
+    assert overview["total"] == 13
+    assert any("no longer the leader" in line for line in explanation_lines(view, NO_COLORS))
 
 
 async def test_autoscaler_is_explained_step_by_step(session: ClientSession):

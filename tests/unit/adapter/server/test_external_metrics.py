@@ -13,6 +13,7 @@ from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.request_context import RequestContext
 from autoscaler.values.selector import Selector
 from tests.unit.adapter.served import METRIC, NOW, Served, served
+from tests.waiting import GIVE_UP
 
 REQUEST = f"GET {METRIC} HTTP/1.1\r\nHost: x\r\nAudit-Id: abc\r\n"
 
@@ -23,7 +24,7 @@ async def send_raw(it: Served, requests: str, responses: int = 1) -> list[tuple[
     writer.write(requests.encode())
     received = []
     for _ in range(responses):
-        head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).decode().split("\r\n")[:-2]
+        head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), GIVE_UP)).decode().split("\r\n")[:-2]
         length = next(int(line.split(": ")[1]) for line in head if line.startswith("Content-Length"))
         received.append((head, await reader.readexactly(length)))
     writer.close()

@@ -811,10 +811,10 @@ def test_pod_level_requests_need_their_feature_gate():
 @pytest.mark.parametrize("caps_overflow", [True, False])
 def test_ratio_with_zero_replicas_is_total_divided_by_target(caps_overflow):
     assert from_average(12000, 5000, 0, TOLERANCE, caps_overflow=caps_overflow) == Calculation(
-        3, CalculationRule.TOTAL, MIN_INT64, 5000, 2.4
+        3, CalculationRule.TOTAL, MIN_INT64, 5000, 2.4, total=12000
     )
     assert from_average(0, 5000, 0, TOLERANCE, caps_overflow=caps_overflow) == Calculation(
-        0, CalculationRule.TOTAL, MIN_INT64, 5000, 0.0
+        0, CalculationRule.TOTAL, MIN_INT64, 5000, 0.0, total=0
     )
 
 

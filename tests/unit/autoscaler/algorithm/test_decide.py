@@ -620,7 +620,7 @@ def test_configured_tolerance_needs_its_feature_gate():
             ),
             "AmbiguousTarget",
             "the target is also scaled by HorizontalPodAutoscaler/shop/web, PodAutoscaler/shop/web2: "
-            "remove one of them; nothing is scaled until then",
+            "remove one of them; this PodAutoscaler does not scale it until then",
             LimitingFactor.CONFLICT,
             id="conflict",
         ),
@@ -630,7 +630,7 @@ def test_configured_tolerance_needs_its_feature_gate():
             NotAppliedStep(NotAppliedReason.CONFLICT, 5, 3, conflicts=("HorizontalPodAutoscaler/shop/web",)),
             "AmbiguousTarget",
             "the target is also scaled by HorizontalPodAutoscaler/shop/web: "
-            "remove one of them; nothing is scaled until then",
+            "remove one of them; this PodAutoscaler does not scale it until then",
             LimitingFactor.CONFLICT,
             id="conflict takes precedence over dry run",
         ),
@@ -645,11 +645,13 @@ def test_decision_is_reported_but_not_applied(spec, conflicts, step, reason, mes
 
     assert (decision.replicas, decision.scale_to, decision.events) == (5, None, ())
     assert condition_content(decision, "AbleToScale") == ("False", reason, message)
-    assert condition_reasons(decision)["ScalingActive"] == ACTIVE
+    active = ("False", "AmbiguousTarget") if conflicts else ACTIVE
+    assert condition_reasons(decision)["ScalingActive"] == active
     assert (decision.status.desired_replicas, decision.status.last_scale_time) == (5, None)
     assert (decision.history.scale_ups, decision.status.condition("ScaledToZero")) == ((), None)
     assert decision.steps[-1] == step
     assert decision.limiting_factor is factor
+    assert "mode" not in factor  # an annotation pauses as well
     assert decision.may_change_at == step.until
 
 

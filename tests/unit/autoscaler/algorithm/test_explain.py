@@ -30,8 +30,8 @@ TOLERANCE = Tolerance(0.1, 0.1)
 AT = datetime(2026, 3, 1, 14, 3, 20, tzinfo=UTC)
 
 
-def proposal(calculation: Calculation) -> steps.MetricProposalStep:
-    return steps.MetricProposalStep("cpu", calculation.replicas, 4, TOLERANCE, calculation)
+def proposal(calculation: Calculation, tolerance: Tolerance = TOLERANCE) -> steps.MetricProposalStep:
+    return steps.MetricProposalStep("cpu", calculation.replicas, 4, tolerance, calculation)
 
 
 def unavailable(**parts: object) -> steps.MetricUnavailableStep:
@@ -78,56 +78,56 @@ def unavailable(**parts: object) -> steps.MetricUnavailableStep:
         ),
         pytest.param(
             proposal(Calculation(5, CalculationRule.READY_PODS, 500, 30, 50 / 30, 50, multiplier=3)),
-            "cpu: proposes 5 replicas: utilization 50 %, target 30 %; "
-            "ratio 1.667, outside the tolerance of 0.9 to 1.1, times 3 pods",
+            "cpu: proposes 5 replicas: utilization 50 %, target 30 %: ceil(50 / 30 * 3 pods) = 5; "
+            "ratio 1.667 is outside the tolerance of 0.9 to 1.1",
             id="utilization",
         ),
         pytest.param(
             proposal(Calculation(2, CalculationRule.READY_PODS, 20_000, 15_000, 4 / 3, multiplier=1)),
-            "cpu: proposes 2 replicas: value 20, target 15; "
-            "ratio 1.333, outside the tolerance of 0.9 to 1.1, times 1 pod",
+            "cpu: proposes 2 replicas: value 20, target 15: ceil(20 / 15 * 1 pod) = 2; "
+            "ratio 1.333 is outside the tolerance of 0.9 to 1.1",
             id="value with one pod",
         ),
         pytest.param(
             proposal(Calculation(4, CalculationRule.WITHIN_TOLERANCE, 5250, 5000, 1.05)),
-            "cpu: proposes no change from 4: value 5.25, target 5; ratio 1.05 is within the tolerance of 0.9 to 1.1",
+            "cpu: proposes no change from 4: value 5.25, target 5: "
+            "5.25 / 5 = 1.05 is within the tolerance of 0.9 to 1.1",
             id="within tolerance",
         ),
         pytest.param(
             proposal(
-                Calculation(4, CalculationRule.ASSUMED_PODS, 900, 50, 1.8, 90, 1.34, 4, PodGroups(2, ("a",), ("b",)))
+                Calculation(6, CalculationRule.ASSUMED_PODS, 900, 50, 1.8, 90, 1.34, 4, PodGroups(2, ("a",), ("b",)))
             ),
-            "cpu: proposes 4 replicas: utilization 90 %, target 50 %; "
-            "ratio 1.34, outside the tolerance of 0.9 to 1.1, times 4 pods"
-            " (2 pods without a metric assumed at 0)",
+            "cpu: proposes 6 replicas: utilization 90 %, target 50 %; 67 % with 2 pods without a metric assumed at 0: "
+            "ceil(67 / 50 * 4 pods) = 6; ratio 1.34 is outside the tolerance of 0.9 to 1.1",
             id="scale up with assumed values",
         ),
         pytest.param(
             proposal(
                 Calculation(
                     3, CalculationRule.DIRECTION_REVERSED, 400, 500, 0.8, None, 1.02, 3, PodGroups(2, (), ("b",))
-                )
+                ),
+                Tolerance(0.01, 0.01),
             ),
             "cpu: proposes no change from 3: value 0.4, target 0.5; "
-            "ratio 1.02 with assumed values, "
-            "outside the tolerance of 0.9 to 1.1, reverses the direction "
-            "(1 pod without a metric assumed at full usage)",
+            "0.51 with 1 pod without a metric assumed at full usage: "
+            "0.51 / 0.5 = 1.02 is outside the tolerance of 0.99 to 1.01 and reverses the direction",
             id="assumed values reverse the direction",
         ),
         pytest.param(
             proposal(Calculation(2, CalculationRule.FROM_ZERO, 8600, 4400, 8600 / 4400)),
-            "cpu: proposes 2 replicas: value 8.6, target 4.4; ratio 1.955 rounded up, no pods",
+            "cpu: proposes 2 replicas: value 8.6, target 4.4: ceil(8.6 / 4.4) = 2, no pods",
             id="from zero",
         ),
         pytest.param(
-            proposal(Calculation(3, CalculationRule.TOTAL, 3334, 4400, 0.757)),
-            "cpu: proposes 3 replicas: average 3.334 per replica, target 4.4; "
-            "ratio 0.757, outside the tolerance of 0.9 to 1.1: total / 4.4",
+            proposal(Calculation(6, CalculationRule.TOTAL, 20_000, 10_000, 2.0, total=60_000)),
+            "cpu: proposes 6 replicas: 20 per replica, target 10: ceil(60 / 10) = 6; "
+            "ratio 2 is outside the tolerance of 0.9 to 1.1",
             id="average per replica",
         ),
         pytest.param(
-            proposal(Calculation(3, CalculationRule.TOTAL, -(2**63), 5000, 2.4)),
-            "cpu: proposes 3 replicas: total 12, target 5 per replica; total / 5",
+            proposal(Calculation(3, CalculationRule.TOTAL, -(2**63), 5000, 2.4, total=12_000)),
+            "cpu: proposes 3 replicas: total 12, target 5 per replica: ceil(12 / 5) = 3",
             id="average with no pods",
         ),
         pytest.param(unavailable(), "queue: unavailable (refused): connection refused", id="unavailable metric"),
@@ -144,18 +144,18 @@ def unavailable(**parts: object) -> steps.MetricUnavailableStep:
         ),
         pytest.param(
             steps.MetricFallbackStep("queue", 10, "refused", AT, "Static", 10, 50),
-            "queue: fallback proposes 10 replicas: failing since 14:03:20",
+            "queue: fallback proposes 10 replicas: failing since 14:03:20: refused",
             id="fallback",
         ),
         pytest.param(
             steps.MetricFallbackStep("queue", 50, "refused", AT, "UseMax", 10, 50),
-            "queue: fallback proposes 50 replicas: failing since 14:03:20; "
+            "queue: fallback proposes 50 replicas: failing since 14:03:20: refused; "
             "UseMax: the larger of 10 and the 50 at activation",
             id="fallback with UseMax",
         ),
         pytest.param(
             steps.MetricFallbackStep("queue", 10, "refused", AT, "UseMin", 10, 50),
-            "queue: fallback proposes 10 replicas: failing since 14:03:20; "
+            "queue: fallback proposes 10 replicas: failing since 14:03:20: refused; "
             "UseMin: the smaller of 10 and the 50 at activation",
             id="fallback with UseMin",
         ),
@@ -163,6 +163,31 @@ def unavailable(**parts: object) -> steps.MetricUnavailableStep:
             steps.RecommendationStep(8, 8, 2, 2, blocked=True),
             "recommendation: none, all metrics are unavailable: stay at 8",
             id="all metrics unavailable",
+        ),
+        pytest.param(
+            steps.RecommendationStep(8, 8, 1, 1, blocked=True),
+            "recommendation: none, the metric is unavailable: stay at 8",
+            id="the only metric unavailable",
+        ),
+        pytest.param(
+            proposal(Calculation(56, CalculationRule.READY_PODS, 1100, 50, 2.2, 110, multiplier=25)),
+            "cpu: proposes 56 replicas: utilization 110 %, target 50 %: "
+            "ceil(110 / 50 * 25 pods) = ceil(55.00000000000001) = 56 in floating-point arithmetic; "
+            "ratio 2.2 is outside the tolerance of 0.9 to 1.1",
+            id="floating-point arithmetic yields one more",
+        ),
+        pytest.param(
+            proposal(Calculation(4, CalculationRule.READY_PODS, 110_001, 100_000, 1.10001, multiplier=3)),
+            "cpu: proposes 4 replicas: value 110.001, target 100: ceil(110.001 / 100 * 3 pods) = 4; "
+            "ratio 1.10001 is outside the tolerance of 0.9 to 1.1",
+            id="ratio just outside the tolerance",
+        ),
+        pytest.param(
+            proposal(Calculation(2**31 - 1, CalculationRule.TOTAL, 10**16, 1, 1e16, total=10**16)),
+            "cpu: proposes 2147483647 replicas: 10000000000000 per replica, target 0.001: "
+            "ceil(10000000000000 / 0.001) is out of range: 2147483647; "
+            "ratio 1e+16 is outside the tolerance of 0.9 to 1.1",
+            id="replicas out of range",
         ),
         pytest.param(
             steps.RecommendationStep(8, 8, 3, 1, blocked=True),
@@ -211,6 +236,11 @@ def unavailable(**parts: object) -> steps.MetricUnavailableStep:
             steps.ScaleFromZeroStep(0, 2),
             "bounds: minReplicas was raised to 2 while at zero: scale to 2",
             id="minReplicas raised while at zero",
+        ),
+        pytest.param(
+            steps.NotAppliedStep(NotAppliedReason.PAUSED, 6, 3, annotation="true"),
+            "not applied: paused by the annotation steadyscale.dev/paused, until it is removed; desired: 6 replicas",
+            id="paused by the annotation",
         ),
         pytest.param(
             steps.NotAppliedStep(NotAppliedReason.CONFLICT, 6, 3, conflicts=("HorizontalPodAutoscaler/shop/web",)),
@@ -263,10 +293,13 @@ def test_explanation_contains_every_step_of_a_decision() -> None:
     assert [step.text for step in explanation.steps] == [
         "target: spec 5 replicas, status 5; bounds 1 to 100",
         (
-            "queue_depth: proposes 6 replicas: average 6 per replica, target 5; "
-            "ratio 1.2, outside the tolerance of 0.9 to 1.1: total / 5"
+            "queue_depth: proposes 6 replicas: 6 per replica, target 5: ceil(30 / 5) = 6; "
+            "ratio 1.2 is outside the tolerance of 0.9 to 1.1"
         ),
-        "cpu: proposes no change from 5: utilization 50 %, target 50 %; ratio 1 is within the tolerance of 0.9 to 1.1",
+        (
+            "cpu: proposes no change from 5: utilization 50 %, target 50 %: "
+            "50 / 50 = 1 is within the tolerance of 0.9 to 1.1"
+        ),
         "recommendation: 6 (from queue_depth)",
         "stabilization: 6, unchanged by the 300 s window",
         "limits: 6, within policies and bounds",
@@ -314,3 +347,20 @@ def test_explanation_is_serialized_as_json() -> None:
         "Limit",
         "Result",
     ]
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (steps.NotAppliedStep(NotAppliedReason.PAUSED, 1, 3, AT), "paused until 2026-03-01 14:03:20"),
+        (
+            steps.MetricUnavailableStep("queue", "no", UnavailableCause.RETRIEVAL, None, AT, AT + timedelta(days=2), 5),
+            "failing since 2026-03-01 14:03:20, fallback of 5 replicas at 2026-03-03 14:03:20",
+        ),
+        (steps.MetricFallbackStep("queue", 5, "no", AT, "Static", 5, 3), "failing since 2026-03-01 14:03:20"),
+    ],
+    ids=["paused", "unavailable", "fallback"],
+)
+def test_time_on_another_day_than_the_decision_has_a_date(step: Step, expected: str) -> None:
+    assert expected in step_text(step, (), AT + timedelta(days=1))
+    assert "2026-03-01 " not in step_text(step, (), AT + timedelta(hours=1))

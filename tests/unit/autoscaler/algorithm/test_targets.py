@@ -4,8 +4,10 @@ import pytest
 
 from autoscaler.algorithm.targets import format_targets
 from autoscaler.types.observation import ObjectReading
-from autoscaler.types.spec import Metric, Spec
-from autoscaler.types.status import Status
+from autoscaler.types.spec import Metric, MetricIdentifier, Spec
+from autoscaler.types.status import ExternalMetricStatus, MetricStatus, MetricValue, Status
+from autoscaler.values.arithmetic import MIN_INT64
+from autoscaler.values.quantity import Quantity
 from tests.builders import (
     decide_once,
     external_reading,
@@ -52,6 +54,15 @@ def test_metric_that_cannot_be_read_is_unknown():
     decision = decide_once(spec, make_observation(unavailable_reading()))
 
     assert format_targets(spec, decision.status) == "<unknown>/30 (avg)"
+
+
+def test_average_over_zero_replicas_is_unknown():
+    spec = make_spec(EXTERNAL)
+    average = MetricValue(average_value=Quantity.from_milli(MIN_INT64))
+    external = ExternalMetricStatus(metric=MetricIdentifier(name="queue"), current=average)
+    status = Status(current_metrics=(MetricStatus(type="External", external=external),))
+
+    assert format_targets(spec, status) == "<unknown>/30 (avg)"
 
 
 def test_two_metrics_are_shown_and_the_others_counted():

@@ -3,8 +3,15 @@
 from msgspec.structs import replace
 
 from autoscaler.algorithm.decide import decide
-from autoscaler.algorithm.write_failures import after_failed_rescale, after_failed_status_write
-from autoscaler.types.history import History
+from autoscaler.algorithm.explain import step_text
+from autoscaler.algorithm.write_failures import (
+    after_failed_rescale,
+    after_failed_status_write,
+    after_late_rescale,
+    after_unknown_rescale,
+)
+from autoscaler.algorithm.zero import scaled_to_zero
+from autoscaler.types.history import History, UnknownRescale
 from autoscaler.types.limiting_factor import LimitingFactor
 from autoscaler.types.spec import Metric
 from autoscaler.types.status import Condition, Status
@@ -151,3 +158,51 @@ def test_failed_write_of_the_scale_is_retried_by_the_next_reconcile():
 
     assert [one.scale_to for one in (failed, written, after)] == [None, 5, None]
     assert [len(one.history.scale_ups) for one in (failed, written, after)] == [0, 1, 1]
+
+
+def unknown_rescale(before, replicas, version="7", at=NOW):
+    return UnknownRescale(before, replicas, at, version, "All metrics below target")
+
+
+def test_unknown_outcome_reports_nothing_as_done_and_keeps_the_rescale():
+    autoscaler = make_autoscaler(make_spec(behavior=NO_STABILIZATION), BEFORE)
+    decision = decided(autoscaler, (external_reading(25),))
+    earlier = replace(HISTORY, unknown=(unknown_rescale(3, 5, at=ago(20)), unknown_rescale(3, 4, at=ago(40))))
+
+    unknown = after_unknown_rescale(decision, autoscaler, earlier, unknown_rescale(3, 5), "timed out")
+
+    assert (unknown.scale_to, unknown.status.last_scale_time, unknown.failed) == (None, ago(900), True)
+    assert condition_reasons(unknown)["AbleToScale"] == ("Unknown", "RescaleOutcomeUnknown")
+    assert [reason for reason, _ in event_messages(unknown)] == ["RescaleOutcomeUnknown"]
+    assert unknown.steps[-1] == WriteFailedStep(5, "timed out", outcome_unknown=True)
+    assert step_text(unknown.steps[-1]) == "result: write of 5 replicas to the target may have failed: timed out"
+    assert unknown.history.scale_ups == HISTORY.scale_ups
+    assert unknown.history.unknown == (unknown_rescale(3, 4, at=ago(40)), unknown_rescale(3, 5))
+    assert unknown.error == "outcome of rescaling Deployment/shop/web is unknown: timed out"
+
+
+def test_number_of_rescales_with_unknown_outcome_is_limited():
+    autoscaler = make_autoscaler(make_spec(behavior=NO_STABILIZATION), BEFORE)
+    decision = decided(autoscaler, (external_reading(25),))
+    many = replace(HISTORY, unknown=tuple(unknown_rescale(3, 5, str(version)) for version in range(100)))
+    unknown = after_unknown_rescale(decision, autoscaler, many, unknown_rescale(3, 5, "new"), "timed out")
+    assert [rescale.resource_version for rescale in unknown.history.unknown] == [*map(str, range(93, 100)), "new"]
+
+
+def test_scaled_to_zero_stays_while_the_outcome_of_a_scale_to_zero_or_from_zero_is_unknown():
+    spec = make_spec(minimum=0, behavior=NO_STABILIZATION)
+    down = make_autoscaler(spec, BEFORE)
+    to_zero = decided(down, (external_reading(0),))
+    assert to_zero.scale_to == 0
+    unknown = after_unknown_rescale(to_zero, down, HISTORY, unknown_rescale(3, 0), "timed out")
+    assert scaled_to_zero(unknown.status)
+
+    up = make_autoscaler(spec, scaled_to_zero_status())
+    from_zero = decided(up, (external_reading(25),), replicas=0)
+    assert not scaled_to_zero(from_zero.status)
+    unknown = after_unknown_rescale(from_zero, up, HISTORY, unknown_rescale(0, 5), "timed out")
+    assert scaled_to_zero(unknown.status)
+
+    status, event = after_late_rescale(up, unknown_rescale(0, 5, at=ago(20)))
+    assert (scaled_to_zero(status), status.last_scale_time) == (False, ago(20))
+    assert (event.reason, event.message) == ("SuccessfulRescale", "New size: 5; reason: All metrics below target")

@@ -56,7 +56,7 @@ def test_metrics_have_the_names_of_upstream():
 def test_state_of_each_autoscaler_is_collected_at_scrape_time():
     registry = CollectorRegistry()
     metrics = (MetricState("queue", "app=web", ago(60), in_fallback=True), MetricState("ok"))
-    conditions = (("AbleToScale", "True"), ("ScalingActive", "False"))
+    conditions = (("AbleToScale", "True", "ReadyForNewScale"), ("ScalingActive", "False", "InvalidSpec"))
     states = [
         AutoscalerState("shop", "web", 4, ago(5), metrics, 3, (2, 20), conditions),
         AutoscalerState("shop", "lost", 1, ago(5)),
@@ -77,7 +77,7 @@ def test_state_of_each_autoscaler_is_collected_at_scrape_time():
     for kind, value in {"min": 2, "max": 20, "current": 3, "desired": 4}.items():
         assert registry.get_sample_value(f"steadyscale_autoscaler_{kind}_replicas", labels) == value
     assert registry.get_sample_value("steadyscale_autoscaler_max_replicas", {**labels, "name": "lost"}) is None
-    inactive = {**labels, "condition": "ScalingActive", "status": "False"}
+    inactive = {**labels, "condition": "ScalingActive", "status": "False", "reason": "InvalidSpec"}
     assert registry.get_sample_value("steadyscale_autoscaler_condition", inactive) == 1
     assert registry.get_sample_value("steadyscale_autoscaler_condition", {**inactive, "status": "True"}) is None
     states.clear()

@@ -16,7 +16,7 @@ from autoscaler.controller.persistence import (
     fingerprint,
     is_outdated,
 )
-from autoscaler.types.history import History, Recommendation, ScaleEvent
+from autoscaler.types.history import History, Recommendation, ScaleEvent, UnknownRescale
 from autoscaler.types.spec import Policy
 from tests.builders import NOW, SETTINGS, ago, later, make_behavior, make_rules, make_spec
 
@@ -173,3 +173,21 @@ def test_decisions_are_equal_before_and_after_a_restart(recs, ups, downs, wanted
     assert limit(before.replicas, current, (0, 12), spec.behavior, restored, NOW) == limit(
         before.replicas, current, (0, 12), spec.behavior, history, NOW
     )
+
+
+def test_rescales_with_unknown_outcome_are_encoded():
+    first, second = UnknownRescale(4, 8, ago(20), "1234", "reason"), UnknownRescale(8, 0, ago(2.5), "")
+    history = History(unknown=(first, second))
+    text = encode_history(history, PLAIN, SETTINGS, NOW)
+    assert text == "v1;at=2026-03-01T12:00:00.000Z;rec=;up=;down=;unknown=4>8@20@1234,8>0@2.5@"
+    restored = decode_history(text, later(60)).unknown
+    assert [replace(rescale, reason="") for rescale in restored] == [replace(first, reason=""), second]
+    assert is_outdated(fingerprint(History(), PLAIN, NOW), fingerprint(history, PLAIN, NOW))
+
+
+@pytest.mark.parametrize(
+    "entry", ["4>8@20", "4@20@1", "4>8>9@1@1", "-1>8@1@1", "4>8@-1@1", "4>99999999999@1@1", "x>8@1@1"]
+)
+def test_unreadable_rescale_with_unknown_outcome_makes_the_state_unreadable(entry):
+    with pytest.raises(UnreadableState):
+        decode_history(f"v1;at=2026-03-01T12:00:00.000Z;rec=;up=;down=;unknown={entry}", NOW)

@@ -3,6 +3,8 @@
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from autoscaler.kube import errors
 
@@ -73,3 +75,31 @@ def test_retry_after_is_limited(header, seconds):
 
 def test_nested_status_is_not_decoded():
     assert errors.error_for_response(500, b"[" * 100_000).code == 500
+
+
+WEBHOOK_FAILED = b'{"message": "Internal error occurred: failed calling webhook \\"w\\": context deadline exceeded"}'
+
+
+@pytest.mark.parametrize(
+    ("error", "is_unknown"),
+    [
+        (errors.Unavailable("request timed out"), True),
+        (errors.MalformedResponse("not JSON"), True),
+        (errors.ResponseTooLarge("too large"), True),
+        (errors.error_for_response(408, b""), True),
+        (errors.error_for_response(500, b'{"message": "etcdserver: request timed out"}'), True),
+        (errors.error_for_response(502, b"<html>"), True),
+        (errors.error_for_response(504, b""), True),
+        (errors.error_for_response(500, WEBHOOK_FAILED), False),
+        (errors.RequestNotSent("connection refused"), False),
+        *((errors.error_for_response(code, b""), False) for code in (400, 401, 403, 404, 409, 410, 422, 429)),
+    ],
+    ids=str,
+)
+def test_outcome_of_a_write_is_unknown_unless_it_was_refused_or_not_sent(error: errors.KubeError, *, is_unknown: bool):
+    assert errors.is_outcome_unknown(error) is is_unknown
+
+
+@given(st.text(" \n\t", max_size=3), st.sampled_from([errors.KubeError, TimeoutError, ConnectionResetError]))
+def test_description_of_an_error_is_never_empty(text: str, kind: type[Exception]):
+    assert errors.describe(kind(text)) == kind.__name__

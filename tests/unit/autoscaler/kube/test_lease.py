@@ -14,6 +14,7 @@ from autoscaler.kube.lease import LeaderElector, LeadershipLost
 from autoscaler.settings import ControllerOptions
 from tests.contract.objects import eventually
 from tests.fakes.cluster import Cluster
+from tests.fakes.fault_injection import LostResponse
 from tests.fakes.plain import plain_connection
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/ours/leases/it"
@@ -67,7 +68,7 @@ async def leading(
 async def test_lease_contains_holder_and_times_with_microseconds() -> None:
     async with Cluster.serving() as cluster, cluster.client() as client:
         elector = LeaderElector(client, QUICK, identity="first", clock=lambda: NOW)
-        assert await elector._try_acquire_or_renew()
+        assert await elector.try_acquire_or_renew()
         lease = cluster.get(LEASE)
         assert lease is not None
         assert lease["spec"] == {
@@ -106,10 +107,65 @@ async def test_suspended_process_is_no_longer_leader() -> None:
         connection = replace(cluster.connection, now=lambda: asyncio.get_running_loop().time() + suspended)
         async with KubeClient.open(connection) as client:
             elector = make(client, "first")
-            assert await elector._try_acquire_or_renew()
+            assert await elector.try_acquire_or_renew()
             assert elector.is_leader
             suspended = QUICK.renew_deadline.total_seconds()  # the time of the event loop does not advance
             assert not elector.is_leader
+
+
+def holder(cluster: Cluster) -> str | None:
+    lease = cluster.get(LEASE)
+    return None if lease is None else str(lease["spec"]["holderIdentity"])
+
+
+@pytest.mark.parametrize("verb", ["create", "update"])
+async def test_lease_is_acquired_although_the_response_to_the_write_was_lost(verb: str) -> None:
+    async with Cluster.serving() as cluster, cluster.client() as client:
+        if verb == "update":
+            assert await make(client, "earlier").try_acquire_or_renew()
+        path = "/leases" if verb == "create" else "/leases/it"
+        cluster.faults.lost_responses.append(LostResponse(verb, path, delay=1.0))
+        elector = make(client, "first")
+        task = asyncio.create_task(elector.run(forever))
+        await asyncio.sleep(2.5)
+        assert elector.is_leader
+        assert holder(cluster) == "first"
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert holder(cluster) == ""
+
+
+async def test_renewals_without_response_do_not_end_leadership() -> None:
+    async with Cluster.serving() as cluster, leading(cluster) as (elector, task):
+        for _ in range(5):
+            cluster.faults.lost_responses.append(LostResponse("update", "/leases/it", delay=0.4))
+            await asyncio.sleep(0.5)
+            assert elector.is_leader
+        assert not task.done()
+
+
+@pytest.mark.parametrize("delay", [0.2, 0.9])
+async def test_lease_is_released_although_a_write_has_no_response_yet(delay: float) -> None:
+    async with Cluster.serving() as cluster, leading(cluster) as (_, task):
+        cluster.faults.lost_responses.append(LostResponse("update", "/leases/it", delay=delay))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert holder(cluster) == ""
+
+
+async def test_lease_that_was_acquired_without_response_is_released() -> None:
+    async with Cluster.serving() as cluster, cluster.client() as client:
+        cluster.faults.lost_responses.append(LostResponse("create", "/leases", delay=0.2))
+        task = asyncio.create_task(make(client, "first").run(forever))
+        await asyncio.sleep(0.1)
+        assert holder(cluster) == "first"
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert holder(cluster) == ""
 
 
 def test_clock_of_leases_includes_the_time_of_a_suspension(monkeypatch) -> None:
@@ -137,7 +193,7 @@ async def test_reason_why_the_lease_is_not_acquired_is_logged(caplog) -> None:
     caplog.set_level("INFO")
     async with Cluster.serving() as cluster, cluster.client() as client:
         cluster.faults.delay = 60.0
-        assert not await make(client, "first")._try_acquire_or_renew()
+        assert not await make(client, "first").try_acquire_or_renew()
     [record] = [record for record in caplog.records if record.message == "failed to acquire or renew lease"]
     assert record.error.endswith("request timed out")
 
@@ -155,12 +211,12 @@ async def test_reason_why_the_lease_is_not_acquired_is_logged(caplog) -> None:
 async def test_malformed_lease_does_not_raise(spec: object) -> None:
     async with Cluster.serving() as cluster, cluster.client() as client:
         elector = make(client, "first")
-        assert await elector._try_acquire_or_renew()
+        assert await elector.try_acquire_or_renew()
         key = ("ours", "it")
         stored = cluster.storage._objects["coordination.k8s.io", "leases"][key]
         cluster.storage._objects["coordination.k8s.io", "leases"][key] = {**stored, "spec": spec}
         second = make(client, "second")
-        await second._try_acquire_or_renew()
+        await second.try_acquire_or_renew()
         assert second.is_leader == (spec is None)
 
 
@@ -168,7 +224,7 @@ async def test_lease_of_a_vanished_leader_is_acquired_after_it_has_expired() -> 
     async with Cluster.serving() as cluster, cluster.client() as client:
         loop = asyncio.get_running_loop()
         first = make(client, "first")
-        assert await first._try_acquire_or_renew()
+        assert await first.try_acquire_or_renew()
         started = loop.time()  # the first process never renews
         async with leading(cluster, "second") as (second, _):
             assert not first.is_leader

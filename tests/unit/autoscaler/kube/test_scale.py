@@ -1,14 +1,16 @@
 """Reading and writing scales during failures, and the number of requests."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 import pytest
 
 from autoscaler.kube.discovery import Discovery
-from autoscaler.kube.scale import NotRescaled, Rescaled, ScaleClient
+from autoscaler.kube.scale import NotApplied, NotRescaled, OutcomeUnknown, Rescaled, ScaleClient
 from autoscaler.kube.scale_paths import scale_target
 from autoscaler.kube.targets import TargetInformers
+from autoscaler.types.history import UnknownRescale
 from autoscaler.types.observation import ScaleTarget, TargetReadStage, UnavailableTarget
 from tests.contract.objects import (
     DEPLOYMENTS,
@@ -27,11 +29,13 @@ SCALE = f"{DEPLOYMENTS}/web/scale"
 
 
 @asynccontextmanager
-async def running_scale_client() -> AsyncIterator[tuple[Cluster, ScaleClient]]:
+async def running_scale_client(
+    may_write: Callable[[], bool] = lambda: True,
+) -> AsyncIterator[tuple[Cluster, ScaleClient]]:
     async with Cluster.serving() as cluster, cluster.client() as client, TargetInformers.open(client) as targets:
         cluster.workloads.pause()
         cluster.create(DEPLOYMENTS, deployment("web", 3))
-        yield cluster, ScaleClient(client, Discovery(client), targets)
+        yield cluster, ScaleClient(client, Discovery(client), targets, may_write)
 
 
 def requests(cluster: Cluster) -> list[tuple[str, str]]:
@@ -111,13 +115,25 @@ async def test_write_is_retried_after_four_conflicts_but_not_after_five() -> Non
         assert await scales.read(WEB) == ScaleTarget(5, 0, "app=web")
 
 
-@pytest.mark.parametrize("code", [403, 404, 422, 429, 500, 503])
+async def test_conflict_is_not_retried_after_leadership_is_lost() -> None:
+    leadership = iter([True, False])
+    async with running_scale_client(lambda: next(leadership)) as (cluster, scales):
+        await scales.read(WEB)
+        cluster.requests.clear()
+        cluster.faults.fail_next(409, verb="update")
+        assert await scales.write(WEB, 5) == NotRescaled("this process is no longer the leader")
+        assert [request.verb for request in cluster.requests].count("update") == 1
+
+
+@pytest.mark.parametrize("code", [403, 404, 422, 429, 500, 503, 504])
 async def test_write_is_not_retried_after_other_errors(code: int) -> None:
     async with running_scale_client() as (cluster, scales):
         await scales.read(WEB)
         cluster.requests.clear()
         cluster.faults.fail_next(code, verb="update")
-        assert await scales.write(WEB, 5) == NotRescaled("injected fault")
+        result = await scales.write(WEB, 5)
+        assert isinstance(result, OutcomeUnknown if code >= 500 else NotRescaled)
+        assert result.message == "injected fault"
         assert [request.verb for request in cluster.requests if request.verb != "watch"] == ["update"]
 
 
@@ -161,3 +177,46 @@ def test_invalid_selector_is_quoted_in_the_message() -> None:
     scale = scale_target(1, 0, "a in")
     assert isinstance(scale, UnavailableTarget)
     assert scale.message.startswith('couldn\'t parse the selector string "a in": ')
+
+
+def unknown_rescale(replicas: int, resource_version: str) -> UnknownRescale:
+    return UnknownRescale(3, replicas, datetime(2026, 3, 1, tzinfo=UTC), resource_version)
+
+
+@pytest.mark.parametrize("is_watched", [True, False])
+async def test_outcome_of_a_write_follows_from_replicas_and_version_of_the_target(*, is_watched: bool) -> None:
+    async with running_scale_client() as (cluster, scales):
+        if not is_watched:
+            cluster.faults.forbid("list", "deployments")
+        await scales.read(WEB)
+        cluster.faults.fail_next(504, verb="update")
+        result = await scales.write(WEB, 5)
+        assert isinstance(result, OutcomeUnknown)
+        rescale = unknown_rescale(5, result.resource_version)
+        assert await scales.outcome(WEB, [rescale], in_flight=True) is None
+        assert await scales.outcome(WEB, [rescale], in_flight=False) == NotApplied()
+
+        cluster.patch(SCALE, {"spec": {"replicas": 5}})
+        other = unknown_rescale(7, result.resource_version)
+        assert await scales.outcome(WEB, [rescale, other], in_flight=True) is rescale
+        assert await scales.read(WEB) == ScaleTarget(5, 0, "app=web")
+
+        cluster.patch(SCALE, {"spec": {"replicas": 6}})
+        assert await scales.outcome(WEB, [other], in_flight=True) == NotApplied()
+        assert await scales.outcome(WEB, [unknown_rescale(7, "")], in_flight=True) is None
+
+
+async def test_outcome_stays_unknown_while_the_scale_cannot_be_read() -> None:
+    async with running_scale_client() as (cluster, scales):
+        await scales.read(WEB)
+        cluster.faults.fail_next(503, times=2, verb="get")
+        assert await scales.outcome(WEB, [unknown_rescale(5, "")], in_flight=False) is None
+        cluster.delete(f"{DEPLOYMENTS}/web")
+        assert await scales.outcome(WEB, [unknown_rescale(5, "")], in_flight=False) is None
+
+
+async def test_conflict_is_not_retried_while_an_earlier_outcome_is_unknown() -> None:
+    async with running_scale_client() as (cluster, scales):
+        await scales.read(WEB)
+        cluster.faults.fail_next(409, verb="update")
+        assert isinstance(await scales.write(WEB, 5, retry_conflicts=False), OutcomeUnknown)

@@ -44,3 +44,21 @@ async def test_task_that_returns_is_not_restarted():
         start(end, "ending")
         await asyncio.sleep(100)
     assert starts == [1]
+
+
+async def test_task_that_was_cancelled_before_the_end_finishes_its_cleanup():
+    released = []
+
+    async def hold_a_lease() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.05)  # a request that releases the lease
+            released.append("released")
+
+    async with background_tasks(KubeMetrics(CollectorRegistry())) as start:
+        task = start(hold_a_lease, "lease")
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.sleep(0)
+    assert released == ["released"]

@@ -21,6 +21,7 @@ from autoscaler.kube.watch import (
     list_and_watch,
 )
 from tests.fakes.cluster import Cluster
+from tests.waiting import GIVE_UP
 
 ONE = "/api/v1/namespaces/default/configmaps/one"
 SOON = timedelta(milliseconds=5)
@@ -78,7 +79,7 @@ async def api() -> AsyncIterator[Cluster]:
 
 
 async def receive(items: AsyncIterator[WatchItem]) -> WatchItem:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(GIVE_UP):
         return await anext(items)
 
 
@@ -125,7 +126,7 @@ async def test_events_during_an_outage_are_received_after_it(api: Cluster, code:
         api.faults.fail_all_with = code
         api.close_watches()
         waiting = asyncio.create_task(anext(items))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(GIVE_UP):
             await failures.get()
             api.put(ONE, {"data": {"is": "2"}})
             api.faults.fail_all_with = 0
@@ -141,7 +142,7 @@ async def test_failing_first_list_is_retried(api: Cluster) -> None:
         aclosing(list_and_watch(client, ALL, initial_backoff=SOON, on_error=failures.put_nowait)) as items,
     ):
         waiting = asyncio.create_task(anext(items))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(GIVE_UP):
             await failures.get()
             api.faults.fail_all_with = 0
             assert data(await waiting) == ["1"]
@@ -158,5 +159,5 @@ async def test_watch_closed_by_the_server_timeout_restarts_without_backoff(api: 
         await asyncio.sleep(2)
         api.close_watches()
         api.put(ONE, {"data": {"is": "2"}})
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(GIVE_UP):
             assert data(await next_item) == (WatchEventType.MODIFIED, "2")

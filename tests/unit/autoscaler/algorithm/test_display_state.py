@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from adapter.debug.decision_log import DecisionLog
-from adapter.debug.display_state import State, display_states
+from autoscaler.algorithm.display_state import State, display_states
 from autoscaler.algorithm.not_evaluated import decide_invalid_spec
 from autoscaler.types.history import History
 from autoscaler.types.observation import UnavailableTarget
@@ -16,6 +16,7 @@ from tests.builders import (
     ReconcileInput,
     decide_once,
     external_reading,
+    later,
     make_autoscaler,
     make_external_metric,
     make_fallback,
@@ -53,6 +54,18 @@ def test_several_states_are_sorted_by_severity():
     last = run_reconciles(make_spec(metric, mode="DryRun"), steps)[-1]
 
     assert [state.name for state in display_states(last)] == [State.FALLBACK, State.DRY_RUN, State.LIMITED]
+
+
+def test_fallback_begins_at_the_end_of_the_failure_duration_and_the_failure_before():
+    metric = make_external_metric(fallback=make_fallback(10, 20))
+    steps = [ReconcileInput(after, (unavailable_reading(),)) for after in (0, 15, 30, 45)]
+    *_, before, first, last = run_reconciles(make_spec(metric), steps)
+
+    failing, *_ = display_states(before)
+    assert (failing.name, failing.since) == (State.METRIC_FAILING, NOW)
+    for decision in (first, last):
+        fallback, *_ = display_states(decision)
+        assert (fallback.name, fallback.since, fallback.failing_since) == (State.FALLBACK, later(20), NOW)
 
 
 @pytest.mark.parametrize(

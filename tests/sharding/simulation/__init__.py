@@ -1,0 +1,1 @@
+"""Simulation of the shard protocol: many processes, churn, partitions, frozen processes, clocks of different speed."""
