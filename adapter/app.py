@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from socket import socket
 from typing import NamedTuple
 
 from adapter import log
@@ -26,6 +27,7 @@ from adapter.server.accounting import RequestAccounting
 from adapter.server.debug_endpoints import DebugEndpoints, DebugSources
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.leader_forwarding import Leadership, leader_forwarding, serving_address
+from adapter.server.listener import listen
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from adapter.tls.context import ServingContext
@@ -64,6 +66,8 @@ class Environment(NamedTuple):
     """None: the clock of the process, aligned with that of the API server."""
 
     listeners: tuple[DecisionListener, ...] = ()
+    listening: socket | None = None
+    """None: a socket with the address and port of the configuration."""
 
 
 async def serve(file: ConfigFile, loaded: Loaded, components: Components) -> None:
@@ -109,7 +113,8 @@ async def run(file: ConfigFile, loaded: Loaded, components: Components, environm
                 history,
                 forwarding,
             )
-            async with _serving(config, namespace, kube, telemetry, sources, process_clock) as server:
+            listening = environment.listening or listen(config.serving.address, config.serving.port)
+            async with _serving(config, namespace, kube, telemetry, sources, process_clock, listening) as server:
                 await environment.stop.wait()
                 _log.info("stopping")
                 stop_controller()  # release the lease first: another process leads while this one drains its requests
@@ -187,6 +192,7 @@ async def _serving(
     telemetry: Telemetry,
     sources: DebugSources,
     clock: Clock,
+    listening: socket,
 ) -> AsyncIterator[Server]:
     """Serve the external metrics API while the context is open.
 
@@ -206,7 +212,7 @@ async def _serving(
     )
     async with (
         running({"trust": auth.run, "serving certificate": lambda: load_and_refresh(certificate, tls)}, kube.metrics),
-        server.serving(config.serving.address, config.serving.port, tls.listener) as port,
+        server.serving(listening, tls.listener) as port,
     ):
         _log.info("serving", extra={"address": config.serving.address, "port": port})
         yield server

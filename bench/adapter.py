@@ -24,6 +24,7 @@ from aiohttp import web
 from adapter import log
 from adapter.config.model import Limits
 from adapter.process import tune_garbage_collector
+from adapter.server.listener import listen
 from bench.process_stats import memory
 from tests.loopback import assemble
 
@@ -70,7 +71,7 @@ def serve(kind: str, folder: str, pipe: Connection, loop: str) -> None:
 async def _steadyscale(folder: Path, pipe: Connection) -> None:
     tune_garbage_collector()
     server, tls, _ = assemble(folder, Limits())
-    async with server.serving("127.0.0.1", 0, tls.listener) as port:
+    async with server.serving(listen("127.0.0.1", 0), tls.listener) as port:
         await _report_to(pipe, port)
 
 

@@ -38,6 +38,7 @@ from adapter.sample import RawSample
 from adapter.server.accounting import RequestAccounting
 from adapter.server.debug_endpoints import DebugEndpoints, DebugSources
 from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.listener import listen
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from adapter.tls.context import KeyPair, ServingContext
@@ -145,7 +146,7 @@ class _Thread(threading.Thread):
         stopped, loop = asyncio.Event(), asyncio.get_running_loop()
         self.stop = partial(loop.call_soon_threadsafe, stopped.set)
         server, tls, reviews = assemble(self._folder, self._limits)
-        async with server.serving("127.0.0.1", 0, tls.listener) as port:
+        async with server.serving(listen("127.0.0.1", 0), tls.listener) as port:
             self.started.set_result(Loopback(port, self._folder, reviews, server))
             await stopped.wait()
 

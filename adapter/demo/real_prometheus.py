@@ -4,7 +4,8 @@ import asyncio
 import json
 import shutil
 import socket
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
@@ -14,7 +15,7 @@ import aiohttp
 from adapter.demo.accelerated_loop import AcceleratedLoop
 from adapter.demo.environment import LOOPBACK, METRIC
 
-_START_TIMEOUT: Final = 20.0
+_START_TIMEOUT: Final = 60.0
 _POLL_INTERVAL: Final = 0.05
 
 
@@ -25,9 +26,9 @@ class PrometheusUnavailable(Exception):
 class RealPrometheus:
     """A Prometheus process. It runs in real time, not in the faster demo time, so it scrapes several times a second."""
 
-    def __init__(self, target: str, folder: Path) -> None:
+    def __init__(self, target: str, folder: Path, port: int) -> None:
         self._folder = folder
-        self._port = free_port()
+        self._port = port
         self._process: asyncio.subprocess.Process | None = None
         host, _, path = target.removeprefix("http://").partition("/")
         scrape = {
@@ -84,10 +85,14 @@ class RealPrometheus:
         raise PrometheusUnavailable(message)
 
 
-def free_port(requested: int = 0) -> int:
-    """Return the requested port of loopback, or any free port if 0; raise ``OSError`` if the port is in use."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((LOOPBACK, requested))
-        port: int = probe.getsockname()[1]
-        return port
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """Reserve a port of loopback for a program that this process starts, also while that program is stopped.
+
+    The kernel assigns the port of a bound socket to no other program. A program that requests it by number can listen
+    on it, because with SO_REUSEADDR only listening sockets conflict.
+    """
+    with socket.socket() as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((LOOPBACK, 0))
+        yield bound.getsockname()[1]

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, redirect_stderr
 from pathlib import Path
 from random import Random
+from socket import socket
 from tempfile import mkdtemp
 from typing import TextIO
 
@@ -21,24 +22,24 @@ from adapter.demo.fake_prometheus import FakePrometheus
 from adapter.demo.instructions import LOG, commands_to_try, introduction
 from adapter.demo.narrator import Narrator, table
 from adapter.demo.order_queue import OrderQueue
-from adapter.demo.real_prometheus import RealPrometheus
+from adapter.demo.real_prometheus import RealPrometheus, reserved_port
 from adapter.demo.scenario import END, MetricsBackend, Playback
 from adapter.demo.service import DemoService
 from adapter.fakecluster.cluster import Cluster
 
 
-def play(options: Namespace, port: int, out: TextIO) -> None:
-    """Run the demo with the command-line options, serving metrics on ``port``."""
+def play(options: Namespace, listening: socket, out: TextIO) -> None:
+    """Run the demo with the command-line options, serving metrics on the socket."""
     with _temporary_folder(keep=options.keep) as folder, _logging_to(folder / LOG):
         with asyncio.Runner(loop_factory=lambda: AcceleratedLoop(options.speed)) as runner:
-            output = runner.run(_play(options, port, folder, out))
+            output = runner.run(_play(options, listening, folder, out))
         if output.error is not None:
             raise output.error
         if options.keep:
             out.write(f"Log, kubeconfig and configuration are in {folder}\n")
 
 
-async def _play(options: Namespace, port: int, folder: Path, out: TextIO) -> "_Output":
+async def _play(options: Namespace, listening: socket, folder: Path, out: TextIO) -> "_Output":
     stop = process.stop_event()
     output = _Output(out, stop)
     write, clock, random = output.write, DemoClock(start_of_day(process.clock())), Random()  # noqa: S311 - simulation
@@ -49,11 +50,12 @@ async def _play(options: Namespace, port: int, folder: Path, out: TextIO) -> "_O
         await create_objects(kube, cluster.kinds)
         queue = OrderQueue(kube, CONSUMERS, lambda: playback.orders_per_second, random)
         async with _metrics_backend(queue, folder, is_real=options.prometheus) as backend:
+            port = listening.getsockname()[1]
             config = service_config(port=port, backend=backend.url, speed=options.speed, is_fake=not options.prometheus)
             service = DemoService(folder, config, cluster=cluster.connection.server, token=create_user(cluster))
             async with (
                 queue.running(),
-                service.running(clock, narrator),
+                service.running(clock, narrator, listening),
                 service.ready(kube, with_page=not options.no_page) as page,
             ):
                 write(commands_to_try(service.url, page, folder))
@@ -88,7 +90,8 @@ async def _metrics_backend(queue: OrderQueue, folder: Path, *, is_real: bool) ->
     async with AsyncExitStack() as stack:
         backend: MetricsBackend = FakePrometheus(lambda: queue.state.metrics)
         if is_real:
-            backend = RealPrometheus(await stack.enter_async_context(queue.exporter()), folder)
+            target = await stack.enter_async_context(queue.exporter())
+            backend = RealPrometheus(target, folder, stack.enter_context(reserved_port()))
         stack.push_async_callback(backend.stop)
         await backend.start()
         yield backend

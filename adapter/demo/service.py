@@ -7,6 +7,7 @@ from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
+from socket import socket
 from typing import Final
 
 import aiohttp
@@ -43,9 +44,9 @@ class DemoService:
         self._file = ConfigFile(file, {})
 
     @asynccontextmanager
-    async def running(self, clock: Clock, narrator: Narrator) -> AsyncIterator[None]:
+    async def running(self, clock: Clock, narrator: Narrator, listening: socket) -> AsyncIterator[None]:
         stop = asyncio.Event()
-        environment = app.Environment(stop, clock, (narrator,))
+        environment = app.Environment(stop, clock, (narrator,), listening)
         components = app.Components(autoscaler=_NO_LEADER_ELECTION)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(app.run(self._file, self._file.start(), components, environment))

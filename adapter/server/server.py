@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from socket import socket
 from ssl import SSLContext
 from time import perf_counter
 from typing import Protocol
@@ -23,7 +24,7 @@ from adapter.server.connection import Connection
 from adapter.server.debug_endpoints import DebugEndpoints
 from adapter.server.external_metrics import ExternalMetrics
 from adapter.server.health import UNAUTHENTICATED_PATHS, Check, Health
-from adapter.server.listener import Listener, listen
+from adapter.server.listener import Listener
 from adapter.server.request_context import RequestContext
 from adapter.server.routes import Routes
 
@@ -153,10 +154,9 @@ class Server:
     # --- lifecycle ---------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def serving(self, address: str, port: int, tls: SSLContext | None) -> AsyncIterator[int]:
-        """Listen for the length of the block and yield the port; on exit drain requests in flight."""
+    async def serving(self, listening: socket, tls: SSLContext | None) -> AsyncIterator[int]:
+        """Accept connections for the length of the block and yield the port; on exit drain requests in flight."""
         listener = Listener(self.handle, self._limits, self._accounting)
-        listening = listen(address, port)
         self.listeners.append(listener)
         checking = asyncio.create_task(listener.check(), name="connection timeouts")
         listener.start(listening, tls)

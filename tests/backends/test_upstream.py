@@ -23,6 +23,7 @@ from adapter.sample import RawSample
 from adapter.server.accounting import RequestAccounting
 from adapter.server.debug_endpoints import DebugEndpoints, DebugSources
 from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.listener import listen
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from autoscaler.values.selector import parse
@@ -63,7 +64,10 @@ async def second(config: Json) -> AsyncIterator[tuple[MetricPipeline, ClientSess
         debug=DebugEndpoints(sources, Limits().request_timeout),
     )
     try:
-        async with server.serving("127.0.0.1", 0, None) as port, ClientSession(f"http://127.0.0.1:{port}") as session:
+        async with (
+            server.serving(listen("127.0.0.1", 0), None) as port,
+            ClientSession(f"http://127.0.0.1:{port}") as session,
+        ):
             yield pipeline, session
     finally:
         await pipeline.aclose()

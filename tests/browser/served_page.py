@@ -20,6 +20,7 @@ from adapter.rules.rule_registry import RuleRegistry
 from adapter.server.accounting import RequestAccounting
 from adapter.server.debug_endpoints import DebugEndpoints, DebugSources
 from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.listener import listen
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from autoscaler.values.selector import Selector
@@ -93,7 +94,7 @@ async def serve_page(port: int = 0) -> AsyncIterator[ServedPage]:
         debug=DebugEndpoints(sources, timedelta(seconds=2)),
     )
     try:
-        async with server.serving("127.0.0.1", port, None) as bound:
+        async with server.serving(listen("127.0.0.1", port), None) as bound:
             page = ServedPage(f"http://127.0.0.1:{bound}", log, server, started, history=history)
             yield page
     finally:

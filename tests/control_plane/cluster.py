@@ -1,13 +1,14 @@
 """Starts the programs of the control plane and gives tests access to it."""
 
 import json
+import secrets
 import socket
 import ssl
 import subprocess
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,8 @@ from tests.control_plane.process import Program
 
 LOOPBACK: Final = "127.0.0.1"
 FRONT_PROXY: Final = "front-proxy-client"
+_UNASSIGNED_PORTS: Final = range(15_000, 32_000)
+"""Below net.ipv4.ip_local_port_range, from which the kernel assigns the ports of outgoing connections."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,12 @@ def control_plane(
 
 
 def free_port() -> int:
-    """Return a free port on loopback."""
-    with socket.socket() as listener:
-        listener.bind((LOOPBACK, 0))
-        port: int = listener.getsockname()[1]
-        return port
+    """Return a free port on loopback that the kernel assigns to no connection of another test."""
+    while True:
+        port = secrets.choice(_UNASSIGNED_PORTS)
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind((LOOPBACK, port))
+            return port
 
 
 def _wire(folder: Path, programs: dict[str, Path], apiserver_flags: Sequence[str]) -> ControlPlane:

@@ -173,5 +173,14 @@ def test_used_port_is_reported_in_one_line():
     with socket.create_server(("127.0.0.1", 0)) as used:
         port = used.getsockname()[1]
         with running_demo(f"--port={port}") as demo:
-            message = f"cannot listen on port {port}: Address already in use; choose another --port\n"
+            message = f"cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port\n"
             assert demo.wait() == (1, message)
+
+
+def test_two_demos_run_on_one_machine():
+    with running_demo("--speed=60", "--no-page") as first, running_demo("--speed=60", "--no-page") as second:
+        for demo in (first, second):
+            demo.wait_for("Quiet morning")
+            demo.process.send_signal(signal.SIGTERM)
+
+        assert [demo.wait() for demo in (first, second)] == [(0, ""), (0, "")]

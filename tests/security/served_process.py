@@ -16,6 +16,7 @@ from pathlib import Path
 import uvloop
 
 from adapter.config.model import Limits
+from adapter.server.listener import listen
 from tests.loopback import assemble
 from tests.waiting import GIVE_UP
 
@@ -57,7 +58,7 @@ def served_process(folder: Path) -> Iterator[ServedProcess]:
 async def _serve(folder: Path) -> None:
     server, tls, _ = assemble(folder, Limits())
     gc.freeze()
-    async with server.serving("127.0.0.1", 0, tls.listener) as port:
+    async with server.serving(listen("127.0.0.1", 0), tls.listener) as port:
         print(port, flush=True)  # noqa: T201
         await asyncio.to_thread(sys.stdin.read)
 

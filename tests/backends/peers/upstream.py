@@ -20,6 +20,7 @@ from adapter.rules.rule import Rule, Series
 from adapter.rules.rule_registry import RuleRegistry
 from adapter.server.accounting import RequestAccounting
 from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.listener import listen
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from autoscaler.types.observation import FailureClass
@@ -61,7 +62,7 @@ class Peer(HttpPeer):
             limits=Limits(),
             accounting=RequestAccounting(Telemetry(), lambda *_: None, clock),
         )
-        async with server.serving("127.0.0.1", 0, None) as port:
+        async with server.serving(listen("127.0.0.1", 0), None) as port:
             self.proxy.upstream = ("127.0.0.1", port)
             started.set()
             await self._stopped.wait()

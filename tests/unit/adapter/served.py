@@ -21,6 +21,7 @@ from adapter.rules.rule_registry import RuleRegistry
 from adapter.sample import RawSample
 from adapter.server.accounting import RequestAccounting
 from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.listener import listen
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 
@@ -104,5 +105,8 @@ def assembled(limits: Limits | None = None) -> Assembled:
 @asynccontextmanager
 async def served(limits: Limits | None = None) -> AsyncIterator[Served]:
     it = assembled(limits)
-    async with it.server.serving("127.0.0.1", 0, None) as port, ClientSession(f"http://127.0.0.1:{port}") as session:
+    async with (
+        it.server.serving(listen("127.0.0.1", 0), None) as port,
+        ClientSession(f"http://127.0.0.1:{port}") as session,
+    ):
         yield Served(it.server, it.backend, it.telemetry, it.lines, session, port)

@@ -7,6 +7,7 @@ import pytest
 from aiohttp import ClientConnectionError, ClientSession
 
 from adapter.config.model import Limits
+from adapter.server.listener import listen
 from tests.unit.adapter.served import METRIC, assembled, served
 
 
@@ -78,7 +79,7 @@ async def test_shutdown_begins_with_the_configured_delay(looptime):
 async def test_requests_in_flight_are_drained_and_new_connections_refused():
     it = assembled(Limits(drain_timeout=timedelta(seconds=5)))
     async with ClientSession() as session:
-        async with it.server.serving("127.0.0.1", 0, None) as port:
+        async with it.server.serving(listen("127.0.0.1", 0), None) as port:
             url = f"http://127.0.0.1:{port}{METRIC}"
             in_flight = asyncio.create_task(session.get(url))
             await it.backend.queried.wait()
@@ -93,7 +94,7 @@ async def test_requests_in_flight_are_drained_and_new_connections_refused():
 async def test_requests_that_exceed_the_drain_timeout_are_cancelled():
     it = assembled(Limits(drain_timeout=timedelta(seconds=0.05)))
     async with ClientSession() as session:
-        async with it.server.serving("127.0.0.1", 0, None) as port:
+        async with it.server.serving(listen("127.0.0.1", 0), None) as port:
             in_flight = asyncio.create_task(session.get(f"http://127.0.0.1:{port}{METRIC}"))
             await it.backend.queried.wait()
 
