@@ -43,8 +43,8 @@ def period_lines(view: Json, colors: Colors) -> Iterator[str]:
     ]
     for _, line in sorted(rows, key=lambda row: row[0]):
         yield line
-    if not rows:
-        yield "no decision for this autoscaler"
+    if not view["records"]:
+        yield "no decision for this autoscaler in this period"
 
 
 def _end(gap: Json) -> str:
