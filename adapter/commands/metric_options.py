@@ -28,7 +28,9 @@ class ExternalMetricOption(argparse.Action):
 def add_metric_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of external metrics; ``options.external`` is a list with one dictionary for each."""
     parser.set_defaults(misplaced=[])
-    group = parser.add_argument_group("external metrics", "repeat --external for several; the others follow theirs")
+    group = parser.add_argument_group(
+        "external metrics", "repeat --external for several, each followed by its own options"
+    )
     add = group.add_argument
     add("--external", action=ExternalMetricOption, default=[], metavar="NAME", help="external metric")
     add("--average", action=ExternalMetricOption, metavar="QUANTITY", help="target for the average per replica")

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final, TypeAlias
 
 from adapter.debug.render import Colors, escape, explanation_lines
@@ -36,31 +37,36 @@ def period_lines(view: Json, colors: Colors) -> Iterator[str]:
     if view["truncated"]:
         yield f"{colors.warning}only the newest records are shown: choose a shorter period{colors.reset}"
     yield ""
-    rows = [(record["at"], _record_line(record, colors)) for record in view["records"]]
+    rows = [(record["at"], _record_text(record, colors)) for record in view["records"]]
     rows += [
-        (gap["start"], f"{colors.warning}{time_text(gap['start'])}  nothing recorded until {_end(gap)}{colors.reset}")
-        for gap in view["gaps"]
+        (gap["start"], f"{colors.warning}nothing recorded until {_end(gap)}{colors.reset}") for gap in view["gaps"]
     ]
-    for _, line in sorted(rows, key=lambda row: row[0]):
-        yield line
-    if not rows:
-        yield "no decision for this autoscaler"
+    yield from _lines(sorted(rows, key=lambda row: row[0]))
+    if not view["records"]:
+        yield "no decision for this autoscaler in this period"
+
+
+def _lines(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield a line for each time and text; consecutive records that differ only in other steps share one."""
+    for text, group in groupby(rows, key=lambda row: row[1]):
+        first, *more = (time_text(time) for time, _ in group)
+        yield f"{first}  {text}" + (f" (and {count(len(more), 'more record')} until {more[-1]})" if more else "")
 
 
 def _end(gap: Json) -> str:
     return f"{time_text(gap['end'])}: {escape(gap['reason'])}"
 
 
-def _record_line(record: Json, colors: Colors) -> str:
+def _record_text(record: Json, colors: Colors) -> str:
     if record["deleted"]:
-        return f"{time_text(record['at'])}  deleted"
+        return "deleted"
     current, replicas = record["current"], record["replicas"]
     change = f"{current} → {replicas}" if current != replicas else f"{replicas}"
     omitted = f" ({count(record['omitted'], 'change')} before it not recorded)" if record["omitted"] else ""
     state = escape(record["state"])
     factor = record["limitingFactor"]
     reason = escape(f"{factor}; {record['reason']}" if factor else record["reason"])
-    return f"{time_text(record['at'])}  {change:>9}  {state:<18}  {colors.dim}{reason}{omitted}{colors.reset}"
+    return f"{change:>9}  {state:<18}  {colors.dim}{reason}{omitted}{colors.reset}"
 
 
 def time_text(time: str) -> str:

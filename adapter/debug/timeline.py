@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from adapter.debug.formatting import Json, format_time
 from autoscaler.types.decision import Decision
 from autoscaler.types.steps import MetricFallbackStep, MetricProposalStep, MetricUnavailableStep
+from autoscaler.values.arithmetic import MIN_INT64
 
 MetricStep: TypeAlias = MetricProposalStep | MetricUnavailableStep | MetricFallbackStep
 MetricPoint: TypeAlias = tuple[float, float, float, int]
@@ -98,7 +99,9 @@ def _metric_point(step: MetricStep) -> MetricPoint:
         case MetricProposalStep(calculation=calculation) if calculation.utilization is not None:
             return calculation.utilization, calculation.target, step.replicas, MetricPointState.OK
         case MetricProposalStep(calculation=calculation):
-            return calculation.usage / 1000, calculation.target / 1000, step.replicas, MetricPointState.OK
+            # Upstream's average over 0 pods is not a value.
+            value = math.nan if calculation.usage == MIN_INT64 else calculation.usage / 1000
+            return value, calculation.target / 1000, step.replicas, MetricPointState.OK
         case MetricFallbackStep():
             return math.nan, math.nan, step.replicas, MetricPointState.FALLBACK
         case MetricUnavailableStep():

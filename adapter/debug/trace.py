@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
+from adapter import errors
 from adapter.debug.formatting import Json, format_quantity, format_time
 from adapter.metrics.fetcher import FetchFailure, FetchResult
 from adapter.metrics.read_history import ReadRecord
@@ -33,7 +34,8 @@ def namespace_trace_view(trace: ReadTrace, reader: MetricReader) -> Json:
     """
     view = _view(trace, reader, _series(trace, reader.clock(), own_namespace=True))
     if trace.rule is None:
-        view["rule"]["reason"] = f"no rule defines {trace.key.metric!r} in this namespace"
+        if not isinstance(trace.error, errors.RuleRefused):  # its text is also the error of the read
+            view["rule"]["reason"] = f"no rule defines {trace.key.metric!r} in this namespace"
     elif trace.rule.namespaces != (trace.key.namespace,):
         view["rule"]["namespaces"] = [trace.key.namespace]
         if view["series"] is not None:

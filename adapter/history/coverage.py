@@ -70,6 +70,8 @@ def _gaps(ordered: list[SegmentInfo]) -> Iterator[Gap]:
 def _reason(previous: SegmentInfo, following: SegmentInfo) -> str:
     if previous.term == following.term:
         return "the records of this period could not be stored"
+    if previous.ends_term and previous.holder == following.holder:
+        return f"there was no leader between two terms of {previous.holder}"
     if previous.ends_term:
         return f"there was no leader between the terms of {previous.holder} and {following.holder}"
     return f"{previous.holder} ended without a last write, and {following.holder} was not the leader yet"

@@ -25,6 +25,7 @@ from adapter.server.leader_forwarding import LeaderForwarding
 from adapter.server.overview_endpoint import OverviewEndpoint
 from adapter.server.peer_overviews import PeerOverviews
 from adapter.server.request_context import RequestContext
+from autoscaler.algorithm.formatting import count
 from autoscaler.values import selector
 from autoscaler.values.selector import SelectorError
 
@@ -176,4 +177,5 @@ def _not_found_message(key: str, sources: DebugSources) -> str:
     if not len(sources.decision_log):
         leader = _leader_pod(sources) or "unknown"
         return f"{key}: this replica has made no decisions, and the leader ({leader}) did not respond"
-    return f"no decision for PodAutoscaler {key!r}; this replica has decisions for {len(sources.decision_log)} others"
+    others = count(len(sources.decision_log), "other PodAutoscaler")
+    return f"no decision for PodAutoscaler {key!r}; this replica has decisions for {others}"

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 
+from autoscaler.algorithm.formatting import failure_cause
 from autoscaler.types import steps
 from autoscaler.types.decision import Decision
 from autoscaler.types.metric_result import UnavailableCause
@@ -95,7 +96,7 @@ def _states(decision_steps: Sequence[Step]) -> Iterator[DisplayState]:
 
 
 def _metric_state(step: steps.MetricFallbackStep | steps.MetricUnavailableStep) -> DisplayState:
-    detail, failing_since = f"{step.metric}: {step.message}", step.failing_since
+    detail, failing_since = f"{step.metric}: {failure_cause(step.message)}", step.failing_since
     if isinstance(step, steps.MetricFallbackStep):
         since = step.since or failing_since
         return DisplayState(State.FALLBACK, detail, since, step.failure or "", failing_since)

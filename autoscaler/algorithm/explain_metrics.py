@@ -4,7 +4,7 @@ import math
 from datetime import datetime
 from fractions import Fraction
 
-from autoscaler.algorithm.formatting import count, decimal, time_near
+from autoscaler.algorithm.formatting import count, decimal, failure_cause, time_near
 from autoscaler.types.metric_result import Calculation, CalculationRule, Tolerance
 from autoscaler.types.spec import USE_MAX, USE_MIN
 from autoscaler.types.steps import MetricFallbackStep, MetricProposalStep, MetricUnavailableStep
@@ -108,7 +108,7 @@ def _rounded_up(calculation: Calculation) -> str:
 def explain_unavailable(step: MetricUnavailableStep, at: datetime | None) -> str:
     """Return why a metric is unavailable, since when, and when its fallback becomes active."""
     failure = f" ({step.failure.value})" if step.failure is not None else ""
-    text = f"{step.metric}: unavailable{failure}: {step.message}"
+    text = f"{step.metric}: unavailable{failure}: {failure_cause(step.message)}"
     if step.failing_since is None or step.fallback_at is None:
         return text
     fallback = count(step.fallback_replicas or 0, "replica")
@@ -121,7 +121,8 @@ def explain_fallback(step: MetricFallbackStep, at: datetime | None) -> str:
     replicas = count(step.replicas, "replica")
     failure = f" ({step.failure.value})" if step.failure is not None else ""
     since = time_near(step.failing_since, at)
-    text = f"{step.metric}: fallback proposes {replicas}: failing since {since}{failure}: {step.message}"
+    cause = failure_cause(step.message)
+    text = f"{step.metric}: fallback proposes {replicas}: failing since {since}{failure}: {cause}"
     if step.strategy in (USE_MAX, USE_MIN):
         which = "larger" if step.strategy == USE_MAX else "smaller"
         return f"{text}; {step.strategy}: the {which} of {step.configured} and the {step.captured} at activation"

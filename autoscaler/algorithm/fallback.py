@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from autoscaler.algorithm import conditions
 from autoscaler.algorithm.conditions import ConditionUpdate
+from autoscaler.algorithm.formatting import failure_cause
 from autoscaler.algorithm.metric_context import MetricContext
 from autoscaler.defaults import FAILURE_DURATION_SECONDS
 from autoscaler.settings import FeatureGates
@@ -170,7 +171,7 @@ def _failed_read(
     duration = fallback.failure_duration_seconds
     due = add_seconds(since, FAILURE_DURATION_SECONDS if duration is None else duration)
     events = [] if before is not None else [conditions.warning_event(result.reason, result.message)]
-    name, message = str(source.metric), result.message[:_MAX_MESSAGE_LENGTH]
+    name, message = str(source.metric), failure_cause(result.message)[:_MAX_MESSAGE_LENGTH]
     if context.now < due:
         pending = MetricUnavailableStep(
             name, result.message, result.cause, result.failure, since, due, fallback.replicas

@@ -1,8 +1,11 @@
 """Formatting of times, durations, numbers and counts in messages."""
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from autoscaler.values.timestamps import to_utc
+
+_EXTERNAL_METRICS_API: Final = "unable to fetch metrics from external metrics API: "
 
 
 def time_of_day(moment: datetime) -> str:
@@ -41,3 +44,12 @@ def decimal(milli: int) -> str:
 def count(number: int, noun: str) -> str:
     """Format a number with its noun in singular or plural."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def failure_cause(message: str) -> str:
+    """Return the message of a failed read without upstream's introduction.
+
+    It has the name of the metric, which explanations show themselves, and its selector in Go syntax. The conditions and
+    events keep it, as in an HPA.
+    """
+    return message.partition(_EXTERNAL_METRICS_API)[2] or message

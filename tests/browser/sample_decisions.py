@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from adapter.debug.decision_log import DecisionLog
 from autoscaler.types.autoscaler import Autoscaler, Metadata
 from autoscaler.types.decision import Decision
-from autoscaler.types.observation import Reading, UnavailableReading, UnavailableTarget
+from autoscaler.types.observation import FailureClass, Reading, UnavailableReading, UnavailableTarget
 from autoscaler.types.spec import ObjectReference, Policy, Spec
 from tests.builders import (
     NO_STABILIZATION,
@@ -34,7 +34,11 @@ INTERVAL = 15
 LENGTH = 2700
 END = later(LENGTH)
 HOSTILE = "<script>alert(1)</script>"
-OUTAGE = unavailable_reading("metric 'orders_waiting' could not be read: prometheus: rejected: connection refused")
+OUTAGE = unavailable_reading(
+    "unable to fetch metrics from external metrics API: metric 'orders_waiting': prometheus: unreachable:"
+    " connection refused",
+    FailureClass.UNREACHABLE,
+)
 
 
 def add_samples(log: DecisionLog) -> None:

@@ -10,10 +10,7 @@ from tests.controller.harness import AUTOSCALERS, HPAS, Harness, queue
 pytestmark = pytest.mark.looptime
 
 PAUSED = "steadyscale.dev/paused"
-CAUSE = (
-    "unable to get external metric shop/queue/nil: unable to fetch metrics from external metrics API:"
-    " the broker is down"
-)
+CAUSE = "the broker is down"
 
 
 def annotate(harness: Harness, value: str | None) -> None:

@@ -55,6 +55,15 @@ def test_wide_output_has_the_mode_and_the_conditions(scaled: ControlPlane) -> No
     assert (wide["DESIRED"], wide["MODE"], wide["ABLE"], wide["ACTIVE"]) == ("3", "Active", "True", "True")
 
 
+def test_workload_without_replicas_has_a_zero_in_the_column(scaled: ControlPlane) -> None:
+    scaled.kubectl("scale", "deployment/by-spa", "--replicas=0")
+    try:
+        until(lambda: columns(scaled, "spa")["STATE"] == "scaling disabled", "the zero is observed")
+        assert columns(scaled, "spa")["REPLICAS"] == "0"
+    finally:
+        scaled.kubectl("scale", "deployment/by-spa", "--replicas=3")
+
+
 def test_check_accepts_the_objects_of_the_cluster(scaled: ControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
     kubeconfig = scaled.kubeconfig("admin")
     assert main(["check", "--from-cluster", f"--kubeconfig={kubeconfig}", "--namespace=default"]) == 0

@@ -89,6 +89,7 @@ def _root() -> dict[str, Any]:
 
 def _status() -> dict[str, Any]:
     status = schema_of(Status, strict=False)
+    status["properties"]["currentReplicas"]["default"] = 0  # omitted from the JSON, and the column would be empty
     conditions = status["properties"]["conditions"]
     conditions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
     return status

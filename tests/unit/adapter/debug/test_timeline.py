@@ -58,6 +58,12 @@ def test_utilization_is_in_percent():
     assert (metric["value"], metric["target"]) == ([50], [50])
 
 
+def test_average_over_no_pods_is_not_a_value():
+    metric = timeline(external_reading(15), status_replicas=0).columns()["metrics"][0]
+
+    assert (metric["value"], metric["target"], metric["proposal"]) == ([None], [5], [3])
+
+
 def test_reconcile_without_metric_reads_leaves_a_gap():
     points, spec = Timeline(), make_spec(QUEUE)
     not_found = UnavailableTarget("not found")

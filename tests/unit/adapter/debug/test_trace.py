@@ -3,7 +3,7 @@
 import asyncio
 
 from adapter.debug.render import trace_lines
-from adapter.debug.trace import MAX_SERIES, trace_view
+from adapter.debug.trace import MAX_SERIES, namespace_trace_view, trace_view
 from adapter.metrics.fetcher import Fetcher
 from adapter.metrics.reader import MetricReader
 from adapter.metrics.sources import Sources
@@ -61,3 +61,15 @@ async def test_concurrent_reads_have_independent_errors():
     )
 
     assert (first["error"]["class"], second["value"]) == ("not a number", "1")
+
+
+async def test_refused_object_is_not_reported_as_unknown_to_users_of_its_namespace():
+    sources = Sources(Fetcher({}, lambda: BEGINNING))
+    registry = RuleRegistry([])
+    registry.refuse_object("shop/m", "spec.backend: unknown")
+    reader = MetricReader(registry, sources, lambda: BEGINNING)
+    trace = await reader.read("shop", "m", parse(""))
+    await sources.aclose()
+
+    refused = "rule          none: refused: ExternalMetric 'm': spec.backend: unknown"
+    assert refused in list(trace_lines(namespace_trace_view(trace, reader)))

@@ -13,6 +13,7 @@ from autoscaler.types.observation import FailureClass
 from autoscaler.types.spec import Policy
 from autoscaler.types.steps import NotAppliedReason, ScalingLimit, Step
 from tests.builders import (
+    CONNECTION_REFUSED,
     decide_once,
     external_reading,
     later,
@@ -135,6 +136,11 @@ def unavailable(**parts: object) -> steps.MetricUnavailableStep:
             unavailable(failure=None),
             "queue: unavailable: connection refused",
             id="unavailable metric without failure class",
+        ),
+        pytest.param(
+            unavailable(message=f"unable to get external metric shop/queue/nil: {CONNECTION_REFUSED}"),
+            "queue: unavailable (refused): connection refused",
+            id="unavailable external metric",
         ),
         pytest.param(
             unavailable(failing_since=AT, fallback_at=AT + timedelta(minutes=3), fallback_replicas=10),

@@ -946,7 +946,10 @@ def test_transition_time_of_the_fallback_condition_changes_only_with_its_status(
 
     assert still.status.condition(KIND) == waiting.status.condition(KIND)
     assert transition_time(active, KIND) == later(180)
-    assert full_condition_content(active, KIND) == (*fallback_active(10)[:2], f"{fallback_active(10)[2]}: {WHY}")
+    assert full_condition_content(active, KIND) == (
+        *fallback_active(10)[:2],
+        f"{fallback_active(10)[2]}: connection refused",
+    )
 
 
 def test_fallback_condition_is_unknown_for_an_unavailable_target():
