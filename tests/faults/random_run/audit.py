@@ -1,6 +1,6 @@
 """The record of a real run, from the audit log of the API server.
 
-Every process has a token of its own; the API server logs its id with each request. Processes are thereby told apart,
+Every process has a token of its own; the API server logs its id with each request. Processes are thereby distinguished,
 also before and after a restart.
 """
 
