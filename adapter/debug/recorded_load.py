@@ -33,6 +33,9 @@ class RecordedPoint(NamedTuple):
     """Of each metric, in thousandths: the value of the whole workload. Of utilizations: the sum over the pods, in
     thousandths of a request of 1. None: the metric could not be read."""
 
+    fallback: bool = False
+    """Whether a fallback was active."""
+
 
 class RecordedLoad(NamedTuple):
     """The points of a period in the order of their times. A point applies until the next one."""
@@ -54,7 +57,8 @@ class RecordedLoad(NamedTuple):
         for time in sorted({point.time for point in self.points} | edges):
             is_hidden = any(first <= time < last for first, last in gaps)
             known = self.at(time)
-            points.append(known._replace(time=time, totals=unknown if is_hidden else known.totals))
+            shown = RecordedPoint(time, known.current, known.replicas, unknown) if is_hidden else known
+            points.append(shown._replace(time=time))
         return self._replace(points=tuple(points))
 
     def without_empty_start(self) -> "RecordedLoad":

@@ -109,9 +109,10 @@ class Timeline:
         loaded: list[RecordedPoint] = []
         last: tuple[int | None, ...] = (None,) * len(self.metrics)
         for (time, current, _, *metrics), replicas in zip(points, following, strict=True):
-            pairs = zip(last, _by_metric(metrics), strict=True)
-            last = tuple(_total_milli(before, total, state) for before, (_, _, _, total, state) in pairs)
-            loaded.append(RecordedPoint(time, current, replicas, last))
+            columns = [*_by_metric(metrics)]
+            last = tuple(_total_milli(before, *each[3:]) for before, each in zip(last, columns, strict=True))
+            is_fallback = any(state == MetricPointState.FALLBACK for *_, state in columns)
+            loaded.append(RecordedPoint(time, current, replicas, last, is_fallback))
         return RecordedLoad(self.metrics, tuple(loaded), end)
 
 

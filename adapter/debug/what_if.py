@@ -127,8 +127,8 @@ def _recorded_run(
             milli = history.at(time)
             column.append(nan if milli is None else milli / 1000)
         run.factors.append(factor)
-        run.fallback.append(False)
-        run.unavailable.append(any(history.at(time) is None for history in histories))
+        run.fallback.append(point.fallback)
+        run.unavailable.append(None in point.totals and not point.fallback)
     for index, (before, after) in enumerate(pairwise(run.replicas), 1):
         if before != after:
             run.rescales.append((index, before, after))

@@ -84,7 +84,8 @@ async def test_replay_with_the_current_spec_has_the_recorded_replicas(session: C
     assert len(was["time"]) == 181  # every decision of the sample
     assert max(was["replicas"]) == 16
     assert edited["replicas"] == was["replicas"]
-    assert "fallback" in edited["state"]
+    assert edited["state"] == was["state"]
+    assert len({*measures(view)["time in fallback"]} - {"0:00:00"}) == 1
 
 
 async def test_replay_with_an_edited_spec_differs_as_the_edit_says(session: ClientSession):
