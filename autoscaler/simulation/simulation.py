@@ -15,6 +15,7 @@ from autoscaler.algorithm.decide import decide
 from autoscaler.algorithm.next_reconcile import next_delay
 from autoscaler.algorithm.stale_zero import clear_stale_zero
 from autoscaler.controller.reconcile_plan import make_plan
+from autoscaler.settings import FeatureGates, Settings
 from autoscaler.simulation.backlog import backlog_at
 from autoscaler.simulation.demand import demand_of
 from autoscaler.simulation.metric_history import Outage
@@ -82,6 +83,22 @@ class Workload(NamedTuple):
     readings: tuple[Reading, ...]
 
 
+def fold(
+    autoscaler: Autoscaler,
+    observation: Observation,
+    history: History,
+    settings: Settings,
+    gates: FeatureGates,
+    now: datetime,
+) -> tuple[Decision, Autoscaler]:
+    """Decide once as the controller does; return the decision, and the autoscaler with its status for the next one."""
+    decision = decide(
+        autoscaler=autoscaler, observation=observation, history=history, settings=settings, gates=gates, now=now
+    )
+    decision = clear_stale_zero(decision, in_flight=False)
+    return decision, replace(autoscaler, status=decision.status)
+
+
 class Simulation:
     """A scenario with its reconcile plan. Raises ``InvalidScenario`` before anything is simulated."""
 
@@ -134,22 +151,17 @@ class Simulation:
         workload = self._workload(now, time, state.replicas, backlogs)
         is_outage = bool(outages) and any(outage.start <= time < outage.end for outage in outages)
         readings = tuple(map(outage_of, self.metrics)) if is_outage else workload.readings
-        decision = decide(
-            autoscaler=state.autoscaler,
-            observation=Observation(workload.target, workload.pods, readings),
-            history=state.history,
-            settings=scenario.settings,
-            gates=scenario.gates,
-            now=now,
+        observation = Observation(workload.target, workload.pods, readings)
+        decision, autoscaler = fold(
+            state.autoscaler, observation, state.history, scenario.settings, scenario.gates, now
         )
-        decision = clear_stale_zero(decision, in_flight=False)
         replicas, ready = state.replicas, workload.ready
         if decision.scale_to is not None:
             replicas = rescaled(replicas, decision.scale_to, time + self._startup)
             ready = count_ready(replicas, time)
         following = SimulationState(
             now=now + next_delay(decision, scenario.settings.sync_period),
-            autoscaler=replace(state.autoscaler, status=decision.status),
+            autoscaler=autoscaler,
             history=decision.history,
             replicas=replicas,
             backlogs=backlogs,
