@@ -8,6 +8,7 @@ import pytest
 from msgspec import to_builtins
 
 from autoscaler.conformance import reconcile
+from autoscaler.conformance.inputs import Json
 from autoscaler.conformance.reconcile import Replay, status_output
 from autoscaler.conformance.report import compare
 from autoscaler.simulation.simulation import fold
@@ -23,7 +24,7 @@ SIMULATED = [trace for trace in TRACES if not any(key in step for step in trace[
 class FoldedReplay(Replay):
     """A replay whose decisions are those of the simulation."""
 
-    def _reconcile(self, autoscaler: Autoscaler, step: dict[str, Any]) -> dict[str, Any]:
+    def _reconcile(self, autoscaler: Autoscaler, step: Json) -> dict[str, Any]:
         observation = self._observe(autoscaler, step)
         decision, self._autoscaler = fold(
             autoscaler, observation, self._history, self._settings, self._gates, self._now
