@@ -116,7 +116,7 @@ bench-smoke: $(DEV)  ## every benchmark for some seconds, to see that it runs
 	$(BIN)/python -m bench.backends --interval=2 --intervals=1
 	$(BIN)/python -m bench.decision_history --count=500 --hours=0.1
 	$(BIN)/python -m bench.page --count=200 --seconds=1
-	$(BIN)/python -m bench.simulate --days=0.5
+	$(BIN)/python -m bench.simulate --days=0.5 --fleet=5
 	$(BIN)/python -m bench.fleet --count=50 --seconds=4 --period=2
 
 bench-fleet: $(DEV)  ## 1,000 autoscalers beside a real API server and the built-in controller; five minutes

@@ -112,6 +112,7 @@ async def run(file: ConfigFile, loaded: Loaded, components: Components, environm
                 pipeline.comparisons,
                 history,
                 forwarding,
+                components.autoscaler or ControllerOptions(),
             )
             listening = environment.listening or listen(config.serving.address, config.serving.port)
             async with _serving(config, namespace, kube, telemetry, sources, process_clock, listening) as server:

@@ -14,6 +14,8 @@
     │   ├── AutoscalerNotFound           404  the process has no decision for the autoscaler
     │   ├── MethodNotAllowed             405  the API is read-only
     │   ├── NotAcceptable                406  no common media type
+    │   ├── SpecInvalid                  422  the spec of a replay has problems
+    │   ├── TooManyReplays               429  the limit of concurrent replays is reached
     │   ├── TooManyConcurrentRequests    429  the limit of concurrent requests is reached
     │   └── TooManyReviews               429  the client has caused too many reviews
     ├── ReviewUnavailable                500  a SubjectAccessReview failed
@@ -45,7 +47,7 @@ from typing import ClassVar, Final, Self
 
 from autoscaler.types.observation import FailureClass
 
-_REASONS: Final = {500: "InternalError", 504: "Timeout"}
+_REASONS: Final = {422: "Invalid", 500: "InternalError", 504: "Timeout"}
 """The reasons that are not the HTTP status phrase."""
 
 
@@ -126,6 +128,21 @@ class MethodNotAllowed(RequestRejected, code=405):
 
 class NotAcceptable(RequestRejected, code=406):
     """The caller accepts none of the supported media types."""
+
+
+class SpecInvalid(RequestRejected, code=422):
+    """The spec of a replay has problems: pairs of a path, which can be empty, and a message."""
+
+    def __init__(self, problems: tuple[tuple[str, str], ...]) -> None:
+        super().__init__("; ".join(f"{path}: {message}" if path else message for path, message in problems))
+        self.problems = problems
+
+
+class TooManyReplays(RequestRejected, code=429):
+    """The limit of concurrent replays is reached."""
+
+    def __init__(self) -> None:
+        super().__init__("another replay is running, please try again in some seconds")
 
 
 class TooManyConcurrentRequests(RequestRejected, code=429):

@@ -1,11 +1,15 @@
 """Benchmark of the simulation: a month of decisions at a sync period of 15 seconds, in CPU time of one core.
 
 The reference is ``decide`` alone with the inputs of decisions of the same run, timed between the parts of the run.
+A week of a fleet follows, whose histories are read from one Prometheus.
 With --traces, the measures of public traces follow, which are not part of this repository.
 """
 
 import argparse
+import asyncio
 import resource
+import shutil
+import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -14,6 +18,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from adapter.config.loading import decode
+from adapter.process import clock
+from adapter.simulation.range_history import plan_reads, read_range
 from autoscaler.algorithm.decide import decide
 from autoscaler.simulation.measures import measure
 from autoscaler.simulation.metric_history import MetricHistory, Outage
@@ -22,7 +29,10 @@ from autoscaler.simulation.scenario import Scenario
 from autoscaler.simulation.simulation import SimulatedStep, Simulation, SimulationState
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.observation import ExternalReading, Observation, ScaleTarget
+from autoscaler.types.spec import EXTERNAL, ExternalSource, Metric, MetricIdentifier
+from autoscaler.values.selector import LabelSelector
 from autoscaler.wire import decode_autoscaler
+from tests.prometheus.server import line, prometheus
 from tools.sample_load import START, load
 
 PERIOD = 15
@@ -83,7 +93,7 @@ def decide_seconds(scenario: Scenario, steps: Sequence[tuple[SimulationState, Si
 
 def measure_speed(days: float) -> None:
     """Simulate the days and print decisions per second, the ratio to ``decide``, and the memory."""
-    scenario = month(days)
+    imported, scenario = _peak_megabytes(), month(days)
     simulation = Simulation(scenario)
     references: list[float] = []
     excluded = 0.0
@@ -104,13 +114,51 @@ def measure_speed(days: float) -> None:
     run = collect(simulation, steps())
     seconds = time.process_time() - started - excluded
     count, reference = len(run.times), sum(references) / len(references)
-    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    megabytes = _peak_megabytes()
     print(f"{count:,} decisions in {seconds:.1f} s of CPU time: {count / seconds:,.0f} per second")
     ratio = seconds / count / reference
     print(f"decide() alone: {1 / reference:,.0f} per second; time of the simulation relative to it: {ratio:.2f}")
     is_whole = days >= 30
     goals = f" (goals: {GOAL_SECONDS:g} s, {GOAL_MEGABYTES:g} MB)" if is_whole else ""
-    print(f"{len(run.rescales):,} rescales; peak memory {megabytes:.0f} MB{goals}")
+    print(f"{len(run.rescales):,} rescales; peak memory {megabytes:.0f} MB, {imported:.0f} MB after the imports{goals}")
+
+
+def _peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure_fleet(count: int, days: float) -> None:
+    """Simulate autoscalers on the history of one Prometheus; print the range queries and the time of both parts."""
+    if shutil.which("prometheus") is None or shutil.which("promtool") is None:
+        print("\nfleet skipped: prometheus and promtool are not installed")
+        return
+    step, end = timedelta(minutes=5), START + timedelta(days=days)
+    values = [(at, value) for index, (at, value) in enumerate(load(days, peak=1000)) if index % 5 == 0]
+    apps = [f"app-{number}" for number in range(count)]
+    rows = [
+        line("requests", {"namespace": "shop", "app": app}, f"{value * (1 + number / count):.1f}", at.timestamp())
+        for number, app in enumerate(apps)
+        for at, value in values
+    ]
+    with tempfile.TemporaryDirectory() as folder, prometheus(Path(folder), samples="".join(rows)) as server:
+        rule = {"name": "requests", "backend": "main", "query": "requests"}
+        config = decode({"backends": {"main": {"prometheus": {"url": server.url}}}, "rules": [rule]})
+        metrics = [
+            Metric(EXTERNAL, external=ExternalSource(MetricIdentifier("requests", LabelSelector({"app": app}))))
+            for app in apps
+        ]
+        reads = plan_reads(config, "shop", metrics)
+        started = time.process_time()
+        table, requests = asyncio.run(read_range(config.backends, [*reads.values()], (START, end), step, clock))
+        read_seconds = time.process_time() - started
+    started, decisions = time.process_time(), 0
+    for column in reads:
+        history = MetricHistory(table.times, table.columns[column], table.max_age)
+        run = collect(Simulation(Scenario(autoscaler_of(50, BEHAVIOR), (history,), START, end, 3)))
+        decisions += len(run.times)
+    seconds = time.process_time() - started
+    print(f"\n{count} autoscalers, {days:g} days from one Prometheus, range queries: {requests}")
+    print(f"{read_seconds:.1f} s of CPU time to read, {seconds:.1f} s for {decisions:,} decisions")
 
 
 def trace_history(file: Path) -> MetricHistory:
@@ -155,8 +203,10 @@ def main() -> None:
     parser.add_argument("--days", type=float, default=30, help="length of the simulated period (default: %(default)s)")
     parser.add_argument("--traces", type=Path, help="folder of traces with the columns timestamp and value")
     parser.add_argument("--period", type=float, default=60, help="sync period for the traces (default: %(default)s s)")
+    parser.add_argument("--fleet", type=int, default=100, help="autoscalers of one Prometheus (default: %(default)s)")
     options = parser.parse_args()
     measure_speed(options.days)
+    measure_fleet(options.fleet, min(options.days, 7))
     if options.traces is None:
         return
     if not options.traces.is_dir():

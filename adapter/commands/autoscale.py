@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import yaml
 
-from adapter.commands.object_problems import autoscaler_problems
 from adapter.commands.service_client import client_command
+from adapter.custom_resources.object_problems import autoscaler_problems
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import connect
 from autoscaler.types.spec import AVERAGE_VALUE, EXTERNAL, RESOURCE, UTILIZATION, VALUE

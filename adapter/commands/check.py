@@ -17,11 +17,11 @@ import yaml
 from adapter.backends.configuration import BackendEntry, price_per_day
 from adapter.commands.cluster_documents import cluster_documents
 from adapter.commands.documents import CheckMessage, Document, read_all
-from adapter.commands.object_problems import autoscaler_problems, external_metric_problems
 from adapter.commands.service_client import client_command
 from adapter.commands.undefined_metrics import undefined_metrics
 from adapter.config import loading, model
 from adapter.custom_resources.external_metric import rule_from_object
+from adapter.custom_resources.object_problems import autoscaler_problems, external_metric_problems
 from adapter.decoding.problem import ConfigInvalid, Problem
 from adapter.rules.prometheus_adapter import conversion
 from autoscaler.validation import warnings

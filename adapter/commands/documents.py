@@ -1,7 +1,7 @@
 """Reading of YAML and JSON files as documents, and the messages of ``steadyscale check`` about them."""
 
 import sys
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 
 from adapter.decoding.problem import ConfigInvalid, Problem
+from adapter.decoding.yaml_loader import load_yaml
 
 STDIN: Final = Path("-")
 _CONFIG_KEYS: Final = ("rules", "backends", "serving", "auth", "limits", "log", "externalRules")
@@ -16,8 +17,6 @@ _CONFIG_KEYS: Final = ("rules", "backends", "serving", "auth", "limits", "log", 
 
 _GROUPS: Final = {"PodAutoscaler": "steadyscale.dev", "ExternalMetric": "steadyscale.dev"}
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
-_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
-_MERGE: Final = "tag:yaml.org,2002:merge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +81,6 @@ class CheckMessage:
     is_problem: bool = True
 
 
-class _KubernetesLoader(yaml.SafeLoader):
-    """Loads YAML as kubectl does: a timestamp is a string, 5.0 is 5 as in JSON, and a duplicate key is an error."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - the name and type of yaml's attribute
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - yaml's signature
-        seen = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
-                continue
-            if (key.tag, key.value) in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key.value!r}", key.start_mark)
-            seen.add((key.tag, key.value))
-        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
-        return mapping
-
-    def construct_number(self, node: yaml.ScalarNode) -> float:
-        number = float(self.construct_yaml_float(node))
-        return int(number) if number.is_integer() and abs(number) < 2**53 else number
-
-
-_KubernetesLoader.add_constructor("tag:yaml.org,2002:float", _KubernetesLoader.construct_number)
-
-
 def read_all(paths: list[Path], messages: list[CheckMessage]) -> Iterator[Document]:
     """Yield the documents of files, of the files in directories, and of stdin; add a message for an unreadable one."""
     for path in paths:
@@ -127,16 +99,11 @@ def read_documents(file: Path) -> Iterator[Document]:
     """Yield the documents of a file, and the items of Lists; raise ``ConfigInvalid`` if the file is unreadable."""
     try:
         text = sys.stdin.read() if file == STDIN else file.read_text(encoding="utf-8")
-        contents = list(yaml.load_all(text, Loader=_KubernetesLoader))
     except OSError as error:
         raise ConfigInvalid([Problem("", f"cannot read the file: {error.strerror}")]) from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ConfigInvalid([Problem(place, f"invalid YAML: {error.problem}")]) from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigInvalid([Problem("", f"invalid YAML: {' '.join(str(error).split())}")]) from error
-    for number, content in enumerate(contents):
+    except UnicodeDecodeError as error:
+        raise ConfigInvalid([Problem("", f"invalid YAML: {error}")]) from error
+    for number, content in enumerate(load_yaml(text)):
         if isinstance(content, dict) and content.get("kind") == "List" and isinstance(content.get("items"), list):
             yield from (Document(_name(file), number, item) for item in content["items"])
         elif content is not None:

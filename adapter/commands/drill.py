@@ -131,7 +131,9 @@ def _lines(
     yield "\n"
     found = proposals(results)
     for goal, one in reversed(found.items()):
-        within = f"outages up to {text} begun at any time in these {days:.0f} days"
+        within = (
+            f"outages up to {text} begun at any time in {'this day' if round(days) == 1 else f'these {days:.0f} days'}"
+        )
         yield f"{_name(one.fallback)} covers {one.coverage:.0%} of {within} (goal {goal:.0%})\n"
     if not found:
         yield f"no fallback covers {GOALS[0]:.0%} of the outages: the target scales to it too slowly\n"

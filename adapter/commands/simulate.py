@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from adapter.commands.output_file import write_output
 from adapter.commands.progress import with_progress
 from adapter.commands.simulation_inputs import make_simulations, read_history
-from adapter.commands.simulation_output import csv_lines, json_text, measure_rows, table_lines
+from adapter.commands.simulation_output import csv_lines, json_text, table_lines
 from adapter.commands.simulation_variants import read_variants
 from adapter.debug.render import terminal_colors
 from adapter.decoding.problem import ConfigInvalid
 from adapter.errors import BackendError
 from adapter.simulation.html_report import render_report
+from adapter.simulation.measure_table import measure_rows
 from adapter.simulation.report_view import report_view
 from autoscaler.simulation.run import SimulatedRun, collect
 from autoscaler.simulation.simulation import Simulation

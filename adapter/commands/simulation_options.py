@@ -61,9 +61,11 @@ def _add_history(group: argparse._ArgumentGroup) -> None:
 
 def _add_model(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    models = ("recorded", "queue", "per-pod")
-    text = "recorded: values as they were; queue: arrivals per second; per-pod: totals (default: %(default)s)"
-    add("--model", choices=models, default="recorded", help=text)
+    models = ("recorded", "queue", "per-pod", "mixed")
+    text = (
+        "recorded: values as they were; queue: arrivals per second; per-pod: totals; mixed: totals for metrics of pods"
+    )
+    add("--model", choices=models, default="recorded", help=f"{text} (default: %(default)s)")
     rate = "queue: items per second that one ready replica processes (default: %(default)s)"
     add("--service-rate", type=float, default=1.0, metavar="N", help=rate)
     add("--startup", default="0s", metavar="DURATION", help="until a new pod is ready (default: %(default)s)")

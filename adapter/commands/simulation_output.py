@@ -4,61 +4,22 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from math import isnan
 from typing import Any, Final
 
 import msgspec
 
 from adapter.debug.render import Colors, escape
-from adapter.simulation.report_view import MeasureRow
+from adapter.simulation.measure_table import measure_rows
 from autoscaler.algorithm.formatting import count
 from autoscaler.algorithm.propose import name_of
-from autoscaler.simulation.measures import Measures, measure
+from autoscaler.simulation.measures import measure
 from autoscaler.simulation.run import FACTORS, SimulatedRun
-from autoscaler.simulation.scenario import WorkloadModel
 from autoscaler.simulation.simulation import Simulation
 from autoscaler.values.timestamps import format_rfc3339
 
 _NAME_WIDTH: Final = 28
-MEASURES: Final = (
-    ("replica_hours", "replica-hours", "{:,.1f}"),
-    ("under_accuracy", "missing replicas, average", "{:.3f}"),
-    ("over_accuracy", "surplus replicas, average", "{:.3f}"),
-    ("under_time_share", "under-provisioned time", "{:.2%}"),
-    ("over_time_share", "over-provisioned time", "{:.2%}"),
-    ("longest_under_seconds", "longest under-provisioned", "duration"),
-    ("rescales", "rescales", "{:,}"),
-    ("direction_changes", "direction changes", "{:,}"),
-    ("jitter_per_hour", "jitter per hour", "{:+.2f}"),
-    ("catch_up_seconds", "catch-up after a step, median", "duration"),
-    ("catch_up_max_seconds", "catch-up after a step, longest", "duration"),
-    ("fallback_seconds", "time in fallback", "duration"),
-    ("unknown_seconds", "time without known demand", "duration"),
-)
-"""Field, label and format of each measure."""
-
-_OF_QUEUE: Final = (("peak_value", "peak backlog", "{:,.0f}"), ("p99_value", "p99 backlog", "{:,.0f}"))
-
-
-def _measures(model: WorkloadModel) -> tuple[tuple[str, str, str], ...]:
-    return (*MEASURES, *_OF_QUEUE) if model is WorkloadModel.QUEUE else MEASURES
-
-
-def _text(measures: Measures, field: str, layout: str) -> str:
-    value = getattr(measures, field)
-    if value is None:
-        return "-"
-    return str(timedelta(seconds=round(value))) if layout == "duration" else layout.format(value)
-
-
-def measure_rows(simulations: Sequence[Simulation], runs: Sequence[SimulatedRun]) -> list[MeasureRow]:
-    """Return the table of measures as text: one row per measure, one value per variant."""
-    found = [measure(run) for run in runs]
-    return [
-        MeasureRow(label, tuple(_text(one, field, layout) for one in found))
-        for field, label, layout in _measures(simulations[0].scenario.model)
-    ]
 
 
 def table_lines(

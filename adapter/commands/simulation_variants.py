@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from adapter.commands.documents import read_documents
-from adapter.commands.object_problems import autoscaler_problems
+from adapter.custom_resources.object_problems import autoscaler_problems
 from adapter.decoding.problem import ConfigInvalid, Problem
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.wire import decode_autoscaler

@@ -30,6 +30,9 @@ _RESPONSE_HEADERS: Final = (
     "Cache-Control",
     "Vary",
 )
+_MAX_LINE: Final = 65536
+"""Length of a request line, as in the service: that of a replay contains the edited spec."""
+
 _FORBIDDEN: Final = (
     "Open the address that the command printed. It can be used once; restart the command to get another one.\n"
 )
@@ -60,7 +63,7 @@ async def page_proxy(target: PageTarget, port: int = 0) -> AsyncIterator[str]:
         auto_decompress=False,  # the browser decompresses
     ) as session:
         proxy = _PageProxy(target, session)
-        runner = web.ServerRunner(web.Server(proxy.handle), shutdown_timeout=0.1)
+        runner = web.ServerRunner(web.Server(proxy.handle, max_line_size=_MAX_LINE), shutdown_timeout=0.1)
         await runner.setup()
         try:
             try:

@@ -12,6 +12,7 @@ from multidict import MultiMapping
 from adapter import errors
 from adapter.debug.decision_log import DecisionLog
 from adapter.debug.formatting import format_time
+from adapter.debug.replayed_load import logged_load
 from adapter.debug.rule_views import backends_view, comparisons_view, rules_view
 from adapter.debug.trace import namespace_trace_view, trace_view
 from adapter.debug.views import autoscaler_view, overview
@@ -25,7 +26,9 @@ from adapter.server.leader_forwarding import LeaderForwarding
 from adapter.server.overview_endpoint import OverviewEndpoint
 from adapter.server.peer_overviews import PeerOverviews
 from adapter.server.request_context import RequestContext
+from adapter.server.what_if_endpoint import WhatIfEndpoint
 from autoscaler.algorithm.formatting import count
+from autoscaler.settings import ControllerOptions
 from autoscaler.values import selector
 from autoscaler.values.selector import SelectorError
 
@@ -60,13 +63,18 @@ class DebugSources(NamedTuple):
     forwarding: LeaderForwarding | None = None
     """Forwards requests to the leader; None: this process serves all of them itself."""
 
+    options: ControllerOptions = ControllerOptions()
+    """Of the controller, for replays."""
+
 
 class DebugEndpoints:
     """The debugging endpoints. They show all namespaces, so only operators should be authorized to read them."""
 
     def __init__(self, sources: DebugSources, poll_timeout: timedelta) -> None:
+        """Create the endpoints; ``poll_timeout`` limits long polling and replays."""
         self.sources = sources
-        self.history = HistoryEndpoint(sources.history, sources.clock)
+        self.what_if = WhatIfEndpoint(sources.options, sources.forwarding, poll_timeout)
+        self.history = HistoryEndpoint(sources.history, sources.decision_log, sources.clock, self.what_if)
         self._overview_endpoint = OverviewEndpoint(
             self._overview,
             sources.decision_log,
@@ -122,6 +130,17 @@ class DebugEndpoints:
         if view is None:
             raise errors.AutoscalerNotFound(_not_found_message(key, self.sources))
         return context.respond(view, _SECURITY_HEADERS)
+
+    async def replay(self, context: RequestContext) -> web.Response:
+        """Serve ``/debug/autoscalers/NAMESPACE/NAME?whatIf=...``: a replay over the decision log."""
+        key = context.path.removeprefix(AUTOSCALERS).rstrip("/")
+        if (response := await self.what_if.forwarded(context)) is not None:
+            return response
+        entry = self.sources.decision_log.get(key)
+        if entry is None:
+            raise errors.AutoscalerNotFound(_not_found_message(key, self.sources))
+        timeline, sync_period = entry.timeline.copy(), self.sources.options.settings.sync_period
+        return await self.what_if.respond(context, entry, lambda: logged_load(timeline, entry.decision.at, sync_period))
 
     def _overview(self, query: MultiMapping[str]) -> Json:
         """Return the overview for the query parameters."""

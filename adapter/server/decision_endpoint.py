@@ -13,6 +13,7 @@ from adapter.history.service import DecisionHistoryService
 from adapter.server.debug_endpoints import AUTOSCALERS, DebugEndpoints
 from adapter.server.leader_forwarding import NotForwarded
 from adapter.server.request_context import RequestContext
+from adapter.server.what_if_endpoint import WHAT_IF
 from autoscaler.kube.errors import KubeError
 from autoscaler.ports import Clock
 
@@ -24,6 +25,8 @@ class DecisionEndpoint:
         self._debug = debug
 
     async def handle(self, context: RequestContext) -> web.Response:
+        if WHAT_IF in context.query:
+            return await self._debug.replay(context)
         reason, forwarding = NotForwarded(""), self._debug.sources.forwarding
         if forwarding is not None:
             response = await forwarding.forward(context)

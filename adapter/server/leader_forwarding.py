@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -36,6 +36,8 @@ FORWARDED: Final = "X-Steadyscale-Forwarded"
 """The header of a forwarded request, which is not forwarded again: two replicas can disagree about the leader."""
 
 _ACCEPTED: Final = frozenset({200, 304, 400, 404})
+"""Responses of the leader that are passed on; after any other one, this process responds itself."""
+
 _REQUEST_HEADERS: Final = ("Accept", "Accept-Encoding", "If-None-Match")
 _HOP_BY_HOP: Final = frozenset({"connection", "content-length", "date", "server", "transfer-encoding", "audit-id"})
 _CONNECT_SECONDS: Final = 2.0
@@ -95,7 +97,9 @@ class LeaderForwarding:
     _logged: str = ""
     """The last reason that was logged; empty after a response."""
 
-    async def forward(self, context: RequestContext, seconds: float | None = 5) -> web.Response | NotForwarded:
+    async def forward(
+        self, context: RequestContext, seconds: float | None = 5, accepted: Collection[int] = _ACCEPTED
+    ) -> web.Response | NotForwarded:
         """Return the leader's response to a request below ``/debug``, or why there is none."""
         namespace = namespace_of(context.path)
         identity = self.leadership.identity(namespace)
@@ -113,7 +117,7 @@ class LeaderForwarding:
             if url.path != context.path:  # ".." would name another resource than the one that was authorized
                 return NotForwarded("")
             async with asyncio.timeout(seconds):
-                response, self._logged = await self._send(context, url, seconds), ""
+                response, self._logged = await self._send(context, url, seconds, accepted), ""
         except _FAILURES as error:
             return self._not_forwarded(address, error)
         return response
@@ -150,11 +154,16 @@ class LeaderForwarding:
 
         return handle
 
-    async def _send(self, context: RequestContext, url: URL, seconds: float | None) -> web.Response:
+    async def _send(
+        self, context: RequestContext, url: URL, seconds: float | None, accepted: Collection[int]
+    ) -> web.Response:
         own = context.request.headers
-        return await self._request(url, {name: own[name] for name in _REQUEST_HEADERS if name in own}, seconds)
+        headers = {name: own[name] for name in _REQUEST_HEADERS if name in own}
+        return await self._request(url, headers, seconds, accepted)
 
-    async def _request(self, url: URL, headers: Mapping[str, str], seconds: float | None) -> web.Response:
+    async def _request(
+        self, url: URL, headers: Mapping[str, str], seconds: float | None, accepted: Collection[int] = _ACCEPTED
+    ) -> web.Response:
         tls, server_name = await self._tls()
         identity = {"Accept-Encoding": "identity"}  # aiohttp would accept what the caller does not
         async with self.session.get(
@@ -165,7 +174,7 @@ class LeaderForwarding:
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=seconds, connect=_CONNECT_SECONDS),
         ) as response:
-            if response.status not in _ACCEPTED:
+            if response.status not in accepted:
                 raise _Rejected(response.status)
             copied = {name: value for name, value in response.headers.items() if name.lower() not in _HOP_BY_HOP}
             return web.Response(status=response.status, headers=copied, body=await response.read())
@@ -212,7 +221,7 @@ def serving_address(port: int) -> str:
 def namespace_of(path: str) -> str:
     """Return the namespace of an autoscaler or a list of metrics in a path below ``/debug``; empty if it has none."""
     parts = path.split("/")
-    return parts[3] if len(parts) > _NAMESPACE_PART and parts[2] in {"autoscalers", "metrics"} else ""
+    return parts[3] if len(parts) > _NAMESPACE_PART and parts[2] in {"autoscalers", "history", "metrics"} else ""
 
 
 class _Rejected(Exception):

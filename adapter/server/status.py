@@ -57,4 +57,8 @@ def _details(error: errors.AdapterError) -> dict[str, Any]:
     if error.failure is not None:
         camel_case = "".join(word[0].upper() + word[1:] for word in error.failure.value.split())
         details["causes"] = [{"reason": camel_case, "message": error.failure.value}]
+    if isinstance(error, errors.SpecInvalid):
+        details["causes"] = [
+            {"reason": "FieldValueInvalid", "message": message, "field": path} for path, message in error.problems
+        ]
     return details

@@ -102,7 +102,7 @@ def _values(
 ) -> list[int | None]:
     """Return the value of the metric at each step of a part."""
     by_time: dict[float, list[RawSample]] = {}
-    for one in series:
+    for one in _matching(read, series, first):
         for time, text in one.values:
             at = datetime.fromtimestamp(time, UTC)
             by_time.setdefault(time, []).append(RawSample(float(text), at, one.metric))
@@ -111,14 +111,24 @@ def _values(
     return [_value(read, by_time.get(time, []), time) for time in moments]
 
 
+def _matching(read: RangeRead, series: Sequence[RangeSeries], now: datetime) -> list[RangeSeries]:
+    """Return the series that the read selects: one query can have the series of hundreds of autoscalers."""
+    numbered = Snapshot([RawSample(float(index), now, one.metric) for index, one in enumerate(series)], now)
+    return [series[int(sample.value)] for sample in _selected(read, numbered)]
+
+
+def _selected(read: RangeRead, snapshot: Snapshot) -> Sequence[RawSample]:
+    if read.rule.is_template:
+        return snapshot.series
+    label, fixed = read.rule.namespacing.label, read.rule.namespacing.fixed
+    return tuple(snapshot.select(read.selector, label, fixed or read.namespace))
+
+
 def _value(read: RangeRead, samples: Sequence[RawSample], time: float) -> int | None:
     """Return the sum that an HPA computes from the served samples; None if the rule rejects them."""
     rule, now = read.rule, datetime.fromtimestamp(time, UTC)
     snapshot = Snapshot(samples, now)
-    matched = snapshot.series
-    if not rule.is_template:
-        label, fixed = rule.namespacing.label, rule.namespacing.fixed
-        matched = tuple(snapshot.select(read.selector, label, fixed or read.namespace))
+    matched = _selected(read, snapshot)
     try:
         served = evaluate(rule, matched, now, lambda: "no series", snapshot.repeated_labels(matched))
     except MetricUnavailable:

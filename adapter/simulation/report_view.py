@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from math import isnan
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from adapter.simulation.measure_table import MeasureRow
 from autoscaler.algorithm.explain import step_text
 from autoscaler.algorithm.propose import name_of
 from autoscaler.simulation.run import FACTORS, SimulatedRun
@@ -16,14 +17,6 @@ _BUCKETS: Final = 600
 
 _MAX_EXPLAINED: Final = 400
 """Decisions per variant whose steps the report contains: about 200 kB."""
-
-
-class MeasureRow(NamedTuple):
-    """One row of the table of measures."""
-
-    label: str
-    values: tuple[str, ...]
-    """As text, one for each variant."""
 
 
 def report_view(

@@ -74,7 +74,7 @@ class DecisionBuilder:
         A reconcile may set a condition twice, as to True after reading the target and to False because of a pause. A
         condition whose status is the same as before keeps its transition time, so that the status is not written again.
         """
-        return tuple(self._with_transition_time(condition) for condition in self._conditions.values())
+        return tuple([self._with_transition_time(condition) for condition in self._conditions.values()])
 
     def _with_transition_time(self, condition: Condition) -> Condition:
         before = self.autoscaler.status.condition(condition.type)

@@ -74,13 +74,14 @@ def _with_behavior(
     up_cutoff, down_cutoff = now - up, now - down
     lowest = highest = recommended
     outdated = -1
+    first_cutoff = min(up_cutoff, down_cutoff)
     for index, recommendation in enumerate(recommendations):
-        at = recommendation.at
-        if at > up_cutoff and recommendation.replicas < lowest:
-            lowest = recommendation.replicas
-        if at > down_cutoff and recommendation.replicas > highest:
-            highest = recommendation.replicas
-        if at < up_cutoff and at < down_cutoff:
+        at, replicas = recommendation.at, recommendation.replicas
+        if replicas < lowest and at > up_cutoff:
+            lowest = replicas
+        if replicas > highest and at > down_cutoff:
+            highest = replicas
+        if at < first_cutoff:
             outdated = index
     stabilized = min(max(current, lowest), highest)
     updated = _add(recommendations, outdated, Recommendation(recommended, now))

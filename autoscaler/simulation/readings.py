@@ -5,7 +5,15 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Final
 
-from autoscaler.readings import MetricsApi, PodValue, api_failure, read_external, read_pods
+from autoscaler.readings import (
+    MetricsApi,
+    PodUsage,
+    PodValue,
+    api_failure,
+    read_external,
+    read_pods,
+    read_resource,
+)
 from autoscaler.types.observation import FailureClass, ObjectReading, Pod, Reading
 from autoscaler.types.spec import EXTERNAL, OBJECT, Metric
 
@@ -25,7 +33,10 @@ def reading_of(metric: Metric, milli: int | None, pods: Sequence[Pod], ready: in
     if metric.type == OBJECT:
         return UNREACHABLE[MetricsApi.CUSTOM] if milli is None else ObjectReading(milli, now)
     named = () if milli is None else pods[:ready]
-    return read_pods([PodValue(pod.name, milli or 0, now, _SAMPLE_WINDOW) for pod in named])
+    if metric.pods is not None:
+        return read_pods([PodValue(pod.name, milli or 0, now, _SAMPLE_WINDOW) for pod in named])
+    usage = {"": {"": milli or 0}}  # the value is already that of the resource, or of the container
+    return read_resource([PodUsage(pod.name, usage, now, _SAMPLE_WINDOW) for pod in named], "")
 
 
 def outage_of(metric: Metric) -> Reading:

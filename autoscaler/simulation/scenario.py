@@ -24,9 +24,16 @@ class WorkloadModel(StrEnum):
     PER_POD = "per-pod"
     """The history has the total; the value is the total divided by the ready replicas."""
 
+    MIXED = "mixed"
+    """``per-pod`` for metrics of pods, ``recorded`` for External and Object metrics."""
+
 
 MAX_DECISIONS: Final = 5_000_000
 """About ten minutes of work; a scenario with more is refused before it starts."""
+
+
+MAX_REPLICAS: Final = 100_000
+"""Maximum of spec.maxReplicas: each simulated replica needs memory, and a mistake in a spec can ask for billions."""
 
 
 class Scenario(Record):

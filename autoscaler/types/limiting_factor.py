@@ -78,7 +78,11 @@ def decisive_step_index(all_steps: Sequence[Step]) -> int | None:
 
 
 def _factor_of(step: Step, all_steps: Sequence[Step]) -> LimitingFactor | None:  # noqa: PLR0911 - one case per step type
-    match step:
+    match step:  # the most frequent steps first: each case is an instance check
+        case steps.StabilizationStep() if step.replicas != step.recommended:
+            return LimitingFactor.STABILIZATION_WINDOW
+        case steps.RecommendationStep():
+            return LimitingFactor.METRICS_UNAVAILABLE if step.blocked else _factor_of_winner(step, all_steps)
         case steps.WriteFailedStep():
             return LimitingFactor.WRITE_FAILED
         case steps.NotAppliedStep(reason=reason):
@@ -87,10 +91,6 @@ def _factor_of(step: Step, all_steps: Sequence[Step]) -> LimitingFactor | None: 
             return LimitingFactor.DEFAULT_SCALE_UP_RATE if step.fixed_rate else LimitingFactor.SCALE_UP_POLICY
         case steps.LimitStep(limit=limit) if limit is not steps.ScalingLimit.NONE:
             return _LIMITS[limit]
-        case steps.StabilizationStep() if step.replicas != step.recommended:
-            return LimitingFactor.STABILIZATION_WINDOW
-        case steps.RecommendationStep():
-            return LimitingFactor.METRICS_UNAVAILABLE if step.blocked else _factor_of_winner(step, all_steps)
         case steps.ScaleFromZeroStep():
             return LimitingFactor.MIN_REPLICAS
         case steps.OutOfBoundsStep():

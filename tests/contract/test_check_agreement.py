@@ -12,7 +12,7 @@ import pytest
 
 from adapter.commands.cluster_documents import cluster_documents
 from adapter.commands.documents import CheckMessage
-from adapter.commands.object_problems import autoscaler_problems, external_metric_problems
+from adapter.custom_resources.object_problems import autoscaler_problems, external_metric_problems
 from autoscaler.kube.client import KubeClient
 from autoscaler.kube.connection import connect
 from autoscaler.kube.errors import BadRequest

@@ -1,6 +1,7 @@
 """The law of the simulation: it decides as the controller does on an API server, step by step."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -18,8 +19,10 @@ from autoscaler.simulation.readings import UNREACHABLE, per_replica
 from autoscaler.simulation.scenario import Scenario, WorkloadModel
 from autoscaler.simulation.simulation import SimulatedStep, Simulation
 from autoscaler.types.decision import Decision
+from autoscaler.values.quantity import Quantity
 from autoscaler.wire import decode_autoscaler
 from tests.controller.harness import AUTOSCALERS, FakeExternalMetrics, Harness, running_harness
+from tests.controller.simulated_pods import REQUEST, SimulatedPods
 
 NAME = "orders-295"
 """The controller spreads second reconciles over the sync period; that of this name is at the end of the period."""
@@ -72,13 +75,16 @@ class DecisionRecorder:
     def on_leadership_lost(self): ...
 
 
-def controller_decisions(document: dict[str, Any], scenario: Scenario) -> list[Decision]:
+def controller_decisions(
+    document: dict[str, Any], scenario: Scenario, prepare: Callable[[Harness, Scenario], object] = lambda *_: None
+) -> list[Decision]:
     """Return the decisions of the controller beside the in-memory API server, in virtual time."""
 
     async def run() -> list[Decision]:
         recorder = DecisionRecorder()
         async with running_harness() as harness:
             harness.external_metrics = ScenarioMetrics(harness, scenario)
+            prepare(harness, scenario)
             harness.deployment(NAME, scenario.replicas)
             harness.cluster.create(AUTOSCALERS, document)
             harness.start(listeners=(recorder,))
@@ -233,3 +239,37 @@ def test_simulation_decides_when_the_controller_does():
 
     assert simulated == sorted({decision.at for decision in decisions})  # the first one is repeated: a target was added
     assert {(after - before).total_seconds() for before, after in pairwise(simulated)} == {15.0, 5.0}
+
+
+@st.composite
+def pod_scenarios(draw):
+    """Return a scenario with a CPU utilization, a metric of pods, or both, and pods that need time to start."""
+    utilization = {"type": "Utilization", "averageUtilization": draw(st.integers(20, 120))}
+    average = {"type": "AverageValue", "averageValue": str(draw(st.integers(2, 30)))}
+    cpu = {"type": "Resource", "resource": {"name": "cpu", "target": utilization}}
+    rate = {"type": "Pods", "pods": {"metric": {"name": "rps"}, "target": average}}
+    document = draw(documents())
+    document["spec"] |= {"metrics": draw(st.sampled_from([[cpu], [rate], [cpu, rate]])), "minReplicas": 1}
+    scenario = Scenario(
+        autoscaler=decode_autoscaler({**document, "metadata": {"name": NAME, "namespace": "shop", "generation": 1}}),
+        histories=tuple(draw(histories()) for _ in document["spec"]["metrics"]),
+        start=START,
+        end=START + timedelta(seconds=1200.5),
+        replicas=draw(st.integers(1, 12)),
+        model=draw(st.sampled_from([WorkloadModel.PER_POD, WorkloadModel.MIXED])),
+        startup=timedelta(seconds=draw(st.sampled_from([0, 7, 52, 400]))),  # no pod becomes ready at a decision
+        requests={"cpu": Quantity.parse(REQUEST)},
+    )
+    return document, scenario
+
+
+@given(pod_scenarios())
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_simulation_decides_as_the_controller_with_metrics_of_pods(inputs):
+    document, scenario = inputs
+    decisions = controller_decisions(document, scenario, SimulatedPods)
+    assert len(decisions) > 75
+
+    simulated = [content(step.decision) for step in simulated_steps(scenario, decisions)]
+
+    assert simulated == [content(decision) for decision in decisions]

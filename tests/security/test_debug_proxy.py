@@ -69,7 +69,7 @@ async def proxied() -> AsyncIterator[Proxied]:
         return {"Authorization": "Bearer of-the-operator"}
 
     upstream = Upstream()
-    runner = web.ServerRunner(web.Server(upstream.handle))
+    runner = web.ServerRunner(web.Server(upstream.handle, max_line_size=65536))  # as in the service
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     upstream.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
@@ -79,6 +79,15 @@ async def proxied() -> AsyncIterator[Proxied]:
             yield Proxied(address, upstream, session)
     finally:
         await runner.cleanup()
+
+
+async def test_spec_of_a_replay_is_forwarded_in_the_request_line():
+    async with proxied() as it:
+        async with it.session.get(it.address) as response:
+            assert response.status == 200
+        path = f"/debug/autoscalers/shop/orders?whatIf={'x' * 40_000}"
+        assert await it.status(path) == 200
+        assert it.upstream.requests[-1][0] == path
 
 
 async def test_page_needs_the_secret_of_the_address():

@@ -5,6 +5,7 @@ import { now, timeOfDay } from "./clock.js";
 import { byId, h, keyed, setAttribute, setText } from "./dom.js";
 import { dateAndTime, History } from "./history.js";
 import { keyOf, stateChip, updateChip } from "./list.js";
+import { WhatIf } from "./what_if.js";
 
 const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -23,6 +24,7 @@ class Detail {
     const select = (moment) => (location.hash = routeOf(this.key, moment));
     this.chart = new Chart(select);
     this.history = new History(select, () => this.live && this.show(this.live, this.moment));
+    this.whatIf = new WhatIf();
     this.stepsTitle = h("h3", { id: "steps-title" });
     this.stepsHint = h("p", { class: "hint" });
     this.momentNode = h("p", { class: "moment", id: "moment", "aria-live": "polite" }, h("span"), h("a", {}, "Show the last decision"));
@@ -34,7 +36,7 @@ class Detail {
         h("div", {}, this.replicas, this.bounds),
         h("div", {}, this.reason, this.change)),
       this.chart.node,
-      h("h3", {}, "History"), this.history.node,
+      h("h3", {}, "History"), this.history.node, this.whatIf.node,
       this.stepsTitle, this.momentNode, this.stepsHint,
       this.steps,
       h("details", { class: "more" }, h("summary", {}, "Conditions in the status"), this.conditions));
@@ -44,6 +46,7 @@ class Detail {
   show(autoscaler, moment) {
     Object.assign(this, { live: autoscaler, key: keyOf(autoscaler), moment });
     this.history.show(this.key, moment);
+    this.whatIf.show(this.key);
     const notice = noticeText(autoscaler);
     this.notice.hidden = !notice;
     setText(this.notice, notice);

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.commands.object_problems import autoscaler_problems, external_metric_problems
+from adapter.custom_resources.object_problems import autoscaler_problems, external_metric_problems
 from tests.mutations import EXTERNAL_METRICS, POD_AUTOSCALER, mutated
 
 MISTAKES: dict[str, tuple[tuple[str, ...], Any]] = {

@@ -84,7 +84,7 @@ def test_constant_values_need_two_points():
 
 
 def test_oldest_points_are_dropped_at_the_limit():
-    points = timeline(*[external_reading(15 + index) for index in range(50)], max_bytes=10 * 29)
+    points = timeline(*[external_reading(15 + index) for index in range(50)], max_bytes=10 * 33)
 
     assert len(points) == 10
     assert points.columns()["time"][-1] == "2026-03-01T12:12:15.000Z"

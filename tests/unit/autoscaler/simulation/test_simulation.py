@@ -19,6 +19,7 @@ from tests.builders import (
     NO_STABILIZATION,
     NOW,
     make_autoscaler,
+    make_container_metric,
     make_external_metric,
     make_fallback,
     make_object_metric,
@@ -184,12 +185,39 @@ def test_scale_to_zero_and_back():
         ({"replicas": -1}, "must not be negative"),
         ({"service_rate": 0.0}, "the service rate must be greater than 0"),
         ({"autoscaler": make_autoscaler(make_spec(maximum=0))}, "spec.maxReplicas"),
+        ({"autoscaler": make_autoscaler(make_spec(maximum=2**31 - 1))}, "more than 100,000 replicas"),
         ({"autoscaler": make_autoscaler(make_spec(make_pods_metric()))}, "use the model per-pod"),
     ],
 )
 def test_invalid_scenario_is_refused_before_it_starts(parts, problem):
     with pytest.raises(InvalidScenario, match=problem):
         Simulation(replace(scenario(), **parts))
+
+
+def test_mixed_model_divides_only_metrics_of_pods():
+    mixed = scenario(
+        make_external_metric(average="5"),
+        make_pods_metric(average="10"),
+        samples=((0, 30), (60, 90)),
+        model=WorkloadModel.MIXED,
+    )
+    run = collect(Simulation(mixed))
+    assert {*run.values[0]} == {30.0, 90.0}  # the total: 6 and 18 replicas
+    assert (run.values[1][0], run.replicas[0], run.values[1][1]) == (10.0, 6, 5.0)  # 30 / 3, then 30 / 6
+    assert run.replicas[-1] == 18
+
+
+def test_utilization_of_a_named_container_is_simulated():
+    metric = make_container_metric(container="web")
+    requests = {"cpu": Quantity.parse("500m")}
+    per_pod = scenario(metric, samples=((0, 1.5),), model=WorkloadModel.PER_POD, requests=requests)
+    assert replicas_of(per_pod)[-1] == 6
+
+
+def test_demand_at_a_moment_is_that_of_the_given_replicas():
+    simulation = Simulation(scenario(make_external_metric(value="10"), samples=((0, 15),), model=WorkloadModel.MIXED))
+    assert [simulation.demand_at(NOW, replicas) for replicas in (2, 4)] == [3, 6]
+    assert simulation.demand_at(NOW - timedelta(seconds=1), 3) is None
 
 
 def test_times_of_other_zones_are_converted():
