@@ -35,7 +35,7 @@ _POLICY: Final = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class Write:
     """One write that the API server has stored."""
 
@@ -50,6 +50,9 @@ class Write:
     name: str
     spec: Any
     """The spec of a Lease or scale."""
+
+    is_repeated: bool = False
+    """Whether the write has changed nothing; then the revision is that of the write before."""
 
     @property
     def key(self) -> str:
@@ -107,8 +110,9 @@ class WriteRecord:
         self._offset += len(complete) + 1 if complete else 0
         for line in complete.splitlines():
             write = _decode(json.loads(line))
-            # A write that changes nothing has the version of the one before.
-            if write is not None and (write.uid, write.revision) not in self._versions:
+            if write is not None:
+                # A write that changes nothing has the version of the one before.
+                write.is_repeated = (write.uid, write.revision) in self._versions
                 self._versions.add((write.uid, write.revision))
                 self._writes.append(write)
         return sorted(self._writes, key=lambda write: write.revision)
@@ -116,7 +120,7 @@ class WriteRecord:
 
 def violations(writes: Iterable[Write], shards: int) -> list[str]:
     """Return the writes of objects by processes that did not hold the shard, and the scales written twice."""
-    found, holders, identities, sizes = [], dict[int, str](), dict[str, str](), dict[str, int]()
+    found, holders, identities = [], dict[int, str](), dict[str, str]()
     for write in writes:
         if write.is_shard_lease:
             holders[write.shard] = write.holder
@@ -124,12 +128,10 @@ def violations(writes: Iterable[Write], shards: int) -> list[str]:
                 found.append(f"{identities[write.writer]} wrote a Lease as {write.holder}")
         elif write.resource != "leases":
             shard, writer = shard_of(write.namespace, shards), identities.get(write.writer)
-            if holders.get(shard) != writer:
+            if write.is_repeated and write.is_scale:
+                found.append(f"{writer} wrote the scale of {write.key} again: {write.size}")
+            elif not write.is_repeated and holders.get(shard) != writer:
                 found.append(f"{writer} wrote {write.resource} {write.key}, shard {shard} of {holders.get(shard)}")
-            if write.is_scale:
-                if sizes.get(write.key) == write.size:
-                    found.append(f"{writer} wrote the scale of {write.key} again: {write.size}")
-                sizes[write.key] = write.size
     return found
 
 
