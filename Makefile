@@ -107,6 +107,9 @@ bench: $(DEV)        ## benchmarks, each as a ratio to a reference measured in t
 	$(BIN)/python -m bench.decision_history
 	$(BIN)/python -m bench.simulate
 	$(BIN)/python -m bench.page
+	$(BIN)/python -m bench.latency
+	$(BIN)/python -m bench.shards
+	$(BIN)/python -m bench.scaling
 
 bench-smoke: $(DEV)  ## every benchmark for some seconds, to see that it runs
 	$(BIN)/python -m bench.decide
@@ -118,6 +121,7 @@ bench-smoke: $(DEV)  ## every benchmark for some seconds, to see that it runs
 	$(BIN)/python -m bench.page --count=200 --seconds=1
 	$(BIN)/python -m bench.simulate --days=0.5
 	$(BIN)/python -m bench.fleet --count=50 --seconds=4 --period=2
+	$(BIN)/python -m bench.scaling
 
 bench-fleet: $(DEV)  ## 1,000 autoscalers beside a real API server and the built-in controller; five minutes
 	$(BIN)/python -m bench.fleet
