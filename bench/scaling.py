@@ -20,6 +20,9 @@ _SHARDS_PER_PROCESS: Final = 4
 _LEASE_PERIOD: Final = 2.0
 
 
+_TWO_COUNTS: Final = "bench.fleet --alone with two counts, steady"
+
+
 @dataclass(frozen=True)
 class Constant:
     """A measured constant, and the command that prints it."""
@@ -34,6 +37,7 @@ class Constant:
 class Costs:
     """The constants of the model."""
 
+    idle_ms: float
     reconcile_ms: float
     change_ms: float
     api_change_ms: float
@@ -45,12 +49,13 @@ class Costs:
 
 
 CONSTANTS: Final = (
-    Constant("reconcile_ms", 0.0, "ms of CPU per reconcile without a change", "bench.fleet --alone, steady, ctrl ms"),
+    Constant("idle_ms", 0.0, "ms of CPU per second of a process without autoscalers", _TWO_COUNTS),
+    Constant("reconcile_ms", 0.0, "ms of CPU per reconcile without a change", _TWO_COUNTS),
     Constant("change_ms", 0.0, "ms of CPU per rescale", "bench.fleet --alone, 5 % less steady"),
     Constant("api_change_ms", 0.0, "ms of CPU of the API server per rescale", "bench.fleet --alone, 5 %, api ms"),
     Constant("requests_per_change", 0.0, "API requests per rescale", "bench.fleet --alone, 5 %, req/rec"),
-    Constant("base_mib", 0.0, "MiB of a process without autoscalers", "bench.fleet --alone, two counts, MB"),
-    Constant("autoscaler_kib", 0.0, "KiB per autoscaler", "bench.fleet --alone, two counts, MB"),
+    Constant("base_mib", 0.0, "MiB of a process without autoscalers", _TWO_COUNTS),
+    Constant("autoscaler_kib", 0.0, "KiB per autoscaler", _TWO_COUNTS),
     Constant("series_bytes", 0.0, "bytes per series of a snapshot", "bench.snapshots"),
     Constant("refresh_ms_per_thousand_series", 0.0, "ms of CPU per refresh of 1,000 series", "bench.snapshots"),
 )
@@ -97,11 +102,12 @@ def size(fleet: Fleet, costs: Costs, utilization: float) -> Size:
     series = fleet.autoscalers * fleet.series_per_autoscaler
     # Every process refreshes the whole snapshot of each rule that its autoscalers read.
     refresh = series / 1000 * costs.refresh_ms_per_thousand_series / fleet.interval / 1000
+    own = refresh + costs.idle_ms / 1000
     shared = (reconciles * costs.reconcile_ms + changes * costs.change_ms) / 1000
-    if shared + refresh <= utilization:
+    if shared + own <= utilization:
         controlling, processes, shards = 1, _PROCESSES_WITHOUT_SHARDS, 1
-    elif refresh < utilization:
-        controlling = processes = max(math.ceil(shared / (utilization - refresh)), _PROCESSES_WITHOUT_SHARDS) + 1
+    elif own < utilization:
+        controlling = processes = max(math.ceil(shared / (utilization - own)), _PROCESSES_WITHOUT_SHARDS) + 1
         shards = 2 ** math.ceil(math.log2(processes * _SHARDS_PER_PROCESS))
     else:
         return Size(0, 0, shared, 0, 0, 0, 0)
@@ -111,7 +117,7 @@ def size(fleet: Fleet, costs: Costs, utilization: float) -> Size:
     return Size(
         processes,
         shards,
-        shared + refresh * controlling,
+        shared + own * controlling,
         mib,
         changes * costs.requests_per_change + leases,
         changes * costs.api_change_ms / 1000,
