@@ -1,6 +1,6 @@
 """Sizes of an installation for many autoscalers, computed from measured constants.
 
-    python -m bench.scaling [--reconcile-ms 0.2] [--change-ms ...] ...
+    python -m bench.scaling [--reconcile-ms 0.348] [--change-ms 4.5] ...
 
 Measure the constants on your machine with the programs that `CONSTANTS` names, and pass them as arguments. The table is
 an extrapolation: everything is proportional to the number of autoscalers, changes, series, rules and processes.
@@ -49,15 +49,15 @@ class Costs:
 
 
 CONSTANTS: Final = (
-    Constant("idle_ms", 0.0, "ms of CPU per second of a process without autoscalers", _TWO_COUNTS),
-    Constant("reconcile_ms", 0.0, "ms of CPU per reconcile without a change", _TWO_COUNTS),
-    Constant("change_ms", 0.0, "ms of CPU per rescale", "bench.fleet --alone, 5 % less steady"),
-    Constant("api_change_ms", 0.0, "ms of CPU of the API server per rescale", "bench.fleet --alone, 5 %, api ms"),
-    Constant("requests_per_change", 0.0, "API requests per rescale", "bench.fleet --alone, 5 %, req/rec"),
-    Constant("base_mib", 0.0, "MiB of a process without autoscalers", _TWO_COUNTS),
-    Constant("autoscaler_kib", 0.0, "KiB per autoscaler", _TWO_COUNTS),
-    Constant("series_bytes", 0.0, "bytes per series of a snapshot", "bench.snapshots"),
-    Constant("refresh_ms_per_thousand_series", 0.0, "ms of CPU per refresh of 1,000 series", "bench.snapshots"),
+    Constant("idle_ms", 11.4, "ms of CPU per second of a process without autoscalers", _TWO_COUNTS),
+    Constant("reconcile_ms", 0.348, "ms of CPU per reconcile without a change", _TWO_COUNTS),
+    Constant("change_ms", 4.5, "ms of CPU per rescale", "bench.fleet --alone, 5 % less steady"),
+    Constant("api_change_ms", 10.9, "ms of CPU of the API server per rescale", "bench.fleet --alone, 5 %, api ms"),
+    Constant("requests_per_change", 3.5, "API requests per rescale", "bench.fleet --alone, 5 %, req/rec"),
+    Constant("base_mib", 125.0, "MiB of a process without autoscalers", _TWO_COUNTS),
+    Constant("autoscaler_kib", 41.0, "KiB per autoscaler", _TWO_COUNTS),
+    Constant("series_bytes", 891.0, "bytes per series of a snapshot", "bench.snapshots"),
+    Constant("refresh_ms_per_thousand_series", 4.1, "ms of CPU per refresh of 1,000 series", "bench.snapshots"),
 )
 
 
@@ -132,7 +132,7 @@ def main() -> None:
         parser.add_argument(flag, type=float, default=constant.default, help=f"{constant.unit}; {constant.command}")
     parser.add_argument("--changing", type=float, default=0.05, help="fraction of autoscalers that rescale in 15 s")
     parser.add_argument("--rules", type=int, default=50)
-    parser.add_argument("--interval", type=float, default=5.0, help="seconds between two queries of a rule")
+    parser.add_argument("--interval", type=float, default=4.0, help="seconds between two queries of a rule")
     parser.add_argument("--series", type=float, default=1.0, help="series per autoscaler")
     parser.add_argument("--utilization", type=float, default=0.5, help="of one core, per process")
     options = parser.parse_args()
