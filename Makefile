@@ -14,7 +14,7 @@ SKIPPED_ON_BARE_MACHINE := .skipped-tests
 PYTEST  := $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 
 .PHONY: help demo check test lint types contracts unit conform control-plane integration faults random-faults confinement-fuzz soak bench \
-        bench-smoke bench-fleet manifests release clean replace-venv bare-machine skipped-tests
+        bench-smoke bench-fleet bench-peers manifests release clean replace-venv bare-machine skipped-tests
 
 help:                ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -107,6 +107,9 @@ bench: $(DEV)        ## benchmarks, each as a ratio to a reference measured in t
 	$(BIN)/python -m bench.decision_history
 	$(BIN)/python -m bench.simulate
 	$(BIN)/python -m bench.page
+	$(BIN)/python -m bench.latency
+	$(BIN)/python -m bench.shards
+	$(BIN)/python -m bench.scaling
 
 bench-smoke: $(DEV)  ## every benchmark for some seconds, to see that it runs
 	$(BIN)/python -m bench.decide
@@ -118,9 +121,13 @@ bench-smoke: $(DEV)  ## every benchmark for some seconds, to see that it runs
 	$(BIN)/python -m bench.page --count=200 --seconds=1
 	$(BIN)/python -m bench.simulate --days=0.5 --fleet=5
 	$(BIN)/python -m bench.fleet --count=50 --seconds=4 --period=2
+	$(BIN)/python -m bench.scaling
 
 bench-fleet: $(DEV)  ## 1,000 autoscalers beside a real API server and the built-in controller; five minutes
 	$(BIN)/python -m bench.fleet
+
+bench-peers: $(DEV)  ## the request path beside prometheus-adapter, which is built from its Go module; ten minutes
+	$(BIN)/python -m bench.peers
 
 manifests: $(DEV)    ## regenerate the CRDs, the chart's copies and the configuration reference
 	$(BIN)/python -m tools.crd

@@ -139,7 +139,7 @@ class TenantLimits(Record, frozen=True):
     """Total size of the specs of the objects in force, as JSON; 256 KiB are 200 objects of 1.3 KiB."""
 
     queries_per_minute: int = 1000
-    """Queries sent to backends. Adaptive intervals use at most 80 % of it: 66 objects can be queried every 5 s, 200
+    """Queries sent to backends. Adaptive intervals use at most 80 % of it: 53 objects can be queried every 4 s, 200
     objects every 15 s. Queries above the limit fail until the next one is due; a namespace that has been idle can send
     this number at once."""
 

@@ -1,7 +1,7 @@
 """How often a query is sent: at the interval of its rules, or at one that is adapted to what the query costs.
 
 The adaptive interval of a query is fifty times its duration, within ``MIN_ADAPTIVE_INTERVAL`` and ``DEFAULT_INTERVAL``:
-a cheap query is sent every 5 seconds, and one that takes 300 ms or longer every 15 seconds.
+a cheap query is sent every 4 seconds, and one that takes 300 ms or longer every 15 seconds.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Final
 
 from adapter.rules.rule import DEFAULT_INTERVAL
 
-MIN_ADAPTIVE_INTERVAL: Final = timedelta(seconds=5)
+MIN_ADAPTIVE_INTERVAL: Final = timedelta(seconds=4)
 _DURATIONS_PER_INTERVAL: Final = 50
 _WEIGHT: Final = 0.5
 """Of the newest duration in the moving average of durations."""

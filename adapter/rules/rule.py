@@ -126,7 +126,7 @@ class Rule(Record, frozen=True):
 
     interval: timedelta | None = None
     """How often the query is sent while the metric is being read. Default: adaptive for prometheus, rabbitmq,
-    postgresql, redis, nats and kafka, whose requests have no price: fifty times the duration of the query, at least 5 s
+    postgresql, redis, nats and kafka, whose requests have no price: fifty times the duration of the query, at least 4 s
     and at most 15 s. 15 s for other kinds, for static metrics and for templates."""
 
     max_sample_age: timedelta = timedelta(minutes=5)

@@ -141,7 +141,7 @@ class LeaderForwarding:
         if reason != self._logged:  # pages repeat their requests
             log.warning("forwarding a request to the leader failed", extra={"address": address, "error": reason})
         self._logged = reason
-        return NotForwarded(reason)
+        return NotForwarded(f"{address}: {reason}")
 
     def first(
         self, handler: Callable[[RequestContext], Awaitable[web.StreamResponse]], seconds: float | None = 5

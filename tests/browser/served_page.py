@@ -1,10 +1,13 @@
 """The real server with the debugging page, over plain HTTP on loopback."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import cast
+
+from aiohttp import web
 
 from adapter.backends.backend import Backend
 from adapter.backends.static import StaticBackend
@@ -20,7 +23,9 @@ from adapter.rules.rule_registry import RuleRegistry
 from adapter.server.accounting import RequestAccounting
 from adapter.server.debug_endpoints import DebugEndpoints, DebugSources
 from adapter.server.external_metrics import ExternalMetrics
+from adapter.server.leader_forwarding import LeaderForwarding, NotForwarded
 from adapter.server.listener import listen
+from adapter.server.request_context import RequestContext
 from adapter.server.server import Server
 from adapter.telemetry import Telemetry
 from autoscaler.values.selector import Selector
@@ -29,6 +34,7 @@ from tests.browser.sample_history import RecordedLog, recorded_history
 from tests.fakes.backend import ScriptedBackend, raw
 from tests.unit.adapter.served import TrustingAuth
 
+Handler = Callable[[RequestContext], Awaitable[web.StreamResponse]]
 ORDERS = 'sum by (queue) (orders_waiting{job="broker"})'
 RULES = [
     {"name": "orders_waiting", "backend": "prometheus", "query": ORDERS},
@@ -47,6 +53,29 @@ BACKENDS = {
 
 
 @dataclass
+class SilentReplicas:
+    """Other replicas that control shards and do not respond."""
+
+    addresses: list[str] = field(default_factory=list)
+
+    @property
+    def leadership(self) -> "SilentReplicas":
+        return self
+
+    def peers(self) -> tuple[str, ...]:
+        return tuple(self.addresses)
+
+    async def get(self, *_: object) -> NotForwarded:
+        return NotForwarded("no response in time")
+
+    async def forward(self, *_: object) -> NotForwarded:
+        return NotForwarded("")
+
+    def first(self, handler: Handler, *_: object) -> Handler:
+        return handler
+
+
+@dataclass
 class ServedPage:
     """The page, and what a test may change about it."""
 
@@ -55,6 +84,7 @@ class ServedPage:
     server: Server
     started: float
     leader: str = ""
+    silent: SilentReplicas = field(kw_only=True)
     history: DecisionHistoryService = field(kw_only=True)
 
     def now(self) -> datetime:
@@ -84,7 +114,16 @@ async def serve_page(port: int = 0) -> AsyncIterator[ServedPage]:
     reader = MetricReader(RuleRegistry(config.rules), Sources(Fetcher(backends, clock)), clock)
     for metric in ("orders_waiting", "mails_waiting"):
         await reader.read("shop", metric, Selector())
-    sources = DebugSources(log, reader, dict, clock, leader=lambda: page.leader, history=history)
+    silent = SilentReplicas()
+    sources = DebugSources(
+        log,
+        reader,
+        dict,
+        clock,
+        leader=lambda: page.leader,
+        history=history,
+        forwarding=cast("LeaderForwarding", silent),
+    )
     server = Server(
         metrics=ExternalMetrics(reader, clock),
         authenticator=TrustingAuth(),
@@ -95,7 +134,7 @@ async def serve_page(port: int = 0) -> AsyncIterator[ServedPage]:
     )
     try:
         async with server.serving(listen("127.0.0.1", port), None) as bound:
-            page = ServedPage(f"http://127.0.0.1:{bound}", log, server, started, history=history)
+            page = ServedPage(f"http://127.0.0.1:{bound}", log, server, started, silent=silent, history=history)
             yield page
     finally:
         await reader.sources.aclose()

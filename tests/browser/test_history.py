@@ -162,3 +162,21 @@ async def test_loss_of_leadership_and_problems_of_the_store_are_shown(browser: B
     finally:
         served.history.writer.problem = None
         served.log.outdated_since = None
+
+
+async def test_replicas_that_do_not_respond_are_named(browser: BrowserSession, served: ServedPage):
+    async with browser.visit(served) as visit:
+        await visit.open(ORDERS)
+        await expect(visit.page.locator("#detail h2")).to_be_visible()
+        notice = visit.page.locator("#notice")
+        await expect(notice).to_be_hidden()
+        try:
+            served.silent.addresses += ["10.0.0.2:6443", "10.0.0.3:6443"]
+            await expect(notice).to_contain_text(
+                "no response from replicas 10.0.0.2:6443, 10.0.0.3:6443, whose autoscalers are not shown"
+            )
+            served.silent.addresses.pop()
+            await expect(notice).to_contain_text("no response from replica 10.0.0.2:6443, whose")
+        finally:
+            served.silent.addresses.clear()
+        await expect(notice).to_be_hidden()

@@ -20,6 +20,8 @@ RECORDED = (
     "$ steadyscale history",
     "$ python -m bench.prometheus_load",
     "$ python -m bench.snapshots",
+    "$ python -m bench.scaling",
+    "$ python -m bench.latency",
     "$ python3 -m tools.newcomer",
     "$ make demo",
     "$ steadyscale metric",

@@ -68,10 +68,11 @@ def service(
     port: int,
     *,
     metrics: dict[str, Any] | None = None,
+    flags: tuple[str, ...] = ("--no-autoscaler",),
     self_managed: dict[str, str] | None = None,
 ) -> Iterator[Service]:
     """Run a process that is registered and available while the context is open."""
-    program = process(plane, port, metrics=metrics, self_managed=self_managed)
+    program = process(plane, port, metrics=metrics, flags=flags, self_managed=self_managed)
     program.start()
     try:
         running = Service(plane, port, program)

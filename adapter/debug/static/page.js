@@ -104,10 +104,14 @@ function show(overview) {
 }
 
 function showNotice(overview) {
-  const problems = [overview.historyProblem, overview.outdatedSince && `This replica is no longer the leader${overview.leader ? ` (the leader is ${overview.leader})` : ""}: its decisions end at ${dateAndTime(overview.outdatedSince)}`];
+  const problems = [missingReplicas(overview.missingReplicas), overview.historyProblem, overview.outdatedSince && `This replica is no longer the leader${overview.leader ? ` (the leader is ${overview.leader})` : ""}: its decisions end at ${dateAndTime(overview.outdatedSince)}`];
   const text = problems.filter(Boolean).join("; ");
   byId("notice").hidden = !text;
   setText(byId("notice"), text && `${text.charAt(0).toUpperCase()}${text.slice(1)}.`);
+}
+
+function missingReplicas(addresses) {
+  return addresses && `Incomplete: no response from ${addresses.length === 1 ? "replica" : "replicas"} ${addresses.join(", ")}, whose autoscalers are not shown`;
 }
 
 function announce(autoscaler) {

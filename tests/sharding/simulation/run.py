@@ -2,7 +2,8 @@
 
 1. A write reaches the API server only while its process is the holder of the shard, and its number of shards is agreed.
 2. No two processes control one shard, or different numbers of shards, at the same time.
-3. While a healthy process exists, no shard is without a holder for longer than `MAX_UNHELD`.
+3. While a healthy process exists, no shard is without a holder for longer than `MAX_UNHELD`. The time starts again if
+   the process that has acquired the shard meanwhile fails, too.
 4. After the faults have ended, every shard is held, every process has its fair share, and no shard moves any more.
 """
 
@@ -58,6 +59,8 @@ class Run:
     writes: int = 0
     longest_unheld: float = 0.0
     _held_at: dict[int, float] = field(default_factory=dict)
+    _acquired: dict[int, tuple[str, float]] = field(default_factory=dict)
+    """The last holder of each shard in its Lease, and when it acquired the shard."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)  # noqa: S311 - a simulation
@@ -168,13 +171,24 @@ class Run:
         now = self.world.now
         healthy_since = min((process.host.troubled_at for process in self.processes if process.is_alive), default=now)
         for shard in range(self.size.shards):
+            failed_holder_at = self._acquired_by_failed(shard)
             if shard in held:
                 self._held_at[shard] = now
                 continue
-            unheld = now - max(self._held_at.get(shard, 0.0), healthy_since)
+            unheld = now - max(self._held_at.get(shard, 0.0), healthy_since, failed_holder_at)
             self.longest_unheld = max(self.longest_unheld, unheld)
             if unheld > MAX_UNHELD:
                 raise self._violation(f"shard {shard} has no holder for {unheld:.1f} s")
+
+    def _acquired_by_failed(self, shard: int) -> float:
+        """Return when the holder in the Lease acquired the shard, if it has failed since; otherwise zero."""
+        lease = self.world.leases.get(f"shard-{shard}")
+        holder = "" if lease is None else lease.spec.holder_identity or ""
+        if holder and self._acquired.get(shard, ("", 0.0))[0] != holder:
+            self._acquired[shard] = holder, self.world.now
+        name, acquired_at = self._acquired.get(shard, ("", 0.0))
+        failed = any(p.host.name == name and p.host.troubled_at >= acquired_at for p in self.processes)
+        return acquired_at if failed else 0.0
 
     def _check_settled(self) -> dict[int, str]:
         alive = [process for process in self.processes if process.is_alive and not process.is_stopping]

@@ -23,22 +23,22 @@ def adaptive(*durations: float, shortest: float = 0) -> float:
 @pytest.mark.parametrize(
     ("durations", "expected"),
     [
-        pytest.param([], 5, id="before the first response"),
-        pytest.param([0.001], 5, id="cheap"),
-        pytest.param([0.1], 5, id="at the lower bound"),
+        pytest.param([], 4, id="before the first response"),
+        pytest.param([0.001], 4, id="cheap"),
+        pytest.param([0.08], 4, id="at the lower bound"),
         pytest.param([0.101], 6, id="rounded up to whole seconds"),
         pytest.param([0.2], 10, id="fifty times the duration"),
         pytest.param([0.3], 15, id="at the upper bound"),
         pytest.param([5], 15, id="expensive"),
         pytest.param([0.01, 0.01, 0.3], 8, id="one slow response has half the effect"),
-        pytest.param([0.8, *[0.01] * 4], 5, id="a slow first response is forgotten after some more"),
+        pytest.param([0.8, *[0.01] * 4], 4, id="a slow first response is forgotten after some more"),
     ],
 )
 def test_adaptive_interval_is_fifty_times_the_duration_within_its_bounds(durations, expected):
     assert adaptive(*durations) == expected
 
 
-@pytest.mark.parametrize(("shortest", "expected"), [(0, 5), (7.5, 8), (60, 15)])
+@pytest.mark.parametrize(("shortest", "expected"), [(0, 4), (7.5, 8), (60, 15)])
 def test_adaptive_interval_is_as_long_as_the_budget_requires_up_to_the_default(shortest, expected):
     assert adaptive(0.01, shortest=shortest) == expected
 

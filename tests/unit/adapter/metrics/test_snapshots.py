@@ -347,7 +347,7 @@ async def adaptive(backend: ScriptedBackend, budgets: TenantBudgets | None = Non
         await snapshots.aclose()
 
 
-@pytest.mark.parametrize(("delay", "fetches"), [(0.01, 13), (0.2, 7), (2, 5)])
+@pytest.mark.parametrize(("delay", "fetches"), [(0.01, 16), (0.2, 7), (2, 5)])
 async def test_a_slower_query_without_a_configured_interval_is_sent_less_often(delay: float, fetches: int):
     backend = ScriptedBackend(results={"q": (raw(1),)}, delay=delay)
     async with adaptive(backend) as snapshots:
@@ -369,12 +369,12 @@ async def test_adaptive_intervals_of_a_tenant_stay_within_its_budget():
                 await snapshots.get(query, None, DEADLINE)
             await asyncio.sleep(16)
         assert {snapshots.interval(query) for query in queries} == {timedelta(seconds=10)}
-        assert snapshots.interval(other) == timedelta(seconds=5)
+        assert snapshots.interval(other) == timedelta(seconds=4)
 
         for query in queries[1:]:
             snapshots.drop(query)
         await asyncio.sleep(16)
-        assert snapshots.interval(queries[0]) == timedelta(seconds=5)
+        assert snapshots.interval(queries[0]) == timedelta(seconds=4)
         assert snapshots.interval(queries[1]) is None
 
 
@@ -385,4 +385,4 @@ async def test_a_failing_query_is_retried_at_its_last_adaptive_interval():
             await snapshots.get(QUERY, None, DEADLINE)
             await asyncio.sleep(1)
 
-    assert backend.fetches["q"] == pytest.approx(14, abs=1)  # after 1, 2 and 4 seconds, then every 5
+    assert backend.fetches["q"] == pytest.approx(17, abs=1)  # after 1, 2 and 4 seconds, then every 4

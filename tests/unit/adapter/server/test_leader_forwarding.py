@@ -88,7 +88,7 @@ async def test_read_of_the_api_service_is_within_the_time_limit_of_the_request(s
     context = RequestContext.create(make_mocked_request("GET", "/debug/overview"))
     started = asyncio.get_running_loop().time()
     answer = await forwarding(api_server).forward(context, seconds)
-    assert answer == NotForwarded("no response in time")
+    assert answer == NotForwarded("192.0.2.1:6443: no response in time")
     assert asyncio.get_running_loop().time() <= started + min(seconds or 5, 5)
 
 
@@ -112,8 +112,8 @@ class Sharded:
     ("path", "reason"),
     [
         ("/debug/autoscalers/shop/web", ""),
-        ("/debug/autoscalers/bank/web", "no response in time"),
-        ("/debug/metrics/bank", "no response in time"),
+        ("/debug/autoscalers/bank/web", "192.0.2.1:6443: no response in time"),
+        ("/debug/metrics/bank", "192.0.2.1:6443: no response in time"),
         ("/debug/rules", ""),
     ],
 )
