@@ -100,15 +100,15 @@ class Observer:
         deadline: float,
     ) -> Observation:
         namespace = autoscaler.metadata.namespace
-        pods: tuple[Pod, ...] | UnavailableTarget | None = ()
-        if plan.needs_pods or self.selectors.may_overlap(key):
-            pods = self._dependencies.pods.list_now(namespace, selector)
+        needs_pods = plan.needs_pods or self.selectors.may_overlap(key)
+        known_pods = self._dependencies.pods.list_now(namespace, selector) if needs_pods else ()
         at_hand = [self._read_now(namespace, read) for read in plan.reads]
         results = [reading for reading in at_hand if reading is not None]
-        if pods is None or len(results) < len(at_hand):
+        pods: tuple[Pod, ...] | UnavailableTarget = known_pods or ()
+        if known_pods is None or len(results) < len(at_hand):
             await continue_in_task()
             reading = self._read_missing(namespace, plan, selector, deadline, at_hand)
-            if pods is None:
+            if known_pods is None:
                 pods, results = await asyncio.gather(self._list_pods(namespace, selector, deadline), reading)
             else:
                 results = await reading

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,8 +64,8 @@ async def test_reconcile_without_changes_creates_no_task(harness: Harness):
     await asyncio.sleep(20)
     created: list[asyncio.Task[Any]] = []
 
-    def factory(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any) -> Any:
-        created.append(asyncio.Task(coroutine, loop=loop, **options))
+    def factory(loop: asyncio.AbstractEventLoop, coroutine: Any) -> asyncio.Task[Any]:
+        created.append(asyncio.Task(coroutine, loop=loop))
         return created[-1]
 
     asyncio.get_running_loop().set_task_factory(factory)
