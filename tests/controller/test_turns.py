@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Collection
+from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,8 +65,8 @@ async def test_reconcile_without_changes_creates_no_task(harness: Harness):
     await asyncio.sleep(20)
     created: list[asyncio.Task[Any]] = []
 
-    def factory(loop: asyncio.AbstractEventLoop, coroutine: Any) -> asyncio.Task[Any]:
-        created.append(asyncio.Task(coroutine, loop=loop))
+    def factory(loop: asyncio.AbstractEventLoop, coroutine: Any, context: Context | None = None) -> asyncio.Task[Any]:
+        created.append(asyncio.Task(coroutine, loop=loop, context=context))
         return created[-1]
 
     asyncio.get_running_loop().set_task_factory(factory)
@@ -75,6 +76,7 @@ async def test_reconcile_without_changes_creates_no_task(harness: Harness):
     assert [task for task in created if task.get_name().startswith("reconcile")] == []
     harness.external_metrics.set("queue", 60)
     await asyncio.sleep(1)
+    asyncio.get_running_loop().set_task_factory(None)
     assert {f"reconcile {key}" for key in before} <= {task.get_name() for task in created}
 
 
