@@ -37,10 +37,13 @@ Unsubscribe: TypeAlias = Callable[[], None]
 class ExternalMetricsSource(Protocol):
     """Source of external metrics."""
 
+    def read_now(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading | None:
+        """Return the current value of a metric, or why it is unavailable; None if `read` would have to wait for it."""
+
     async def read(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:
         """Return the current value of a metric, or why it is unavailable; backend failures are not raised.
 
-        A cached value is returned without waiting. The caller sets the deadline and cancels a read that exceeds it.
+        The caller sets the deadline and cancels a read that exceeds it.
         """
 
     def subscribe(self, changed: Callable[[Sequence[MetricChange]], None]) -> Unsubscribe:

@@ -4,13 +4,16 @@ Metrics that kube-controller-manager has as well keep its names, so that existin
 the registry and serves it at ``/metrics``.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from autoscaler.types.record import Record
 
@@ -44,27 +47,42 @@ class AutoscalerState(Record):
     """Type, status and reason of each condition."""
 
 
-class OperationMetrics:
-    """Number and duration of operations by labels; the children are cached, because labels() takes a lock.
+class OperationMetrics(Collector):
+    """Number and duration of operations by labels, converted to metrics at scrape time.
 
-    The values of upstream's label ``action`` are scale_up, scale_down and none; of ``error`` spec, internal and none.
+    Each reconcile records several operations; a `Counter` and a `Histogram` would take a lock for each of them. The
+    values of upstream's label ``action`` are scale_up, scale_down and none; of ``error`` spec, internal and none.
     """
 
     def __init__(
         self, registry: CollectorRegistry, labels: Sequence[str], count: tuple[str, str], duration: tuple[str, str]
     ) -> None:
-        name, text = count
-        self._count = Counter(f"{_UPSTREAM}{name}", text, labels, registry=registry)
-        name, text = duration
-        self._duration = Histogram(f"{_UPSTREAM}{name}", text, labels, buckets=_BUCKETS, registry=registry)
-        self._children: dict[tuple[str, ...], tuple[Counter, Histogram]] = {}
+        self._labels = labels
+        self._count = count
+        self._duration = duration
+        self._buckets: dict[tuple[str, ...], list[int]] = {}
+        """Number of operations by labels and bucket; the last bucket has no bound."""
+        self._seconds: dict[tuple[str, ...], float] = {}
+        registry.register(self)
 
     def record(self, duration: timedelta, *labels: str) -> None:
-        children = self._children.get(labels)
-        if children is None:
-            children = self._children[labels] = (self._count.labels(*labels), self._duration.labels(*labels))
-        children[0].inc()
-        children[1].observe(duration.total_seconds())
+        if labels not in self._buckets:
+            self._buckets[labels], self._seconds[labels] = [0] * (len(_BUCKETS) + 1), 0.0
+        seconds = duration.total_seconds()
+        self._buckets[labels][bisect_left(_BUCKETS, seconds)] += 1
+        self._seconds[labels] += seconds
+
+    def collect(self) -> Iterator[Metric]:
+        (name, text), (duration_name, duration_text) = self._count, self._duration
+        count = CounterMetricFamily(f"{_UPSTREAM}{name}", text, labels=self._labels)
+        duration = HistogramMetricFamily(f"{_UPSTREAM}{duration_name}", duration_text, labels=self._labels)
+        bounds = [*map(floatToGoString, _BUCKETS), "+Inf"]
+        for labels, buckets in self._buckets.items():
+            cumulative = list(accumulate(buckets))
+            count.add_metric(labels, cumulative[-1])
+            duration.add_metric(labels, list(zip(bounds, cumulative, strict=True)), self._seconds[labels])
+        yield count
+        yield duration
 
 
 class ControllerTelemetry:

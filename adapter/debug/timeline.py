@@ -28,6 +28,7 @@ MetricPoint: TypeAlias = tuple[float, float, float, float, int]
 The total is the value of the whole workload, for replays, because the average per pod is rounded;
 ``recorded_load`` defines that of a utilization."""
 
+_METRIC_STEPS: Final = (MetricProposalStep, MetricUnavailableStep, MetricFallbackStep)
 _TIME_SIZE: Final = 8
 _METRIC_COLUMNS: Final = 5
 _SHOWN: Final = ("value", "target", "proposal")
@@ -41,6 +42,9 @@ class MetricPointState(IntEnum):
     FAILED = 1
     FALLBACK = 2
     NOT_READ = 3
+
+
+_NOT_READ: Final[MetricPoint] = (math.nan, math.nan, math.nan, math.nan, MetricPointState.NOT_READ)
 
 
 class Timeline:
@@ -58,13 +62,12 @@ class Timeline:
 
     def add(self, decision: Decision, max_bytes: int) -> None:
         """Add a point, and drop the oldest points beyond ``max_bytes``."""
-        steps = [step for step in decision.steps if isinstance(step, MetricStep)]
+        steps = [step for step in decision.steps if isinstance(step, _METRIC_STEPS)]
         names = tuple(step.metric for step in steps) if steps else self.metrics
         if names != self.metrics:  # the spec was edited: the stored points belong to other metrics
             self.metrics, self._format = names, _point_format(len(names))
             self._points.clear()
-        not_read: MetricPoint = (math.nan, math.nan, math.nan, math.nan, MetricPointState.NOT_READ)
-        metrics = chain.from_iterable(map(_metric_point, steps) if steps else [not_read] * len(names))
+        metrics = chain.from_iterable(map(_metric_point, steps) if steps else [_NOT_READ] * len(names))
         time, current = decision.at.timestamp(), decision.status.current_replicas
         self._append(self._format.pack(time, current, decision.replicas, *metrics))
         while len(self._points) > max(max_bytes, 2 * self._format.size):
@@ -130,19 +133,18 @@ def _point_format(metrics: int) -> Struct:
 
 
 def _metric_point(step: MetricStep) -> MetricPoint:
-    match step:
-        case MetricProposalStep(calculation=calculation) if calculation.utilization is not None:
+    if isinstance(step, MetricProposalStep):
+        calculation = step.calculation
+        if calculation.utilization is not None:
             total = utilization_total(calculation.utilization, _pods(calculation)) / 1000
             return calculation.utilization, calculation.target, step.replicas, total, MetricPointState.OK
-        case MetricProposalStep(calculation=calculation):
-            # Upstream's average over 0 pods is not a value.
-            value = math.nan if calculation.usage == MIN_INT64 else calculation.usage / 1000
-            total = value * _pods(calculation) if calculation.total is None else calculation.total / 1000
-            return value, calculation.target / 1000, step.replicas, total, MetricPointState.OK
-        case MetricFallbackStep():
-            return math.nan, math.nan, step.replicas, math.nan, MetricPointState.FALLBACK
-        case MetricUnavailableStep():
-            return math.nan, math.nan, math.nan, math.nan, MetricPointState.FAILED
+        # Upstream's average over 0 pods is not a value.
+        value = math.nan if calculation.usage == MIN_INT64 else calculation.usage / 1000
+        total = value * _pods(calculation) if calculation.total is None else calculation.total / 1000
+        return value, calculation.target / 1000, step.replicas, total, MetricPointState.OK
+    if isinstance(step, MetricFallbackStep):
+        return math.nan, math.nan, step.replicas, math.nan, MetricPointState.FALLBACK
+    return math.nan, math.nan, math.nan, math.nan, MetricPointState.FAILED
 
 
 def _pods(calculation: Calculation) -> int:

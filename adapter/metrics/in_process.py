@@ -6,7 +6,7 @@ Error messages equal those that the controller would get through the API, so tha
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from adapter.label_sets import Labels
-from adapter.metrics.reader import MetricReader
+from adapter.metrics.reader import MetricReader, ReadTrace
 from adapter.metrics.snapshot import ChangedLabels
 from adapter.rules.rule import Rule
 from autoscaler.ports import MetricChange, Unsubscribe
@@ -24,12 +24,13 @@ class InProcessMetrics:
         reader.registry.add_listener(self._on_rules_changed)
         reader.sources.snapshots.add_listener(self._on_values_changed)
 
+    def read_now(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading | None:
+        """Return the current value; None if it has to be fetched from the backend."""
+        trace = self._reader.read_now(namespace, metric, selector)
+        return None if trace is None else _reading(trace)
+
     async def read(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:
-        trace = await self._reader.read(namespace, metric, selector)
-        if trace.error is not None:
-            failure = trace.error.failure or FailureClass.API_UNAVAILABLE
-            return api_failure(MetricsApi.EXTERNAL, trace.error.message, failure)
-        return read_external((sample.milli for sample in trace.samples), trace.samples[0].at)
+        return _reading(await self._reader.read(namespace, metric, selector))
 
     def subscribe(self, changed: Callable[[Sequence[MetricChange]], None]) -> Unsubscribe:
         """Call ``changed`` whenever the values of metrics may have changed."""
@@ -51,6 +52,13 @@ class InProcessMetrics:
         ]
         for listener in tuple(self._listeners) if changes else ():
             listener(changes)
+
+
+def _reading(trace: ReadTrace) -> ExternalReading | UnavailableReading:
+    if trace.error is not None:
+        failure = trace.error.failure or FailureClass.API_UNAVAILABLE
+        return api_failure(MetricsApi.EXTERNAL, trace.error.message, failure)
+    return read_external((sample.milli for sample in trace.samples), trace.samples[0].at)
 
 
 def _by_namespace(rule: Rule, changed: ChangedLabels) -> Iterator[tuple[str | None, ChangedLabels]]:

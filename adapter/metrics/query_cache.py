@@ -46,6 +46,13 @@ class QueryCache:
             entries=NamespaceCache(max_bytes, attrgetter("namespace"), _size),
         )
 
+    def current(self, query: Query, interval: timedelta | None, deadline: timedelta) -> FetchResult | None:  # noqa: ARG002 - like those of `Snapshots.current`
+        """Return the query's cached result; None, and no read, if `get` would have to fetch it."""
+        cached = self.peek(query)
+        if is_hit := cached is not None:
+            self._on_read(is_hit)
+        return cached
+
     async def get(self, query: Query, interval: timedelta | None, deadline: timedelta) -> FetchResult:
         """Return the query's result, at most ``interval`` old; None: the default, which is not adaptive here."""
         cached = self.peek(query)

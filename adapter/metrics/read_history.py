@@ -97,12 +97,12 @@ class ReadHistory:
 
     def record(self, key: ReadKey) -> ReadRecord:
         """Return the record of a key, a new one if there is none; the record of a large key is not stored."""
-        if not key.is_cacheable:
-            return ReadRecord()
         try:
             return self._records[key]
         except KeyError:
-            record = self._records[key] = ReadRecord()
+            record = ReadRecord()
+            if key.is_cacheable:
+                self._records[key] = record
             return record
 
     def peek(self, key: ReadKey) -> ReadRecord | None:

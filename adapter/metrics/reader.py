@@ -99,7 +99,21 @@ class MetricReader:
         rule, query = trace.rule, trace.query
         if rule is not None and query is not None:
             trace.result = await self.sources.of(rule).get(query, rule.interval, rule.deadline)
-        now = self.clock()
+        return self._completed(trace)
+
+    def read_now(self, namespace: str, metric: str, selector: Selector) -> ReadTrace | None:
+        """Read a metric as `read` does; None, and no read, if that would have to wait for the backend."""
+        trace = self._resolve(ReadKey(namespace, metric, selector))
+        rule, query = trace.rule, trace.query
+        if rule is not None and query is not None:
+            trace.result = self.sources.of(rule).current(query, rule.interval, rule.deadline)
+            if trace.result is None:
+                return None
+        return self._completed(trace)
+
+    def _completed(self, trace: ReadTrace) -> ReadTrace:
+        """Evaluate the result of a read and record it."""
+        rule, now = trace.rule, self.clock()
         if rule is not None and trace.result is not None:
             self._evaluate(trace, rule, trace.result, now)
         self._record(trace, now)

@@ -98,6 +98,18 @@ class Snapshots:
         self._queries_of_tenants: Counter[str] = Counter()
         self._listeners: list[Listener] = []
 
+    def current(self, query: Query, interval: timedelta | None, deadline: timedelta) -> FetchResult | None:
+        """Return the current result as `get` does; None, and no read, if `get` would have to wait for a fetch."""
+        refreshed = self._queries.get(query.key)
+        if refreshed is None:
+            return None
+        refreshed.include(interval, deadline)
+        result = refreshed.current_result()
+        if is_hit := result is not None:
+            refreshed.read_at = refreshed.loop.time()
+            self._on_read(is_hit)
+        return result
+
     async def get(self, query: Query, interval: timedelta | None, deadline: timedelta) -> FetchResult:
         """Return the current result of a query; wait for a fetch only if there is none.
 

@@ -39,6 +39,11 @@ _NOT_APPLIED = {
     NotAppliedReason.PAUSED: State.PAUSED,
     NotAppliedReason.DRY_RUN: State.DRY_RUN,
 }
+_WITHOUT_STATE = frozenset(
+    {steps.TargetStep, steps.MetricProposalStep, steps.RecommendationStep, steps.StabilizationStep, steps.ResultStep}
+)
+"""Steps of most decisions that cause no state; checked first, because it is fast."""
+
 _LIMITS = {
     ScalingLimit.MINIMUM: "by minReplicas",
     ScalingLimit.MAXIMUM: "by maxReplicas",
@@ -60,11 +65,19 @@ class DisplayState(Record):
     """When the first of the failed reads was; a fallback begins later."""
 
 
+_NORMAL = (DisplayState(State.NORMAL),)
+_SCALED_TO_ZERO = (DisplayState(State.SCALED_TO_ZERO),)
+
+
 def display_states(decision: Decision) -> tuple[DisplayState, ...]:
     """Return all states of a decision, most severe first; at least one."""
-    states = sorted(_states(decision.steps), key=lambda state: SEVERITY_RANK[state.name])
-    default = State.SCALED_TO_ZERO if decision.replicas == 0 else State.NORMAL
-    return tuple(states) or (DisplayState(default),)
+    found = [step for step in decision.steps if type(step) not in _WITHOUT_STATE and not _is_unlimited(step)]
+    states = sorted(_states(found), key=lambda state: SEVERITY_RANK[state.name])
+    return tuple(states) or (_SCALED_TO_ZERO if decision.replicas == 0 else _NORMAL)
+
+
+def _is_unlimited(step: Step) -> bool:
+    return type(step) is steps.LimitStep and step.limit is ScalingLimit.NONE
 
 
 def _states(decision_steps: Sequence[Step]) -> Iterator[DisplayState]:
@@ -86,7 +99,7 @@ def _states(decision_steps: Sequence[Step]) -> Iterator[DisplayState]:
                 yield _metric_state(step)
             case steps.NotAppliedStep():
                 yield DisplayState(_NOT_APPLIED[step.reason], _not_applied(step))
-            case steps.LimitStep(limit=limit) if limit is not ScalingLimit.NONE:
+            case steps.LimitStep(limit=limit):
                 yield DisplayState(State.LIMITED, _LIMITS[limit])
             case steps.OutOfBoundsStep():
                 bound = "maxReplicas" if step.current > step.replicas else "minReplicas"

@@ -15,13 +15,10 @@ from autoscaler.types.status import MetricStatus, Status
 def without_future_times(autoscaler: Autoscaler, now: datetime) -> Autoscaler:
     """Return the autoscaler with ``now`` instead of each later time of its status."""
     status = autoscaler.status
-    external = [metric.external for metric in status.current_metrics or () if metric.external is not None]
-    times = [
-        status.last_scale_time,
-        *(condition.last_transition_time for condition in status.conditions),
-        *(metric.first_failure_time for metric in external),
-    ]
-    if all(time is None or time <= now for time in times):
+    times = [status.last_scale_time]
+    times += [condition.last_transition_time for condition in status.conditions]
+    times += [metric.external.first_failure_time for metric in status.current_metrics or () if metric.external]
+    if max(filter(None, times), default=now) <= now:
         return autoscaler
     return replace(autoscaler, status=_limited(status, now.replace(microsecond=0)))
 

@@ -30,7 +30,10 @@ _WITHOUT_DETAIL: Final = frozenset(
 """States whose details are long; a condition has them."""
 
 _NOT_EVALUATED: Final = (
-    steps.TargetUnavailableStep | steps.InvalidSpecStep | steps.ReconcileFailedStep | steps.ScalingDisabledStep
+    steps.TargetUnavailableStep,
+    steps.InvalidSpecStep,
+    steps.ReconcileFailedStep,
+    steps.ScalingDisabledStep,
 )
 _STARTED: Final = {
     State.CONFLICT: ("Warning", "AmbiguousTarget"),
@@ -45,12 +48,15 @@ _ENDED: Final = {
     State.DRY_RUN: ("DryRunEnded", "spec.mode is no longer DryRun"),
 }
 _NAMES: Final = frozenset(state.value for state in State)
-_METRICS_NOT_READ: Final = _NOT_EVALUATED | steps.OutOfBoundsStep | steps.InvalidSelectorStep
+_METRICS_NOT_READ: Final = (*_NOT_EVALUATED, steps.OutOfBoundsStep, steps.InvalidSelectorStep)
 
 
 def with_state(decision: Decision, before: Status) -> Decision:
     """Return the decision with its state in the status, and with the events of the changes since ``before``."""
-    states, previous = display_states(decision), _parse(before.state or "")
+    states = display_states(decision)
+    if len(states) == 1 and _format(states[0]) == before.state == decision.status.state:
+        return decision  # the state is the only one, as before: nothing began or ended
+    previous = _parse(before.state or "")
     known = {state.name: _format(state) for state in reversed(states)}  # of two with the same name, the first
     unknown = {name: text for name, text in previous.items() if name in _not_evaluated(decision)}
     shown = {**unknown, **known}

@@ -35,6 +35,7 @@ from autoscaler.algorithm.zero import scaled_to_zero
 from autoscaler.controller import persistence
 from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.state import ReconcileState
+from autoscaler.controller.worker_pool import continue_in_task
 from autoscaler.kube.errors import KubeError, client_go_message
 from autoscaler.kube.scale import NotApplied, NotRescaled, OutcomeUnknown, Rescaled, RescaleResult
 from autoscaler.settings import Settings
@@ -87,8 +88,6 @@ class DecisionWriter:
     async def settle(self, effective: Autoscaler, state: ReconcileState) -> None:
         """Look up the outcome of rescales for which it is unknown; if it is known now, update ``state``."""
         unknown = state.history.unknown
-        if not unknown:
-            return
         in_flight = may_be_in_flight(state, self._dependencies.clock())
         outcome = await self._dependencies.scales.outcome(effective, unknown, in_flight=in_flight)
         if isinstance(outcome, NotApplied):
@@ -123,6 +122,7 @@ class DecisionWriter:
             return decision
         history = persistence.encode_history(decision.history, effective.spec, self._settings, decision.at)
         reference, targets = _reference(effective), format_targets(effective.spec, decision.status)
+        await continue_in_task()
         self._require_leadership()
         try:
             status = replace(decision.status, controller_state=history, reference=reference, targets=targets)

@@ -4,6 +4,9 @@ Every autoscaler is reconciled once per sync period, and in between when its spe
 another client, or a metric that it reads may have changed. It is not reconciled within one sync period of its own
 rescale, because upstream's scaling limits assume one reconcile per period. Under overload all keys wait in one queue,
 so the effective period grows evenly for all autoscalers; `OverloadMonitor` measures and reports that.
+
+Reconciles that have nothing to wait for run one after the other in turns. One timer starts a turn for all keys that
+have become due since the last one. A turn that takes long ends early, so that the event loop can do other work.
 """
 
 import asyncio
@@ -12,6 +15,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import Final
 
 from autoscaler.controller.apply import NotLeader
 from autoscaler.controller.dependencies import Dependencies
@@ -30,6 +34,12 @@ from autoscaler.telemetry import ControllerTelemetry
 from autoscaler.types.autoscaler import Autoscaler
 
 log = logging.getLogger(__name__)
+
+_TURN_INTERVAL: Final = 0.05
+"""Seconds from one turn to the next that the timer starts. A change starts a turn at once."""
+
+_MAX_TURN: Final = 0.005
+"""Seconds after which a turn ends; requests, watches and health checks wait for it."""
 
 
 class Controller:
@@ -58,6 +68,8 @@ class Controller:
         self._workers = WorkerPool(concurrent_syncs, self._reconcile, self._wake)
         self._overload = OverloadMonitor(telemetry, settings.sync_period)
         self._wakeup = asyncio.Event()
+        self._turn_started = float("-inf")
+        """When the last turn started, in seconds of the event loop."""
         self._target_replicas: dict[TargetKey, int | None] = {}
 
     async def run(self) -> None:
@@ -72,17 +84,20 @@ class Controller:
             unsubscribes.append(dependencies.external.subscribe(self._on_metric_change))
         try:
             while True:
-                await self._wait(self.start_due())
+                if self._run_turn():
+                    await self._wait()
+                else:
+                    await asyncio.sleep(0)
         finally:
             for unsubscribe in unsubscribes:
                 unsubscribe()
             await self._workers.close()
             await self.reconciler.flush()
 
-    def start_due(self) -> datetime | None:
-        """Start all due reconciles for which there are workers; return when the next one is due."""
-        self._wakeup.clear()
-        now = self._dependencies.clock()
+    def _run_turn(self) -> bool:
+        """Start the due reconciles for which there are workers; return False if the turn ended before that."""
+        now, loop = self._dependencies.clock(), asyncio.get_running_loop()
+        self._turn_started = loop.time()
         while self._workers.has_capacity and (key := self._queue.take(now)) is not None:
             due = self._due.get(key, now)
             if now < due and self._rescaled_recently(key, now):
@@ -92,13 +107,20 @@ class Controller:
             self._due.pop(key, None)
             self._overload.record_delay(now - due, now)
             self._workers.start(key)
-        return self._queue.next_due() if self._workers.has_capacity else None
+            if loop.time() - self._turn_started > _MAX_TURN:
+                return False
+        self._wakeup.clear()  # what woke the controller during the turn was started
+        return True
 
-    async def _wait(self, due: datetime | None) -> None:
-        """Wait until the next reconcile is due or `_wake` is called."""
-        timeout = None if due is None else max((due - self._dependencies.clock()).total_seconds(), 0.0)
+    async def _wait(self) -> None:
+        """Wait until the next turn: until a reconcile is due and the interval has passed, or `_wake` is called."""
+        due, at = self._queue.next_due() if self._workers.has_capacity else None, None
+        if due is not None:
+            now = asyncio.get_running_loop().time()
+            due_at = now + (due - self._dependencies.clock()).total_seconds()
+            at = max(due_at, self._turn_started + _TURN_INTERVAL)
         with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout_at(at):
                 await self._wakeup.wait()
 
     def _wake(self) -> None:

@@ -1,7 +1,7 @@
 """Gathers the observation of one reconcile: target, pods and metric readings, concurrently and with one deadline.
 
 A part that cannot be read is represented by a value, not by an exception. If targets and pods are watched and external
-metrics come from this process, no request is sent.
+metrics come from this process, no request is sent and nothing is waited for, so there are no tasks and no timers.
 """
 
 import asyncio
@@ -17,11 +17,13 @@ from autoscaler.controller.dependencies import Dependencies
 from autoscaler.controller.owners import TargetOwners
 from autoscaler.controller.reconcile_plan import ClusterMetricRead, ExternalMetricRead, MetricRead, ReconcilePlan
 from autoscaler.controller.selectors import TargetSelectors, parse_cached
+from autoscaler.controller.worker_pool import continue_in_task
 from autoscaler.kube.errors import KubeError, client_go_message
 from autoscaler.readings import MetricsApi
 from autoscaler.settings import FeatureGates
 from autoscaler.types.autoscaler import Autoscaler
 from autoscaler.types.observation import (
+    BadSelector,
     FailureClass,
     Observation,
     Pod,
@@ -56,7 +58,10 @@ class Observer:
     async def observe(self, key: str, autoscaler: Autoscaler, plan: ReconcilePlan) -> Observation:
         """Return the observation of an autoscaler; metrics are read only if the decision evaluates them."""
         started = asyncio.get_running_loop().time()
-        target = await self._read_target(autoscaler, started + self._deadline * _TARGET_SHARE)
+        target = self._dependencies.scales.read_now(autoscaler)
+        if target is None:
+            await continue_in_task()
+            target = await self._read_target(autoscaler, started + self._deadline * _TARGET_SHARE)
         conflicts = self.owners.conflicts(key)
         if isinstance(target, UnavailableTarget):
             return Observation(target, conflicts=conflicts)
@@ -69,8 +74,9 @@ class Observer:
         if not target.selector:
             return Observation(target, conflicts=conflicts)
         self.selectors.update(key, selector)
-        observation = await self._observe_metrics(key, autoscaler, plan, target, started + self._deadline)
-        return replace(observation, conflicts=conflicts)
+        deadline = started + self._deadline
+        observation = await self._observe_metrics(key, autoscaler, plan, target, selector, deadline)
+        return replace(observation, conflicts=conflicts) if conflicts else observation
 
     def forget(self, key: str) -> None:
         selector = self.selectors.remove(key)
@@ -85,19 +91,34 @@ class Observer:
             return UnavailableTarget(_TIMED_OUT)
 
     async def _observe_metrics(
-        self, key: str, autoscaler: Autoscaler, plan: ReconcilePlan, target: ScaleTarget, deadline: float
+        self,
+        key: str,
+        autoscaler: Autoscaler,
+        plan: ReconcilePlan,
+        target: ScaleTarget,
+        selector: Selector,
+        deadline: float,
     ) -> Observation:
-        namespace, selector = autoscaler.metadata.namespace, parse_cached(target.selector)
-        reading = self._read_metrics(namespace, plan, selector, deadline)
-        if not (plan.needs_pods or self.selectors.may_overlap(key)):
-            return _with_readings(Observation(target), await reading)
-        pods, results = await asyncio.gather(self._list_pods(namespace, selector, deadline), reading)
+        namespace = autoscaler.metadata.namespace
+        needs_pods = plan.needs_pods or self.selectors.may_overlap(key)
+        known_pods = self._dependencies.pods.list_now(namespace, selector) if needs_pods else ()
+        at_hand = [self._read_now(namespace, read) for read in plan.reads]
+        results = [reading for reading in at_hand if reading is not None]
+        pods: tuple[Pod, ...] | UnavailableTarget = known_pods or ()
+        if known_pods is None or len(results) < len(at_hand):
+            await continue_in_task()
+            reading = self._read_missing(namespace, plan, selector, deadline, at_hand)
+            if known_pods is None:
+                pods, results = await asyncio.gather(self._list_pods(namespace, selector, deadline), reading)
+            else:
+                results = await reading
         if isinstance(pods, UnavailableTarget):
             # Pods that are only needed to check for overlapping selectors may be missing.
             return _with_readings(Observation(pods if plan.needs_pods else target), results)
         # An autoscaler with mode: DryRun scales no pods, so it does not compete for them.
-        is_dry_run = self.owners.is_dry_run
-        selected_by = () if is_dry_run(key) else self.selectors.selecting_autoscalers(namespace, pods, is_dry_run)
+        selected_by: tuple[str, ...] = ()
+        if pods and not self.owners.is_dry_run(key):
+            selected_by = self.selectors.selecting_autoscalers(namespace, pods, self.owners.is_dry_run)
         return _with_readings(Observation(target, pods, selected_by=selected_by), results)
 
     async def _list_pods(
@@ -111,12 +132,31 @@ class Observer:
         except KubeError as error:
             return UnavailableTarget(f"unable to get its pods: {client_go_message(error, 'get pods')}")
 
-    async def _read_metrics(
-        self, namespace: str, plan: ReconcilePlan, pods: Selector, deadline: float
-    ) -> Sequence[_TimedReading]:
-        """Read all metrics concurrently; a single read is awaited without a task."""
-        reads = [_timed(self._read_metric(namespace, read, pods, deadline)) for read in plan.reads]
-        return (await reads[0],) if len(reads) == 1 else await asyncio.gather(*reads)
+    def _read_now(self, namespace: str, read: MetricRead) -> _TimedReading | None:
+        """Read a metric without waiting; None if that is not possible."""
+        if isinstance(read, BadSelector):
+            return read, timedelta(0)
+        external = self._dependencies.external
+        if external is None or not isinstance(read, ExternalMetricRead):
+            return None
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        reading = external.read_now(namespace, read.identifier.name, read.selector)
+        return None if reading is None else (reading, timedelta(seconds=loop.time() - started))
+
+    async def _read_missing(
+        self,
+        namespace: str,
+        plan: ReconcilePlan,
+        pods: Selector,
+        deadline: float,
+        at_hand: Sequence[_TimedReading | None],
+    ) -> list[_TimedReading]:
+        """Read the metrics that are not at hand, concurrently; a single read is awaited without a task."""
+        missing = [read for read, reading in zip(plan.reads, at_hand, strict=True) if reading is None]
+        reads = [_timed(self._read_metric(namespace, read, pods, deadline)) for read in missing]
+        results = iter([await reads[0]] if len(reads) == 1 else await asyncio.gather(*reads))
+        return [next(results) if reading is None else reading for reading in at_hand]
 
     async def _read_metric(self, namespace: str, read: MetricRead, pods: Selector, deadline: float) -> Reading:
         external, metrics = self._dependencies.external, self._dependencies.metrics

@@ -54,8 +54,10 @@ NOT_PERSISTED: Final = Fingerprint(-1, (), ())
 
 def fingerprint(history: History, spec: Spec, now: datetime) -> Fingerprint:
     last = _latest(history.recommendations)
-    period = _longest_period(spec.behavior or Behavior())
     recommended = last.replicas if last is not None and last.at == now else None
+    if not history.scale_ups and not history.scale_downs:
+        return Fingerprint(recommended, (), (), history.unknown)
+    period = _longest_period(spec.behavior or Behavior())
     ups, downs = _within(history.scale_ups, period, now), _within(history.scale_downs, period, now)
     return Fingerprint(recommended, ups, downs, history.unknown)
 
@@ -64,7 +66,7 @@ def is_outdated(persisted: Fingerprint | None, current: Fingerprint) -> bool:
     """Return whether entries were added since the history was persisted; entries that have expired do not count."""
     if persisted is None:
         return current != Fingerprint(None, (), ())
-    return (
+    return current != persisted and (
         (persisted.recommended, persisted.unknown) != (current.recommended, current.unknown)
         or not set(current.scale_ups) <= set(persisted.scale_ups)
         or not set(current.scale_downs) <= set(persisted.scale_downs)

@@ -1,4 +1,8 @@
-"""One reconcile of one autoscaler: observe, read the clock once, decide, apply, report."""
+"""One reconcile of one autoscaler: observe, read the clock once, decide, apply, report.
+
+A reconcile for which everything is at hand and that writes nothing completes without suspending. Any other calls
+`continue_in_task` before it waits for the first time.
+"""
 
 import asyncio
 import logging
@@ -25,6 +29,7 @@ from autoscaler.controller.owners import POD_AUTOSCALER
 from autoscaler.controller.reconcile_plan import ReconcilePlan, ReconcilePlans
 from autoscaler.controller.reporting import Reporter
 from autoscaler.controller.state import ControllerState, ReconcileState
+from autoscaler.controller.worker_pool import continue_in_task
 from autoscaler.defaults import with_defaults
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.types.autoscaler import Autoscaler
@@ -69,6 +74,7 @@ class Reconciler:
     async def reconcile(self, key: str) -> timedelta | None:
         """Reconcile one autoscaler; return the delay until the next reconcile, or None if it was deleted.
 
+        The worker pool begins it without a task.
         An unexpected error is reported in a condition. It is not raised, so that it affects no other autoscaler.
         """
         stored = self._dependencies.autoscalers.get(key)
@@ -85,6 +91,7 @@ class Reconciler:
         except Exception as error:  # noqa: BLE001 - any error belongs to this autoscaler
             delay = self._backoff.record_failure(key, stored, loop.time())
             self._reporter.report_failure(key, error, delay)
+            await continue_in_task()
             await self._apply_failure(key, stored, error)
         else:
             self._backoff.forget(key)
@@ -94,6 +101,8 @@ class Reconciler:
         started = asyncio.get_running_loop().time()
         plan = self.plans.get(key, stored)
         decision, state, read_durations = await self._decide(key, stored, plan)
+        if decision.scale_to is not None:
+            await continue_in_task()
         applying = self._writer.apply(
             decision, stored=stored, effective=self._effective(stored, plan.spec, state), state=state
         )
@@ -146,11 +155,13 @@ class Reconciler:
         """Return the decision, the state of the autoscaler, and how long each metric read took."""
         state = self.state.for_object(key, stored.metadata.uid)
         state = state or self._restore(key, stored, plan.spec, self._dependencies.clock())
-        await self._writer.settle(self._effective(stored, plan.spec, state), state)
+        if state.history.unknown:
+            await continue_in_task()
+            await self._writer.settle(self._effective(stored, plan.spec, state), state)
         effective = self._effective(stored, plan.spec, state)
         observation = None if plan.problems else await self._observer.observe(key, effective, plan)
         now = self._dependencies.clock()
-        if observation is not None and isinstance(observation.target, ScaleTarget):
+        if state.history.unknown and observation is not None and isinstance(observation.target, ScaleTarget):
             self._writer.settle_observed(observation.target.replicas, effective, state)
             effective = self._effective(stored, plan.spec, state)
         effective = without_future_times(effective, now)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from typing import Final
 
 from autoscaler.algorithm.explain import step_text
 from autoscaler.ports import DecisionListener
@@ -20,6 +21,8 @@ from autoscaler.types.steps import (
 )
 
 log = logging.getLogger(__name__)
+
+_METRIC_STEPS: Final = (MetricProposalStep, MetricUnavailableStep, MetricFallbackStep)
 
 
 class Reporter:
@@ -45,8 +48,7 @@ class Reporter:
         current = decision.status.current_replicas
         action = _direction(current if decision.scale_to is None else decision.scale_to, current)
         self._telemetry.reconciles.record(duration, action, _error(decision))
-        metric_steps = MetricProposalStep | MetricUnavailableStep | MetricFallbackStep
-        steps = [step for step in decision.steps if isinstance(step, metric_steps)]
+        steps = [step for step in decision.steps if isinstance(step, _METRIC_STEPS)]
         for metric, step, read_duration in zip(spec.metrics or (), steps, read_durations, strict=False):
             if isinstance(step, MetricUnavailableStep):
                 self._telemetry.metrics.record(read_duration, "none", "internal", metric.type)
@@ -113,6 +115,9 @@ def _log_decision(key: str, decision: Decision) -> None:
 def _log_change(key: str, before: Status, decision: Decision) -> None:
     """Log a rescale, a failed rescale or changed conditions."""
     failed = next((step for step in decision.steps if isinstance(step, WriteFailedStep)), None)
+    changed = _changed_conditions(before, decision.status)
+    if decision.scale_to is None and failed is None and not changed:
+        return
     fields = {
         "autoscaler": key,
         "replicas": decision.replicas,
@@ -125,7 +130,7 @@ def _log_change(key: str, before: Status, decision: Decision) -> None:
         failure = {"replicas": failed.replicas, "error": failed.message[:256]}
         message = "rescale outcome unknown" if failed.outcome_unknown else "rescale failed"
         log.warning(message, extra={**fields, **failure})
-    elif changed := _changed_conditions(before, decision.status):
+    else:
         error = {"error": decision.error[:256]} if decision.error else {}
         log.info("conditions changed", extra={**fields, "conditions": changed, **error})
 

@@ -1,5 +1,8 @@
 """Runs reconciles concurrently and moves slow ones to a separate slow pool.
 
+A reconcile that has nothing to wait for is complete when `WorkerPool.start` returns: a coroutine runs up to its first
+wait without a task. One that calls `continue_in_task` continues in a task of its own.
+
 A reconcile that takes long, for example because an API does not respond, moves to the slow pool and frees its slot in
 the main pool; the next reconcile of the same key starts in the slow pool. After a fast reconcile the key returns to the
 main pool. If the slow pool is full, known slow keys wait before they start, but fast keys are not affected.
@@ -10,9 +13,11 @@ namespace can occupy only a part of the pool.
 
 import asyncio
 import logging
+import types
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Generator
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 log = logging.getLogger(__name__)
@@ -27,13 +32,23 @@ _NAMESPACE_SHARE: Final = 0.75
 """The part of the slow pool that the reconciles of one namespace can occupy."""
 
 
+@types.coroutine
+def continue_in_task() -> Generator[None, None, None]:
+    """Suspend a reconcile before it waits for the first time; the worker pool continues it in a task.
+
+    Before that it has no task, so nothing may wait, and nothing may use the current task, as `asyncio.timeout` does. In
+    a task this lets others run once, like ``asyncio.sleep(0)``.
+    """
+    yield
+
+
 class WorkerPool:
-    """Runs each reconcile in a task of its own."""
+    """Runs each reconcile that has to wait in a task of its own."""
 
     def __init__(
         self,
         size: int,
-        reconcile: Callable[[str], Awaitable[None]],
+        reconcile: Callable[[str], Coroutine[None, None, None]],
         on_capacity: Callable[[], None],
         slow_pool_size: int = SLOW_POOL_SIZE,
     ) -> None:
@@ -61,8 +76,10 @@ class WorkerPool:
     def start(self, key: str) -> None:
         """Start a reconcile; a key that was slow before starts in the slow pool or waits for it."""
         if key not in self._known_slow:
-            self._fast.add(key)
-            self._create_task(key)
+            reconcile = self._begin(key)
+            if reconcile is not None:
+                self._fast.add(key)
+                self._continue(key, reconcile)
         else:
             self._waiting.setdefault(_namespace(key), deque()).append(key)
             self._start_waiting()
@@ -77,23 +94,34 @@ class WorkerPool:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _create_task(self, key: str) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(key), name=f"reconcile {key}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _run(self, key: str) -> None:
-        loop, slow_after = asyncio.get_running_loop(), SLOW_AFTER.total_seconds()
-        started, timer = loop.time(), loop.call_later(slow_after, self._move_to_slow_pool, key)
+    def _begin(self, key: str) -> Coroutine[None, None, None] | None:
+        """Run a reconcile until it has to wait; return it, or None if it is complete."""
+        reconcile = self._reconcile(key)
         try:
-            await self._reconcile(key)
-        except Exception:
-            log.exception("reconcile failed", extra={"autoscaler": key})
-        finally:
-            timer.cancel()
-            if loop.time() - started < slow_after:
-                self._known_slow.discard(key)
-            self._end(key)
+            reconcile.send(None)
+        except StopIteration:
+            return None
+        except Exception as error:  # noqa: BLE001 - it belongs to this autoscaler
+            _log_failure(key, error)
+            return None
+        return reconcile
+
+    def _continue(self, key: str, reconcile: Coroutine[None, None, None]) -> None:
+        """Run the rest of a reconcile in a task."""
+        loop, slow_after = asyncio.get_running_loop(), SLOW_AFTER.total_seconds()
+        timer = loop.call_later(slow_after, self._move_to_slow_pool, key)
+        task = loop.create_task(reconcile, name=f"reconcile {key}")
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._on_done, key, timer))
+
+    def _on_done(self, key: str, timer: asyncio.TimerHandle, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        timer.cancel()
+        if timer.when() > asyncio.get_running_loop().time():
+            self._known_slow.discard(key)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log_failure(key, error)
+        self._end(key)
 
     def _move_to_slow_pool(self, key: str) -> None:
         if key in self._fast:
@@ -118,8 +146,12 @@ class WorkerPool:
             key = keys.popleft()
             if keys:
                 self._waiting[namespace] = keys
-            self._add_slow(key)
-            self._create_task(key)
+            reconcile = self._begin(key)
+            if reconcile is None:
+                self._known_slow.discard(key)
+            else:
+                self._add_slow(key)
+                self._continue(key, reconcile)
 
     def _add_slow(self, key: str) -> None:
         namespace = _namespace(key)
@@ -134,6 +166,10 @@ class WorkerPool:
         self._running[namespace] -= 1
         if not self._running[namespace]:
             del self._running[namespace]
+
+
+def _log_failure(key: str, error: BaseException) -> None:
+    log.error("reconcile failed", exc_info=error, extra={"autoscaler": key})
 
 
 def _namespace(key: str) -> str:

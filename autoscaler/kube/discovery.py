@@ -68,17 +68,17 @@ class Discovery:
 
     async def resource(self, group: str, kind: str) -> Resource:
         """Return the resource of a kind in the preferred version; raise NoMatch if the kind is not served."""
-        resource = self._cached(group, kind)
+        resource = self.cached(group, kind)
         if resource is not None:
             return resource
         no_match = NoMatch(f'no matches for kind "{kind}" in group "{group}"')
         if len(group) > _MAX_GROUP_LENGTH:
             raise no_match
         async with self._locks.setdefault(group, asyncio.Lock()):
-            resource = self._cached(group, kind)
+            resource = self.cached(group, kind)
             if resource is None and self._may_fetch(group):
                 self._groups[group] = await self._fetch(group)
-                resource = self._cached(group, kind)
+                resource = self.cached(group, kind)
         if resource is None:
             known = self._groups.get(group)
             raise NoMatch(known.error) if known is not None and known.error else no_match
@@ -87,7 +87,8 @@ class Discovery:
     def invalidate(self, resource: Resource) -> None:
         self._groups.pop(resource.group, None)
 
-    def _cached(self, group: str, kind: str) -> Resource | None:
+    def cached(self, group: str, kind: str) -> Resource | None:
+        """Return the resource of a kind; None if it is not known without a request."""
         known = self._groups.get(group)
         return None if known is None else known.kinds.get(kind)
 

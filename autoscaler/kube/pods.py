@@ -87,6 +87,14 @@ class PodLister:
         if not index.informer.is_synced and not await index.informer.wait_for_sync(_SYNC_TIMEOUT):
             problem = index.informer.problem or "timed out waiting for the list of pods"
             raise index.informer.error or Unavailable(problem)
+        return self._matching(index, namespace, selector)
+
+    def list_now(self, namespace: str, selector: Selector) -> tuple[Pod, ...] | None:
+        """Return the pods as `list` does; None if `list` would have to wait for the informer."""
+        index = self._index(namespace)
+        return self._matching(index, namespace, selector) if index.informer.is_synced else None
+
+    def _matching(self, index: _PodIndex, namespace: str, selector: Selector) -> tuple[Pod, ...]:
         changes = index.changes[namespace]
         cached = self._cache.get((namespace, selector))
         if cached is not None and cached.source is index and cached.changes == changes:

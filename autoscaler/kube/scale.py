@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.discovery import Discovery, NoMatch, Resource, group_resource
 from autoscaler.kube.errors import NO_RESOURCE, Conflict, KubeError, NotFound, client_go_message, is_outcome_unknown
+from autoscaler.kube.informer import Informer
 from autoscaler.kube.objects import decode_response, is_older
 from autoscaler.kube.scale_paths import ObservedScale, decode_scale
 from autoscaler.kube.targets import TargetInformers, target_of
@@ -75,12 +76,20 @@ class ScaleClient:
         self._discovery = discovery
         self._targets = targets
 
+    def read_now(self, autoscaler: Autoscaler) -> ScaleTarget | UnavailableTarget | None:
+        """Return the scale of a target whose kind is watched; None if `read` would have to wait or send a request."""
+        reference, target = autoscaler.spec.scale_target_ref, target_of(autoscaler)
+        resource = self._discovery.cached(target.group, target.kind)
+        if resource is None or resource.scale is None or reference.api_version.count("/") > 1:
+            return None
+        informer = self._targets.synced_informer(resource)
+        return None if informer is None else _scale(_watched(informer, resource, autoscaler))
+
     async def read(self, autoscaler: Autoscaler) -> ScaleTarget | UnavailableTarget:
         resource = await self._resource(autoscaler)
         if isinstance(resource, UnavailableTarget):
             return resource
-        observed = await self._observe(resource, autoscaler)
-        return observed if isinstance(observed, UnavailableTarget) else observed.scale
+        return _scale(await self._observe(resource, autoscaler))
 
     async def write(self, autoscaler: Autoscaler, replicas: int, *, retry_conflicts: bool = True) -> RescaleResult:
         """Write the replicas of the target; a failure is returned, not raised.
@@ -132,13 +141,10 @@ class ScaleClient:
 
     async def _observe(self, resource: Resource, autoscaler: Autoscaler) -> ObservedScale | UnavailableTarget:
         """Return the scale from the informer, or fetch it if the kind is not watched."""
-        namespace, name = autoscaler.metadata.namespace, autoscaler.spec.scale_target_ref.name
         informer = await self._targets.informer(resource)
         if informer is None:
-            return await self._fetch(resource, namespace, name)
-        observed = informer.get(_key(autoscaler))
-        not_found = f'{group_resource(resource.group, resource.plural)} "{name}" not found'
-        return UnavailableTarget(not_found) if observed is None else observed
+            return await self._fetch(resource, autoscaler.metadata.namespace, autoscaler.spec.scale_target_ref.name)
+        return _watched(informer, resource, autoscaler)
 
     async def _fetch(self, resource: Resource, namespace: str, name: str) -> ObservedScale | UnavailableTarget:
         try:
@@ -192,6 +198,20 @@ class ScaleClient:
         if isinstance(before.scale, ScaleTarget):  # the selector is printed differently in a Deployment and its Scale
             scale = replace(scale, scale=replace(scale.scale, selector=before.scale.selector))
         informer.apply_write(key, scale.uid, scale.resource_version, scale)
+
+
+def _watched(
+    informer: Informer[ObservedScale], resource: Resource, autoscaler: Autoscaler
+) -> ObservedScale | UnavailableTarget:
+    observed = informer.get(_key(autoscaler))
+    if observed is not None:
+        return observed
+    name = autoscaler.spec.scale_target_ref.name
+    return UnavailableTarget(f'{group_resource(resource.group, resource.plural)} "{name}" not found')
+
+
+def _scale(observed: ObservedScale | UnavailableTarget) -> ScaleTarget | UnavailableTarget:
+    return observed if isinstance(observed, UnavailableTarget) else observed.scale
 
 
 def _outcome(

@@ -86,6 +86,11 @@ class TargetInformers:
         observed = informer.get(f"{target.namespace}/{target.name}") if informer is not None else None
         return observed.scale.replicas if observed is not None and isinstance(observed.scale, ScaleTarget) else None
 
+    def synced_informer(self, resource: Resource) -> PartialInformer[ObservedScale] | None:
+        """Return the informer of a kind if it is synced; None if `informer` would have to wait, or there is none."""
+        informer = self._informers.get((resource.group, resource.kind))
+        return informer if informer is not None and informer.is_synced else None
+
     async def informer(self, resource: Resource) -> PartialInformer[ObservedScale] | None:
         """Return the synced informer of a kind, started if necessary; None if there is none."""
         kind = (resource.group, resource.kind)

@@ -49,10 +49,15 @@ class FakeExternalMetrics:
     clock: Callable[[], Any] | None = None
     _listeners: list[Callable[[Sequence[MetricChange]], None]] = field(default_factory=list)
 
-    async def read(self, _namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:
+    def read_now(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading | None:
+        return None if metric in self.delays else self._read(namespace, metric, selector)
+
+    async def read(self, namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:
+        await asyncio.sleep(self.delays.get(metric, 0))
+        return self._read(namespace, metric, selector)
+
+    def _read(self, _namespace: str, metric: str, selector: Selector) -> ExternalReading | UnavailableReading:
         self.reads += 1
-        if metric in self.delays:
-            await asyncio.sleep(self.delays[metric])
         values = self.values.get(f"{metric}{{{selector}}}", self.values.get(metric, "no such metric"))
         if isinstance(values, str):
             return api_failure(MetricsApi.EXTERNAL, values)

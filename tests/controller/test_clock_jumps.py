@@ -247,6 +247,7 @@ async def replicas_over_time(scenario):
             if restarts:
                 await harness.stop(process)
                 process = harness.start(clock=machine.clock(aligned=True))
+            await asyncio.sleep(0.5)  # so that no reconcile is due at the moment of a record
             for _ in range(seconds // 5):
                 await asyncio.sleep(5)
                 conditions = {each["type"]: each["status"] for each in harness.status().get("conditions", ())}

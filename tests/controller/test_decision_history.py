@@ -53,7 +53,9 @@ class AllDecisions:
         pass
 
     def at(self, moment: datetime) -> Decision | None:
-        return max((one for one in self.decisions if one.at <= moment), key=lambda one: one.at, default=None)
+        """Return the decision in force; of several at the same moment of virtual time, the last one."""
+        before = [one for one in self.decisions if one.at <= moment]
+        return max(reversed(before), key=lambda one: one.at, default=None)
 
 
 @dataclass

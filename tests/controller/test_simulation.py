@@ -40,7 +40,7 @@ class ScenarioMetrics(FakeExternalMetrics):
         self._scenario = scenario
         self._backlogs: dict[str, tuple[float, float]] = {}
 
-    async def read(self, _namespace, metric, _selector):
+    def _read(self, _namespace, metric, _selector):
         now, scenario, replicas = loop_clock(), self._scenario, self._harness.replicas(NAME)
         time, history = now.timestamp(), scenario.histories[METRICS.index(metric)]
         milli = history.at(time)

@@ -39,6 +39,30 @@ async def test_reading_has_a_value_for_each_matching_series():
         assert await metrics.read("a", "Queue", parse("")) == ExternalReading((1000, 3000), BEGINNING)
 
 
+TEMPLATE = Rule("queue", backend="b", query="sum(q{<<.LabelMatchers>>})")
+
+
+@pytest.mark.parametrize("rule", [Rule("queue", backend="b", query="q", namespace=Namespacing()), TEMPLATE])
+async def test_value_is_at_hand_after_the_first_read(rule):
+    found = (raw(1),)
+    backend = ScriptedBackend(results={"q": found, 'sum(q{namespace="a"})': found})
+    async with in_process(backend, rule) as (metrics, reader):
+        assert metrics.read_now("a", "queue", parse("")) is None
+        assert list(reader.history) == []
+        value = await metrics.read("a", "queue", parse(""))
+        assert metrics.read_now("a", "queue", parse("")) == value == ExternalReading((1000,), BEGINNING)
+        assert [record.reads for _, record in reader.history] == [2]
+        await asyncio.sleep(300)
+        assert metrics.read_now("a", "queue", parse("")) is None
+
+
+async def test_unknown_metric_is_unavailable_at_once():
+    async with in_process(ScriptedBackend(), TEAMS) as (metrics, _):
+        reading = metrics.read_now("a", "qeue", parse(""))
+    assert isinstance(reading, UnavailableReading)
+    assert reading.failure is FailureClass.UNKNOWN_METRIC
+
+
 @pytest.mark.parametrize(
     ("metric", "found", "failure", "text"),
     [

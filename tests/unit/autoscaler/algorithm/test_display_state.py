@@ -8,7 +8,13 @@ from autoscaler.algorithm.display_state import State, display_states
 from autoscaler.algorithm.not_evaluated import decide_invalid_spec
 from autoscaler.types.history import History
 from autoscaler.types.observation import UnavailableTarget
-from autoscaler.types.steps import InvalidSelectorStep, OutOfBoundsStep, ReconcileFailedStep, WriteFailedStep
+from autoscaler.types.steps import (
+    InvalidSelectorStep,
+    OutOfBoundsStep,
+    ReconcileFailedStep,
+    ScaleFromZeroStep,
+    WriteFailedStep,
+)
 from tests.browser.sample_decisions import add_states
 from tests.builders import (
     ALL_GATES,
@@ -127,3 +133,9 @@ def test_unavailable_target_shows_the_error_message():
     assert [(state.name, state.detail) for state in display_states(unavailable)] == [
         (State.TARGET_UNAVAILABLE, "not found")
     ]
+
+
+def test_raised_minimum_after_scaling_to_zero_is_no_state():
+    decision = replace(decide_once(make_spec(), make_observation()), replicas=2, steps=(ScaleFromZeroStep(0, 2),))
+
+    assert [state.name for state in display_states(decision)] == [State.NORMAL]

@@ -95,3 +95,10 @@ def test_states_are_read_from_their_text(states: dict[State, str | None]):
     texts = {state: state.value if detail is None else f"{state.value} ({detail})" for state, detail in states.items()}
 
     assert _parse(", ".join(texts.values())) == texts
+
+
+def test_decision_with_the_state_of_the_status_is_unchanged():
+    decision = replace(decide_once(), steps=(FAILING,))
+    decision = replace(decision, status=replace(decision.status, state="metric failing (timed out)"))
+
+    assert with_state(decision, decision.status) is decision

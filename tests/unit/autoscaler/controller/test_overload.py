@@ -49,6 +49,12 @@ def test_metrics_have_the_names_of_upstream():
     prefix = "horizontal_pod_autoscaler_controller_"
     assert registry.get_sample_value(f"{prefix}reconciliations_total", labels) == 2
     assert registry.get_sample_value(f"{prefix}reconciliation_duration_seconds_count", labels) == 2
+    assert registry.get_sample_value(f"{prefix}reconciliation_duration_seconds_sum", labels) == 0.006
+    counts = [
+        registry.get_sample_value(f"{prefix}reconciliation_duration_seconds_bucket", {**labels, "le": bound})
+        for bound in ("0.002", "0.004", "16.384", "+Inf")
+    ]
+    assert counts == [0, 2, 2, 2]
     labels["metric_type"] = "External"
     assert registry.get_sample_value(f"{prefix}metric_computation_total", labels) == 2
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from autoscaler.controller.worker_pool import WorkerPool
+from autoscaler.controller.worker_pool import WorkerPool, continue_in_task
 
 pytestmark = pytest.mark.looptime
 
@@ -19,6 +19,7 @@ class Reconciles:
 
     async def reconcile(self, key):
         self.started.append((asyncio.get_running_loop().time(), key))
+        await continue_in_task()
         await asyncio.sleep(self.durations.get(key, 0.05))
         self.ended.append(key)
 
@@ -162,7 +163,49 @@ async def test_failed_reconcile_frees_its_worker(caplog):
 
     pool = WorkerPool(1, fail, lambda: None)
     pool.start("a")
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    assert pool.has_capacity
+    assert "reconcile failed" in caplog.text
+
+
+async def complete(_key):
+    """Reconcile without waiting."""
+
+
+async def test_reconcile_that_does_not_wait_is_complete_at_once_and_needs_no_worker():
+    pool = WorkerPool(1, complete, lambda: None)
+    tasks = asyncio.all_tasks()
+    pool.start("a")
+    pool.start("b")
+    assert pool.has_capacity
+    assert asyncio.all_tasks() == tasks
+
+
+async def test_slow_key_returns_to_the_main_pool_after_a_reconcile_that_does_not_wait():
+    waits = True
+
+    async def reconcile(_key):
+        if waits:
+            await continue_in_task()
+            await asyncio.sleep(2)
+
+    pool = WorkerPool(1, reconcile, lambda: None)
+    pool.start("slow")
+    await asyncio.sleep(3)
+    waits = False
+    pool.start("slow")
+    waits = True
+    pool.start("slow")
+    assert not pool.has_capacity
+    await pool.close()
+
+
+async def test_reconcile_that_fails_after_waiting_frees_its_worker(caplog):
+    async def fail(_key):
+        await continue_in_task()
+        raise RuntimeError("no")
+
+    pool = WorkerPool(1, fail, lambda: None)
+    pool.start("a")
+    await asyncio.sleep(0.01)
     assert pool.has_capacity
     assert "reconcile failed" in caplog.text
