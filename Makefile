@@ -108,6 +108,7 @@ bench: $(DEV)        ## benchmarks, each as a ratio to a reference measured in t
 	$(BIN)/python -m bench.simulate
 	$(BIN)/python -m bench.page
 	$(BIN)/python -m bench.status_writes
+	$(BIN)/python -m bench.memory
 
 bench-smoke: $(DEV)  ## every benchmark for some seconds, to see that it runs
 	$(BIN)/python -m bench.decide
@@ -119,6 +120,7 @@ bench-smoke: $(DEV)  ## every benchmark for some seconds, to see that it runs
 	$(BIN)/python -m bench.page --count=200 --seconds=1
 	$(BIN)/python -m bench.simulate --days=0.5
 	$(BIN)/python -m bench.status_writes --writes=20 --rounds=1
+	$(BIN)/python -m bench.memory --count=200
 	$(BIN)/python -m bench.fleet --count=50 --seconds=4 --period=2
 
 bench-fleet: $(DEV)  ## 1,000 autoscalers beside a real API server and the built-in controller; five minutes
