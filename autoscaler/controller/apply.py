@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from autoscaler.algorithm.conditions import SCALED_TO_ZERO
 from autoscaler.algorithm.failure_texts import differs_only_in_failure_texts
 from autoscaler.algorithm.limit import record_rescale
+from autoscaler.algorithm.settled_rescale import is_settled_rescale
 from autoscaler.algorithm.state_changes import with_state
 from autoscaler.algorithm.targets import format_targets
 from autoscaler.algorithm.write_failures import (
@@ -121,17 +122,15 @@ class DecisionWriter:
             state.pending_status, state.failed_status_writes = None, 0
             return decision
         history = persistence.encode_history(decision.history, effective.spec, self._settings, decision.at)
-        reference, targets = _reference(effective), format_targets(effective.spec, decision.status)
         await continue_in_task()
         self._require_leadership()
         try:
-            status = replace(decision.status, controller_state=history, reference=reference, targets=targets)
-            await self._dependencies.statuses.write(stored, status)
+            await self._dependencies.statuses.write(stored, _stored_status(decision, effective, history))
         except KubeError as error:
             state.pending_status = decision.status
             state.failed_status_writes += 1
             name = effective.metadata.name
-            return after_failed_status_write(decision, name, client_go_message(error, f"patch podautoscalers {name}"))
+            return after_failed_status_write(decision, name, client_go_message(error, f"put podautoscalers {name}"))
         state.persisted, state.pending_status, state.failed_status_writes = fingerprint, None, 0
         return decision
 
@@ -148,7 +147,7 @@ class DecisionWriter:
         try:
             return await self._dependencies.statuses.write(stored, marked), decision
         except KubeError as error:
-            reason = client_go_message(error, f"patch podautoscalers {effective.metadata.name}")
+            reason = client_go_message(error, f"put podautoscalers {effective.metadata.name}")
             message = f"the ScaledToZero condition could not be written before scaling to zero: {reason}"
             return stored, after_failed_rescale(decision, effective, state.history, message)
 
@@ -198,14 +197,24 @@ def may_be_in_flight(state: ReconcileState, now: datetime) -> bool:
 
 def _is_write_due(decision: Decision, stored: Autoscaler, state: ReconcileState) -> bool:
     """Return whether the status differs from the stored one; if only in the text of a failure, within the limit."""
-    if decision.status.is_equivalent_to(stored.status):
+    if decision.status.is_equivalent_to(stored.status) or is_settled_rescale(decision.status, stored.status):
         return False
     return not differs_only_in_failure_texts(decision.status, stored.status) or state.allow_text_write(decision.at)
 
 
-def _reference(autoscaler: Autoscaler) -> str:
-    target = autoscaler.spec.scale_target_ref
-    return f"{target.kind}/{target.name}"
+def _stored_status(decision: Decision, effective: Autoscaler, history: str | None) -> Status:
+    """Return the status to store: that of the decision, the history, and texts for ``kubectl get``.
+
+    After a rescale, ``currentReplicas`` are those that were written, so that the next reconcile need not write them.
+    """
+    status, target = decision.status, effective.spec.scale_target_ref
+    return replace(
+        status,
+        current_replicas=status.current_replicas if decision.scale_to is None else decision.scale_to,
+        controller_state=history,
+        reference=f"{target.kind}/{target.name}",
+        targets=format_targets(effective.spec, status),
+    )
 
 
 def _key(autoscaler: Autoscaler) -> str:

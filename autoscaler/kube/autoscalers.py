@@ -1,33 +1,75 @@
 """Informers for PodAutoscalers and HorizontalPodAutoscalers, and the writer of PodAutoscaler status.
 
-A status is written to the status subresource as a merge patch against the previous status, with the resourceVersion it
-was computed from. A concurrent edit of the object therefore causes a Conflict instead of being overwritten.
+A status is written to the status subresource by PUT, with the resourceVersion it was computed from. A concurrent edit
+of the object therefore causes a Conflict instead of being overwritten. A merge patch costs the API server more, because
+it encodes the stored object, applies the patch and decodes the result (``bench.status_writes``). The spec is not sent:
+a write of this subresource does not change it.
+
+Only what the controller uses is stored: no labels, no annotations but one, and of an HPA only the target. Equal texts
+of different autoscalers, such as the messages of conditions, are stored once.
 """
 
+from functools import lru_cache
 from typing import Any, Final
-
-import msgspec
 
 from autoscaler.kube.client import Json, KubeClient
 from autoscaler.kube.informer import Informer
 from autoscaler.kube.partial_informer import Accepts, PartialInformer, accept_all
 from autoscaler.kube.paths import api_path
 from autoscaler.kube.watch import ListWatch
-from autoscaler.types.autoscaler import Autoscaler
+from autoscaler.types.autoscaler import PAUSED_ANNOTATION, Autoscaler, Metadata
 from autoscaler.types.status import Status
-from autoscaler.wire import decode_autoscaler, decode_stored, encode, has_unreadable_fields
+from autoscaler.wire import decode_autoscaler, decode_stored, encode
 
-_POD_AUTOSCALERS: Final = "/apis/steadyscale.dev/v1beta1"
+_API_VERSION: Final = "steadyscale.dev/v1beta1"
+_POD_AUTOSCALERS: Final = f"/apis/{_API_VERSION}"
+_METADATA_FIELDS: Final = ("name", "namespace", "generation", "resourceVersion", "uid")
+_HISTORY: Final = "controllerState"
+_MAX_SHARED_LENGTH: Final = 256
 _HORIZONTAL_POD_AUTOSCALERS: Final = "/apis/autoscaling/v2"
 
 
 def podautoscaler_informer(client: KubeClient, accepts: Accepts = accept_all) -> PartialInformer[Autoscaler]:
-    return PartialInformer(client, ListWatch(f"{_POD_AUTOSCALERS}/podautoscalers"), decode_stored, accepts)
+    return PartialInformer(client, ListWatch(f"{_POD_AUTOSCALERS}/podautoscalers"), trimmed_autoscaler, accepts)
 
 
 def hpa_informer(client: KubeClient, accepts: Accepts = accept_all) -> PartialInformer[Autoscaler]:
     source = ListWatch(f"{_HORIZONTAL_POD_AUTOSCALERS}/horizontalpodautoscalers")
-    return PartialInformer(client, source, decode_autoscaler, accepts)
+    return PartialInformer(client, source, _trimmed_hpa, accepts)
+
+
+def trimmed_autoscaler(content: Json) -> Autoscaler:
+    """Decode a PodAutoscaler without the metadata that is not used, and with texts that it shares with others."""
+    metadata = content["metadata"]
+    annotations = metadata.get("annotations")
+    paused = annotations.get(PAUSED_ANNOTATION) if isinstance(annotations, dict) else None
+    kept = {field: metadata[field] for field in _METADATA_FIELDS if field in metadata}
+    if paused is not None:
+        kept["annotations"] = {PAUSED_ANNOTATION: paused}
+    rest = {field: _with_shared_texts(content[field]) for field in ("spec", "status") if field in content}
+    return decode_stored({"metadata": kept, **rest})
+
+
+def _trimmed_hpa(content: Json) -> Autoscaler:
+    """Decode the name and the target of an HPA, to detect conflicts."""
+    metadata, spec = content["metadata"], content.get("spec")
+    kept = {field: metadata[field] for field in ("name", "namespace") if field in metadata}
+    target = spec.get("scaleTargetRef") if isinstance(spec, dict) else None
+    return decode_autoscaler({"metadata": kept, "spec": {"scaleTargetRef": _with_shared_texts(target)}})
+
+
+def _with_shared_texts(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a JSON value whose texts are those of equal texts before, except the history, which is always unique."""
+    if isinstance(value, dict):
+        return {key: item if key == _HISTORY else _with_shared_texts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_shared_texts(item) for item in value]
+    return _shared_text(value) if isinstance(value, str) and len(value) <= _MAX_SHARED_LENGTH else value
+
+
+@lru_cache(maxsize=8192)
+def _shared_text(text: str) -> str:
+    return text
 
 
 class StatusWriter:
@@ -43,28 +85,19 @@ class StatusWriter:
         Raises a KubeError: Conflict if the object has changed since it was read, NotFound if it was deleted.
         """
         metadata = autoscaler.metadata
-        below = api_path("namespaces", metadata.namespace, "podautoscalers", metadata.name, "status")
-        path = f"{_POD_AUTOSCALERS}{below}"
-        patch = status_patch(autoscaler.status, status)
-        body: Json = {"metadata": {"resourceVersion": metadata.resource_version}, "status": patch}
+        path = api_path("namespaces", metadata.namespace, "podautoscalers", metadata.name, "status")
         with self._informer.own_write(f"{metadata.namespace}/{metadata.name}"):
-            written = self._informer.apply_response(await self._client.patch(path, body))
+            response = await self._client.replace(f"{_POD_AUTOSCALERS}{path}", status_body(metadata, status))
+            written = self._informer.apply_response(response)
         return autoscaler if written is None else written
 
 
-def status_patch(before: Status, after: Status) -> Json:
-    """Return the merge patch of a status; it also removes stored fields that could not be decoded."""
-    if has_unreadable_fields(before):  # by this process, or by a stricter definition: any field may be affected
-        return dict.fromkeys(field.encode_name for field in msgspec.structs.fields(Status)) | encode(after)
-    return merge_patch(encode(before), encode(after))
-
-
-def merge_patch(before: Json, after: Json) -> Json:
-    """Return the JSON merge patch that turns ``before`` into ``after``; removed keys are null, lists are replaced."""
-    patch: dict[str, Any] = {key: None for key, value in before.items() if value is not None and after.get(key) is None}
-    for key, value in after.items():
-        known = before.get(key)
-        if value is None or value == known:
-            continue
-        patch[key] = merge_patch(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
-    return patch
+def status_body(metadata: Metadata, status: Status) -> Json:
+    """Return the body of a status write."""
+    identity = {
+        "name": metadata.name,
+        "namespace": metadata.namespace,
+        "uid": metadata.uid,
+        "resourceVersion": metadata.resource_version,
+    }
+    return {"apiVersion": _API_VERSION, "kind": "PodAutoscaler", "metadata": identity, "status": encode(status)}

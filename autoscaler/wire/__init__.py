@@ -1,7 +1,7 @@
 """Decodes and encodes autoscalers as JSON, with the rules of autoscaling/v2."""
 
 from autoscaler.wire.decode_error import DecodeError, FieldError
-from autoscaler.wire.decoding import decode_autoscaler, decode_spec, decode_status, decode_stored, has_unreadable_fields
+from autoscaler.wire.decoding import decode_autoscaler, decode_spec, decode_status, decode_stored
 from autoscaler.wire.encoding import encode
 
 __all__ = [
@@ -12,5 +12,4 @@ __all__ = [
     "decode_status",
     "decode_stored",
     "encode",
-    "has_unreadable_fields",
 ]

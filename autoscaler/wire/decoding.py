@@ -1,6 +1,6 @@
 """Decodes JSON: a quantity is a string or number, null means absent, unknown keys are ignored unless strict."""
 
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -14,7 +14,6 @@ from autoscaler.wire.quantities import decode_quantity
 from autoscaler.wire.undecodable import undecodable_values
 
 T = TypeVar("T")
-_UNREADABLE_STATUS: Final = "unreadable status: "
 
 
 def decode_autoscaler(document: object, *, strict: bool = False) -> Autoscaler:
@@ -39,13 +38,8 @@ def decode_stored(document: Any) -> Autoscaler:  # noqa: ANN401 - JSON
             readable[key] = value
         except DecodeError as error:
             errors.append(str(error))
-    status = replace(decode_status(readable), controller_state=f"{_UNREADABLE_STATUS}{'; '.join(errors)}")
+    status = replace(decode_status(readable), controller_state=f"unreadable status: {'; '.join(errors)}")
     return replace(autoscaler, status=status)
-
-
-def has_unreadable_fields(status: Status) -> bool:
-    """Return whether `decode_stored` has discarded fields of this status."""
-    return (status.controller_state or "").startswith(_UNREADABLE_STATUS)
 
 
 def decode_spec(document: object, *, strict: bool = False) -> Spec:

@@ -70,15 +70,16 @@ async def test_autoscaler_is_stored_with_defaults(api: Api) -> None:
         assert [metric.type for metric in spec.metrics] == ["Resource"]
 
 
-async def test_status_is_written_and_then_patched(api: Api) -> None:
+async def test_status_is_written_and_then_replaced(api: Api) -> None:
     ready = Condition("AbleToScale", "True", NOW, "ReadyForNewScale", "recommended size matches current size")
     first = Status(3, (UNREAD,), 1, NOW, 2, (ready,), controller_state="v1;rec=3@0")
     second = Status(4, None, 1, None, 3, (ready,))
     async with autoscaler(api) as (informer, key):
-        writer = StatusWriter(api.client, informer)
+        writer, spec = StatusWriter(api.client, informer), stored(informer, key).spec
         assert (await writer.write(stored(informer, key), first)).status == first
         assert stored(informer, key).status == first
         assert (await writer.write(stored(informer, key), second)).status == second
+        assert stored(informer, key).spec == spec
         assert stored(informer, key).metadata.generation == 1
 
 

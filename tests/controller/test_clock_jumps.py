@@ -109,7 +109,7 @@ async def test_jump_causes_no_status_write(harness):
     for jump in JUMPS:
         machine.error += jump
         await asyncio.sleep(60)
-    assert harness.sent_requests("patch") == []
+    assert harness.sent_requests("update") == []
 
 
 async def test_timestamps_are_right_after_a_jump(harness):

@@ -53,7 +53,7 @@ async def test_pending_status_is_flushed_at_shutdown(harness):
     harness.autoscaler(behavior={"scaleUp": {"policies": [slow_policy]}})
     process = harness.start()
     await asyncio.sleep(20)
-    harness.cluster.faults.fail_next(503, times=2, verb="patch", within="/status")
+    harness.cluster.faults.fail_next(503, times=2, verb="update", within="/status")
     harness.external_metrics.set("queue", 40)
     await asyncio.sleep(0.2)
     assert harness.replicas() == 6

@@ -80,10 +80,10 @@ async def test_change_of_the_mode_is_an_event(harness: Harness, spec: dict[str, 
 
 async def test_unchanged_state_is_written_once(harness: Harness):
     await running(harness, mode="Paused")
-    before = len(harness.sent_requests("patch", "status"))
+    before = len(harness.sent_requests("update", "status"))
     await asyncio.sleep(120)
 
-    assert len(harness.sent_requests("patch", "status")) == before
+    assert len(harness.sent_requests("update", "status")) == before
 
 
 async def test_failure_of_a_metric_its_fallback_and_its_recovery_are_in_state_and_events(harness: Harness):
@@ -168,11 +168,11 @@ async def test_failure_with_a_text_that_differs_in_every_reconcile_is_written_se
     harness: Harness, fallback: dict[str, int] | None
 ):
     await running(harness, queue(fallback=fallback))
-    before = len(harness.sent_requests("patch", "status"))
+    before = len(harness.sent_requests("update", "status"))
     for attempt in range(480):
         harness.external_metrics.values["queue"] = f"connect from port {40_000 + attempt}: no response in 0.{attempt} s"
         await asyncio.sleep(15)
 
     assert harness.external_metrics.reads > 400
-    assert len(harness.sent_requests("patch", "status")) - before < 40
+    assert len(harness.sent_requests("update", "status")) - before < 40
     assert "no response" in harness.message("ExternalMetricFallbackActive" if fallback else "ScalingActive")
