@@ -111,7 +111,7 @@ bench: $(DEV)        ## benchmarks, each as a ratio to a reference measured in t
 	$(BIN)/python -m bench.shards
 	$(BIN)/python -m bench.scaling
 	$(BIN)/python -m bench.status_writes
-	$(BIN)/python -m bench.memory
+	$(BIN)/python -m bench.autoscaler_memory
 
 bench-smoke: $(DEV)  ## every benchmark for some seconds, to see that it runs
 	$(BIN)/python -m bench.decide
@@ -123,7 +123,7 @@ bench-smoke: $(DEV)  ## every benchmark for some seconds, to see that it runs
 	$(BIN)/python -m bench.page --count=200 --seconds=1
 	$(BIN)/python -m bench.simulate --days=0.5 --fleet=5
 	$(BIN)/python -m bench.status_writes --writes=20 --rounds=1
-	$(BIN)/python -m bench.memory --count=200
+	$(BIN)/python -m bench.autoscaler_memory --count=200
 	$(BIN)/python -m bench.fleet --count=50 --seconds=4 --period=2
 	$(BIN)/python -m bench.scaling
 

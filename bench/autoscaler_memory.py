@@ -2,7 +2,7 @@
 
 The objects are decoded from JSON as the informers decode them; a decision is computed for each. Memory is that of
 tracemalloc after a garbage collection, so it does not include fragmentation and the interpreter. The reference is the
-JSON of the objects as decoded dicts. Run with ``python -m bench.memory``.
+JSON of the objects as decoded dicts. Run with ``python -m bench.autoscaler_memory``.
 """
 
 import argparse
