@@ -22,6 +22,8 @@ RECORDED = (
     "$ python -m bench.snapshots",
     "$ python -m bench.scaling",
     "$ python -m bench.latency",
+    "$ python -m bench.status_writes",
+    "$ python -m bench.autoscaler_memory",
     "$ python3 -m tools.newcomer",
     "$ make demo",
     "$ steadyscale metric",

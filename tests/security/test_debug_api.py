@@ -222,7 +222,7 @@ async def test_connection_that_is_not_answered_in_time_is_a_reason_without_a_lim
 
     monkeypatch.setattr(aiohttp.ClientSession, "get", time_out)
     answer = await forward("192.0.2.1:6443", Authority.new("serving"), seconds=None)
-    assert answer == NotForwarded("no response in time")
+    assert answer == NotForwarded("192.0.2.1:6443: no response in time")
 
 
 @pytest.mark.parametrize(

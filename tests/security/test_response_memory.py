@@ -186,8 +186,8 @@ async def test_of_responses_above_eight_mebibytes_one_is_in_memory_at_a_time(ser
         finally:
             tracemalloc.stop()
     assert {error_of(result) for result in results} == {"invalid response from the Prometheus HTTP API"}
-    # One of 12 MiB and three of 8 MiB that wait; the growing buffers have some reserve.
-    assert peak < 44 * MIB, f"{count} responses of 12 MiB needed {peak / MIB:.1f} MiB"
+    # One of 12 MiB and three of 8 MiB that wait; growing buffers have a reserve: 43 to 46 MiB, without a limit 53 MiB.
+    assert peak < 49 * MIB, f"{count} responses of 12 MiB needed {peak / MIB:.1f} MiB"
 
 
 async def test_an_operation_reserves_once_and_releases_when_it_ends() -> None:
