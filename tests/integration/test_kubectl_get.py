@@ -26,14 +26,16 @@ def scaled(plane: ControlPlane, port: int) -> Iterator[ControlPlane]:
     service.start()
     try:
         plane.kubectl("apply", "--filename=-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-        until(lambda: replicas(plane, "hpa") == replicas(plane, "spa") == 3, "three replicas each")
+        until(lambda: all(is_scaled(plane, kind) for kind in ("hpa", "spa")), "three replicas each")
         yield plane
     finally:
         service.stop()
 
 
-def replicas(plane: ControlPlane, kind: str) -> object:
-    return plane.get(kind, f"by-{kind}").get("status", {}).get("currentReplicas")
+def is_scaled(plane: ControlPlane, kind: str) -> bool:
+    """Return whether there are three replicas and the value per replica is one of three replicas."""
+    row = columns(plane, kind)
+    return (row["REPLICAS"], row["TARGETS"]) == ("3", "10/10 (avg)")
 
 
 def columns(plane: ControlPlane, kind: str, *flags: str) -> dict[str, str]:
