@@ -22,7 +22,6 @@ FALLBACK_ACTIVE: Final = "ExternalMetricFallbackActive"
 
 FEATURE_DISABLED: Final = "FeatureDisabled"
 AMBIGUOUS_TARGET: Final = "AmbiguousTarget"
-SUCCEEDED_RESCALE: Final = "SucceededRescale"
 
 
 class ConditionUpdate(Record):
@@ -104,7 +103,7 @@ def target_unavailable(error: str) -> ConditionUpdate:
 
 def rescaled(replicas: int) -> ConditionUpdate:
     message = f"the HPA controller was able to update the target scale to {replicas}"
-    return _able_to_scale(TRUE, SUCCEEDED_RESCALE, message)
+    return _able_to_scale(TRUE, "SucceededRescale", message)
 
 
 def rescale_failed(error: str) -> ConditionUpdate:

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from autoscaler.algorithm.conditions import SCALED_TO_ZERO
 from autoscaler.algorithm.failure_texts import differs_only_in_failure_texts
 from autoscaler.algorithm.limit import record_rescale
-from autoscaler.algorithm.settled_rescale import is_settled_rescale
 from autoscaler.algorithm.state_changes import with_state
 from autoscaler.algorithm.targets import format_targets
 from autoscaler.algorithm.write_failures import (
@@ -197,20 +196,16 @@ def may_be_in_flight(state: ReconcileState, now: datetime) -> bool:
 
 def _is_write_due(decision: Decision, stored: Autoscaler, state: ReconcileState) -> bool:
     """Return whether the status differs from the stored one; if only in the text of a failure, within the limit."""
-    if decision.status.is_equivalent_to(stored.status) or is_settled_rescale(decision.status, stored.status):
+    if decision.status.is_equivalent_to(stored.status):
         return False
     return not differs_only_in_failure_texts(decision.status, stored.status) or state.allow_text_write(decision.at)
 
 
 def _stored_status(decision: Decision, effective: Autoscaler, history: str | None) -> Status:
-    """Return the status to store: that of the decision, the history, and texts for ``kubectl get``.
-
-    After a rescale, ``currentReplicas`` are those that were written, so that the next reconcile need not write them.
-    """
+    """Return the status to store: that of the decision, the history, and texts for ``kubectl get``."""
     status, target = decision.status, effective.spec.scale_target_ref
     return replace(
         status,
-        current_replicas=status.current_replicas if decision.scale_to is None else decision.scale_to,
         controller_state=history,
         reference=f"{target.kind}/{target.name}",
         targets=format_targets(effective.spec, status),

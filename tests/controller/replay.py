@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry
 
 from adapter.fakecluster.api_errors import ApiError
 from adapter.fakecluster.kinds import Kind
-from autoscaler.algorithm.settled_rescale import is_settled_rescale
 from autoscaler.conformance import inputs
 from autoscaler.conformance.reconcile import _PLURALS, error_text, status_output
 from autoscaler.controller.dependencies import Dependencies
@@ -29,9 +28,8 @@ from autoscaler.kube.scale_paths import ScalePaths
 from autoscaler.kube.targets import TargetInformers
 from autoscaler.settings import FeatureGates, Settings
 from autoscaler.telemetry import ControllerTelemetry
-from autoscaler.types.decision import Decision, Event
+from autoscaler.types.decision import Event
 from autoscaler.types.spec import EXTERNAL, Metric
-from autoscaler.types.status import Status
 from autoscaler.values.timestamps import format_rfc3339
 from autoscaler.wire import decode_autoscaler, decode_status
 from tests.control_plane.cluster import ControlPlane
@@ -121,7 +119,6 @@ class TraceReplay:
         self.collection = KINDS[reference["kind"]]
         self.target = f"{self.collection}/{reference['name']}"
         self.plural = _PLURALS[reference.get("apiVersion", "").rpartition("/")[0], reference["kind"]]
-        self._last_status: Status | None = None
         self.dependencies: Dependencies | None = None
         self.reconciler: Reconciler | None = None
         self._inject = cluster.faults.inject
@@ -212,7 +209,7 @@ class TraceReplay:
         self._apply_changes(step)
         self._inject_failures(step)
         await self._wait_for_informers()
-        before = self._stored_status()
+        before = self._status()
         self.cluster.requests.clear()
         assert self.reconciler is not None
         delay = await self.reconciler.reconcile(f"{NAMESPACE}/{self.name}")
@@ -220,7 +217,7 @@ class TraceReplay:
             return {"error": None, "scaledTo": None, "scaleUpdateAttempts": [], "status": None, "events": []}
         state = self.reconciler.state.get(f"{NAMESPACE}/{self.name}")
         assert state is not None
-        decision = state.decision
+        decision, after = state.decision, self._status()
         assert decision is not None
         attempts = sum(
             request.verb == "update" and request.path.endswith("/scale") for request in self.cluster.requests
@@ -229,32 +226,13 @@ class TraceReplay:
             "error": decision.error,
             "scaledTo": decision.scale_to,
             "scaleUpdateAttempts": [decision.replicas] * attempts,
-            "status": self._changed_status(decision, before),
+            "status": None if after == before else after,
             "events": [to_builtins(event) for event in self.events.recorded],
         }
 
-    def _stored_status(self) -> Status:
+    def _status(self) -> Json | None:
         found = self.cluster.get(f"{AUTOSCALERS}/{self.name}")
-        return decode_status((found or {}).get("status") or {})
-
-    def _changed_status(self, decision: Decision, before: Status) -> Json | None:
-        """Return the status that the decision has changed, None if it has not; check that it is stored.
-
-        After a rescale the written replicas are stored as current ones, and a status that then only reports the rescale
-        no longer is not stored (docs/hpa-parity.md).
-        """
-        after, status = self._stored_status(), dict(status_output(decision.status))
-        is_settled, is_stored = (
-            is_settled_rescale(decision.status, after),
-            status_output(after) != status_output(before),
-        )
-        if is_stored and not is_settled:
-            replicas = status["currentReplicas"] if decision.scale_to is None else decision.scale_to
-            assert dict(status_output(after)) == {**status, "currentReplicas": replicas}
-        is_known = self._last_status is not None and decision.status.is_equivalent_to(self._last_status)
-        changed = status if (is_settled or is_stored) and not is_known else None
-        self._last_status = decision.status if changed else self._last_status
-        return changed
+        return None if found is None else dict(status_output(decode_status(found.get("status") or {})))
 
     def _apply_changes(self, step: Json) -> None:
         path = f"{AUTOSCALERS}/{self.name}"
