@@ -17,7 +17,7 @@ ALL: Final = "/"
 WATCHES: Final = "watch=1"
 SCALES: Final = "/scale"
 STATUSES: Final = "/status"
-WRITES: Final = ((SCALES, "PUT"), (STATUSES, "PATCH"))
+WRITES: Final = ((SCALES, "PUT"), (STATUSES, "PUT"))
 
 
 def change(rig: FaultRig, label: str) -> None:

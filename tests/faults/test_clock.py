@@ -11,6 +11,7 @@ import pytest
 from adapter.process import clock
 from tests.faults.rig import FaultRig, wait_for_log
 from tests.integration.scaling import autoscaler, deployment
+from tests.integration.service import until
 
 pytestmark = pytest.mark.faults
 
@@ -66,6 +67,7 @@ def assert_window_ends_on_time(rig: FaultRig, lowered: float) -> None:
         assert rig.replicas() == 8, rig.logs()
         time.sleep(0.5)
     rig.wait_for_replicas(2, within=60)
+    until(lambda: "lastScaleTime" in rig.get("PodAutoscaler")["status"], "the rescale is in the status")
     scaled = datetime.fromisoformat(rig.get("PodAutoscaler")["status"]["lastScaleTime"])
     assert abs(clock() - scaled) < timedelta(seconds=60)
 
