@@ -34,8 +34,10 @@ def scaled(plane: ControlPlane, port: int) -> Iterator[ControlPlane]:
 
 def is_scaled(plane: ControlPlane, kind: str) -> bool:
     """Return whether there are three replicas and the value per replica is one of three replicas."""
-    row = columns(plane, kind)
-    return (row["REPLICAS"], row["TARGETS"]) == ("3", "10/10 (avg)")
+    status = plane.get(kind, f"by-{kind}").get("status", {})
+    metrics = status.get("currentMetrics") or [{}]
+    average = (metrics[0].get("external") or {}).get("current", {}).get("averageValue")
+    return (status.get("currentReplicas"), average) == (3, "10")
 
 
 def columns(plane: ControlPlane, kind: str, *flags: str) -> dict[str, str]:
