@@ -1,9 +1,8 @@
 """Informers for PodAutoscalers and HorizontalPodAutoscalers, and the writer of PodAutoscaler status.
 
 A status is written to the status subresource by PUT, with the resourceVersion it was computed from. A concurrent edit
-of the object therefore causes a Conflict instead of being overwritten. A merge patch costs the API server more, because
-it encodes the stored object, applies the patch and decodes the result (``bench.status_writes``). The spec is not sent:
-a write of this subresource does not change it.
+of the object therefore causes a Conflict instead of being overwritten. No patch has to be computed, and fields that
+could not be decoded are replaced. The spec is not sent: a write of this subresource does not change it.
 
 Only what the controller uses is stored: no labels, no annotations but one, and of an HPA only the target. Equal texts
 of different autoscalers, such as the messages of conditions, are stored once.

@@ -91,8 +91,7 @@ def _status() -> dict[str, Any]:
     """Return the schema of the status.
 
     It is atomic, because only the controller writes it: the API server then records one owner for the status as a whole
-    in metadata.managedFields instead of one for each field, which makes objects smaller and writes cheaper
-    (``bench.status_writes``).
+    in metadata.managedFields instead of one for each field, which makes objects smaller.
     """
     status = {**schema_of(Status, strict=False), "x-kubernetes-map-type": "atomic"}
     status["properties"]["currentReplicas"]["default"] = 0  # omitted from the JSON, and the column would be empty
